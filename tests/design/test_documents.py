@@ -39,7 +39,7 @@ def test_readme_is_short():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= LINES_OF_README
 
 
-def test_documents_name_what_is_there():
+def test_documents_name_only_existing_paths():
     named = [(one.relative_to(ROOT), path) for one in documents() for path in paths_in(one)]
     assert not [f"{document}: {path}" for document, path in named if not is_there(path)]
 

@@ -90,7 +90,7 @@ def test_top_level_is_as_agreed():
     assert {name for name in top if name.startswith(".")} <= DOTTED
 
 
-def test_no_module_has_a_name_that_says_nothing():
+def test_files_and_folders_have_no_vague_names_such_as_utils():
     named = [path for package in ("engine", "studio", "notebooks", "tests") for path in (ROOT / package).rglob("*")]
     assert not [name_of(path) for path in named if set(path.stem.lower().split("_")) & NAMELESS]
 
@@ -105,7 +105,7 @@ def test_ci_runs_the_readme():
     assert TESTS in readme
 
 
-def test_hosted_space_installs_what_the_project_needs(project):
+def test_requirements_of_the_hosted_space_match_the_project(project):
     elsewhere = ("gradio", "jupyterlab", "ipywidgets")  # the first by the host, the others are for notebooks
     wanted = [need for need in project["dependencies"] if not need.startswith(elsewhere)]
     assert (ROOT / "requirements.txt").read_text(encoding="utf-8").split("\n") == [*wanted, ""]
@@ -125,7 +125,7 @@ def test_the_server_does_without_the_networks():
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
 
 
-def test_routes_and_tabs_use_actions_and_not_what_these_are_made_of():
+def test_routes_and_tabs_do_not_import_database_storage_or_catalogue():
     made_of = {f"studio.store.{name}" for name in ("database", "tables", "storage", "catalogue", "workspaces")}
     faces = [*modules("studio/http/routes"), *modules("studio/page/tabs")]
     assert faces
@@ -194,6 +194,6 @@ def test_engine_has_no_globals():
     ]
 
 
-def test_every_module_says_what_it_is_for():
+def test_modules_have_docstrings():
     trees = {name_of(path): ast.parse(path.read_text(encoding="utf-8")) for path in [*OURS, ROOT / "app.py"]}
     assert not [name for name, tree in trees.items() if tree.body and not ast.get_docstring(tree)]

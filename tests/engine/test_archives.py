@@ -102,7 +102,7 @@ def test_folders_above_the_new_one_are_made(tmp_path):
     assert contents(tmp_path / "far") == {"away/new/a.wav": SONG}
 
 
-def test_what_systems_add_is_left_out(unpack, tmp_path):
+def test_extract_archive_leaves_out_system_files(unpack, tmp_path):
     junk = ["__MACOSX/audio/._a.wav", "audio/.DS_Store", "audio/Thumbs.db", "audio/._a.wav", "__MACOSX/more"]
     folder = entry("empty/", stat.S_IFDIR | 0o755)
     assert unpack(zipped([(name, b"x") for name in junk] + [(folder, b""), ("audio/a.wav", SONG)])) == [
@@ -112,7 +112,7 @@ def test_what_systems_add_is_left_out(unpack, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.wav", "_.wav", "audio/macosx/a.wav", "thumbs.db.wav", "DS_Store"])
-def test_what_only_looks_like_that_is_kept(name):
+def test_is_junk_is_false_for_similar_names(name):
     assert not is_junk(PurePosixPath(name))
 
 
@@ -312,7 +312,7 @@ def test_a_bomb_that_promises_to_be_small_is_damaged(refused, promised):
 
 
 @pytest.mark.parametrize("promised", [0, 700])
-def test_what_comes_out_is_counted_whatever_the_header_says(unpack, refused, monkeypatch, promised):
+def test_extract_archive_limits_unpacked_bytes_despite_a_false_header(unpack, refused, monkeypatch, promised):
     """Even if the reader believed the header no more than we do, the count of real bytes stops it."""
     blocks = [bytes(30_000)] * 5
     monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, size: blocks.pop() if blocks else b"")

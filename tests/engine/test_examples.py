@@ -122,7 +122,7 @@ def public(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, ast.AS
                 yield from public(node.body, f"{node.name}.")
 
 
-def test_everything_public_says_what_it_does():
+def test_public_functions_classes_and_methods_have_docstrings():
     offenders = []
     for path in MODULES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ def test_an_example_is_true(example, recordings, tmp_path, monkeypatch):
     assert not runner.failures, "".join(said)
 
 
-def test_what_users_call_has_an_example():
+def test_functions_called_by_users_have_an_example():
     there = {one.name for one in examples()}
     assert not with_example() - there
 
@@ -176,7 +176,7 @@ def sources() -> Iterator[str]:
     yield from (text for text in texts if "import typer" in text)  # the commands, without what they are made of
 
 
-def test_what_is_called_by_readme_notebooks_and_commands_is_among_them():
+def test_functions_called_in_readme_notebooks_and_commands_are_listed():
     imports = [
         (node.module or "", alias.name)
         for source in sources()

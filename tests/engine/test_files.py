@@ -12,7 +12,7 @@ def test_a_file_is_written_and_takes_the_place_of_the_one_before(tmp_path):
         assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
-def test_what_cannot_be_put_in_its_place_leaves_nothing_behind(tmp_path):
+def test_write_atomically_leaves_nothing_behind_if_the_target_is_a_folder(tmp_path):
     (tmp_path / "a.bin" / "full").mkdir(parents=True)
     with pytest.raises(OSError, match=r"a\.bin"):
         write_atomically(tmp_path / "a.bin", b"content")
@@ -20,7 +20,7 @@ def test_what_cannot_be_put_in_its_place_leaves_nothing_behind(tmp_path):
     assert (tmp_path / "a.bin" / "full").is_dir()
 
 
-def test_where_there_is_no_folder_it_says_so(tmp_path):
+def test_write_atomically_raises_if_the_folder_is_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "none" / "a.bin", b"content")
     assert not list(tmp_path.iterdir())

@@ -63,7 +63,7 @@ def clips(tmp_path_factory, sing):
     return analysed_clips(paths)
 
 
-def test_a_pretended_gpu_refuses_what_a_real_one_does():
+def test_pretended_gpu_refuses_mixed_devices_and_numpy():
     with pretended_gpu() as gpu:
         numbers = torch.ones(3).to(gpu)
         assert (numbers + 1).cpu().tolist() == [2, 2, 2]
@@ -83,7 +83,7 @@ def test_a_conversion_is_the_same_to_the_bit(song, voice, request):
     assert found.edit_data.voice == wanted.edit_data.voice
 
 
-def test_a_file_too_and_what_later_edits_need(song, voice, elsewhere, tmp_path):
+def test_convert_file_on_a_pretended_gpu_returns_storable_edit_data(song, voice, elsewhere, tmp_path):
     soundfile.write(tmp_path / "song.wav", song.samples[0], SAMPLE_RATE)
     done = convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)
     write_edit_data(tmp_path / "groundwork.npz", done.edit_data)
@@ -128,7 +128,7 @@ def test_networks_that_are_learned_are_on_the_device_of_the_base(clips, elsewher
     assert tuning.timbre.device.type == THERE.type
 
 
-def test_full_memory_of_a_gpu_is_told_and_of_the_processor_is_not_ours():
+def test_memory_of_reports_a_full_gpu_and_passes_on_processor_errors():
     from engine.devices import memory_of
 
     with pytest.raises(SettingsError, match="memory of cuda:0 is full"), memory_of(torch.device("cuda", 0)):
@@ -138,7 +138,7 @@ def test_full_memory_of_a_gpu_is_told_and_of_the_processor_is_not_ours():
 
 
 @on_a_real_one
-def test_a_real_gpu_converts_to_what_no_ear_tells_apart(song, voice):
+def test_convert_on_a_real_gpu_matches_the_processor_within_50_db(song, voice):
     wanted, found = (convert(song, voice, SETTINGS, device=device) for device in ("cpu", "cuda"))
     for one, other in zip(wanted.takes, found.takes, strict=True):
         difference = np.sqrt(np.mean((one.audio.samples - other.audio.samples) ** 2))

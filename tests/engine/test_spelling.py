@@ -34,6 +34,6 @@ def test_folded_is_the_same_however_a_text_is_composed_and_changes_nothing_twice
     assert composed(composed(text)) == composed(text)
 
 
-def test_composed_keeps_what_is_shown():
+def test_composed_joins_accents_and_keeps_full_and_half_width():
     assert composed("Go\u0308khan") == "Gökhan"
     assert composed("Ｍｉａ ﾊﾞ") == "Ｍｉａ ﾊﾞ"

@@ -57,7 +57,7 @@ def test_other_ways_to_write_a_note(name, number):
 
 
 @pytest.mark.parametrize("name", ["", "H2", "A", "4", "C##4", "A 4", "A44"])
-def test_what_is_no_note_is_said_with_an_example(name):
+def test_note_number_refuses_invalid_names_with_an_example(name):
     with pytest.raises(SettingsError, match="is not a note name; write it like A2"):
         note_number(name)
 

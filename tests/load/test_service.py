@@ -74,7 +74,7 @@ def test_a_few_uploads_to_a_real_service(service: TrialService):
     assert 20 < uploads.memory_before_mb <= uploads.memory_peak_mb < 600
 
 
-def test_uploads_that_are_refused_are_counted_as_what_they_were(service: TrialService):
+def test_measure_uploads_counts_refused_uploads_by_their_answer(service: TrialService):
     uploads = measure_uploads(service, Load(uploads=1, megabytes=120))
     assert set(uploads.answers) <= {
         "413",

@@ -17,7 +17,7 @@ from tests.load.tables import Cost, main, measure_tables, plans
 SCANS = ("SCAN candidate", "SCAN tasks", "SCAN models", "Seq Scan on tasks", "Seq Scan on models")
 
 
-def test_bounds_are_kept_by_what_does_not_grow():
+def test_cost_keeps_bounds_unless_a_frequent_operation_slows_down():
     assert Cost("claim", True, 3, 1.0, 2.9).keeps_bounds
     assert Cost("claim", True, 3, 0.1, 4.0).keeps_bounds  # nobody notices
     assert not Cost("claim", True, 3, 2.0, 7.0).keeps_bounds
@@ -44,7 +44,7 @@ def test_figures_for_programs_and_for_eyes(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_large_tables_cost_what_small_ones_do(empty_database_url, tmp_path):
+def test_measure_tables_keeps_bounds_on_large_tables_without_scans(empty_database_url, tmp_path):
     database, storage = open_database(empty_database_url), open_storage("", tmp_path)
     try:
         costs = measure_tables(database, storage, 10_000, 200_000, lambda text: None)

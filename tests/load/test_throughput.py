@@ -14,7 +14,7 @@ pytestmark = pytest.mark.system
 FOUND = Throughput(9.0, [Way("the engine itself", 2, 10, 2.5), Way("local workers", 2, 10, 3.0)])
 
 
-def test_what_a_task_costs_beside_the_engine():
+def test_throughput_computes_the_overhead_of_a_task():
     assert FOUND.ways[1].worker_seconds == pytest.approx(0.6)
     assert FOUND.overhead_ms(FOUND.ways[1]) == pytest.approx(100.0)
 
@@ -40,7 +40,7 @@ def test_a_few_conversions_are_measured(capsys):
     assert all(way["seconds"] > 0 for way in ways)
 
 
-def test_an_engine_that_fails_is_told(monkeypatch, capsys):
+def test_throughput_command_reports_a_failing_engine(monkeypatch, capsys):
     monkeypatch.setattr(throughput, "VOICE", "nobody")
     assert main(["--conversions", "1", "--workers", "1"]) == 1
     assert "could not be measured" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from tests.load.trial_service import trial_service
 pytestmark = pytest.mark.system
 
 
-def test_a_service_that_cannot_start_says_why(tmp_path):
+def test_trial_service_raises_the_reason_if_it_cannot_start(tmp_path):
     with (
         pytest.raises(EngineError, match="sqlite"),
         trial_service(tmp_path / "home", database_url="mysql://x"),

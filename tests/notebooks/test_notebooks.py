@@ -51,7 +51,7 @@ def test_these_are_all():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_holds_no_outputs_and_nothing_of_who_ran_it(name):
+def test_notebook_holds_no_outputs_and_no_personal_metadata(name):
     text = (ROOT / "notebooks" / name).read_text(encoding="utf-8")
     content = json.loads(text)
     nbformat.validate(content)
@@ -222,7 +222,7 @@ def test_the_service_is_used_from_top_to_bottom(service, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("default")
-def test_without_a_service_the_last_notebook_says_what_to_do(tmp_path, monkeypatch):
+def test_service_notebook_explains_a_missing_token_and_an_unreachable_service(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_ADDRESS", "http://127.0.0.1:9")
     ran = notebook("5_the_service.ipynb")
     installs, prepares, begins = [cell for cell in ran.cells if cell.cell_type == "code"][:3]

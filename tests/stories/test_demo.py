@@ -45,7 +45,7 @@ def test_there_is_no_tab_for_tokens(client):
 
 
 @pytest.mark.parametrize("path", ["/models", "/tasks/x", "/docs", "/openapi.json", "/metrics", "/check-task/x"])
-def test_the_interface_is_off_and_says_so_as_json(client, path):
+def test_demo_answers_api_calls_with_api_off_as_problem_json(client, path):
     answer = client.get(path)
     assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
     assert answer.json()["code"] == "api_off"
@@ -56,9 +56,9 @@ def test_nothing_can_be_sent_to_it_either(client):
     assert (answer.status_code, answer.json()["code"]) == (404, "api_off")
 
 
-def test_it_says_that_it_is_well(client):
+def test_health_reports_ok_in_the_demo(client):
     assert client.get("/health").json()["status"] == "ok"
 
 
-def test_it_says_what_it_is_when_it_starts(demo):
+def test_demo_announces_itself_in_the_log_at_the_start(demo):
     assert "This is a public demo" in demo.log.read_text()

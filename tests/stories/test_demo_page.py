@@ -77,7 +77,7 @@ def test_a_recording_of_more_than_a_minute_is_refused(visitor, tmp_path):
     expect(visitor.locator("#convert-facts")).to_contain_text("song.wav · 2.0 s", timeout=WORK_MS)
 
 
-def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_path):
+def test_demo_page_shows_queue_position_and_estimated_start(new_visitor, tmp_path):
     first, second = new_visitor(), new_visitor()
     convert_sample(second, "Speech")
     is_converted(second)  # from then on it is known how long one takes
@@ -94,7 +94,7 @@ def test_one_who_waits_is_told_for_how_many_and_about_how_long(new_visitor, tmp_
         expect(page.locator("#convert-ended")).to_contain_text("was cancelled")
 
 
-def test_programs_are_told_as_json_that_there_is_nothing_for_them(visitor, studio_page):
+def test_demo_page_answers_api_paths_with_a_json_404(visitor, studio_page):
     for path in ("/models", "/tasks/x", "/check-task/x", "/docs"):
         answer = visitor.request.get(studio_page.base_url + path)
         assert (answer.status, answer.headers["content-type"]) == (404, "application/problem+json"), path

@@ -70,7 +70,7 @@ def refused(call) -> ServiceError:
     return refusal.value
 
 
-def test_what_would_take_gigabytes_and_minutes_is_refused_before_it_is_queued(service: TrialService):
+def test_service_refuses_conversions_and_voices_too_large_before_queueing_them(service: TrialService):
     large, voice = silence(40, 8), zipped({f"{n}.flac": silence(61, 1) for n in range(10)})
     assert len(large) + len(voice) < 3e6
     with Client(service.base_url, service.token("greedy")) as client:
@@ -86,7 +86,7 @@ def test_what_would_take_gigabytes_and_minutes_is_refused_before_it_is_queued(se
         client.cancel(task_id)
 
 
-def test_what_no_card_can_hold_is_refused_with_its_field(service: TrialService):
+def test_create_model_refuses_a_too_deep_or_unprintable_profile_and_names_the_field(service: TrialService):
     value: object = "deep"
     for _ in range(33):
         value = [value]
@@ -115,7 +115,7 @@ def test_a_killed_create_leaves_no_recordings(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_demo_takes_no_more_than_it_says_at_the_route_of_its_page(tmp_path):
+def test_upload_route_of_a_demo_refuses_more_than_25_mb(tmp_path):
     with (
         trial_service(tmp_path / "home", executor="none", demo="on") as demo,
         httpx.Client(base_url=demo.base_url, headers={"Origin": demo.base_url}, trust_env=False, timeout=60) as client,

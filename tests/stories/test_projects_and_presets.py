@@ -161,7 +161,7 @@ def test_results_are_written_as_settings_say(page, open_tab):
     expect(page.locator("#results-notice")).to_contain_text("Saved")
 
 
-def test_voices_have_faces_and_say_what_they_are_good_for(page, open_tab):
+def test_page_shows_avatars_and_uses_of_voices(page, open_tab):
     assert page.locator("timbre-instrument .track svg.face").count() == 1
     assert page.locator("#convert-voices svg.avatar").count() == page.locator("#convert-voices .card").count()
     open_tab(page, "Voices")

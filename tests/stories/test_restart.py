@@ -21,7 +21,7 @@ def log_in(page: Page, token: str) -> None:
     page.get_by_role("button", name="Log in").click()
 
 
-def test_the_page_is_loaded_anew_with_what_was_written_in_it(browser, open_tab, tmp_path):
+def test_page_reloads_after_a_restart_and_keeps_its_draft(browser, open_tab, tmp_path):
     settings = {"executor": "none", "port": free_port()}
     page = browser.new_page()
     with trial_service(tmp_path / "home", **settings) as service:

@@ -41,7 +41,7 @@ def test_the_best_key_is_one_click(page):
     assert int(page.locator("timbre-fit").get_attribute("data-outside") or 0) < outside
 
 
-def test_a_mix_and_a_clipped_recording_are_said_before_converting(page, tmp_path):
+def test_convert_tab_warns_of_a_mix_and_a_clipped_recording_before_converting(page, tmp_path):
     vocal = read_audio(SINGING)
     samples = vocal.mono().astype(float)
     mix = beside(samples, chords(len(samples), np.random.default_rng(1)), 0.0)

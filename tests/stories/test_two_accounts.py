@@ -22,7 +22,7 @@ def logged_in(browser: Browser, service: TrialService, name: str) -> Page:
     return page
 
 
-def test_neither_sees_what_the_other_has(browser, open_tab, tmp_path):
+def test_page_hides_recordings_drafts_and_tasks_of_another_account(browser, open_tab, tmp_path):
     with trial_service(tmp_path / "home", executor="none", host="0.0.0.0") as service:
         anna, bert = logged_in(browser, service, "anna"), logged_in(browser, service, "bert")
         open_tab(anna, "Convert")

@@ -96,7 +96,7 @@ def test_a_voice_that_was_made_in_the_other_window_is_here(new_visitor, voice):
     expect(training.get_by_role("option", name="Lou")).to_be_visible()
 
 
-def test_what_a_worker_has_done_is_seen_without_leaving(new_visitor, voice):
+def test_voices_tab_shows_a_finished_check_without_reloading(new_visitor, voice):
     voice("Ida")
     page = new_visitor("Voices")
     page.locator("#voices-cards").get_by_role("radio", name="Ida").click()

@@ -179,7 +179,7 @@ def test_bytes_can_be_converted_and_the_shift_left_to_the_service(serve, client_
     assert service.calls[0].form["transpose"][1] == b"auto"
 
 
-def test_that_a_voice_may_be_untrained_is_said_where_it_is(serve, client_of):
+def test_convert_sends_untrained_only_when_set(serve, client_of):
     service = serve(started, started)
     client = client_of(service)
     client.convert(SOUND, "mia", untrained=True)
@@ -249,7 +249,7 @@ def test_a_refusal_in_another_language_is_still_an_error(serve, client_of, body)
 
 
 @pytest.mark.parametrize("body", ["<html>Welcome</html>", "{}", '["t1"]', '{"task": "t1"}'])
-def test_what_is_not_the_service_is_recognised(serve, client_of, body):
+def test_convert_refuses_an_answer_that_is_not_from_the_service(serve, client_of, body):
     service = serve(says(200, body))
     with pytest.raises(ServiceError, match="Check the address") as refused:
         client_of(service).convert(SOUND, "koguchi")
@@ -288,7 +288,7 @@ def test_the_end_of_line_of_a_token_from_a_file_does_no_harm(serve):
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_call_is_made_again_when_the_service_says_and_with_the_same_key(serve, client_of, status):
+def test_convert_retries_after_the_requested_delay_with_the_same_key(serve, client_of, status):
     service = serve(problem(status, "later", Retry_After="1"), started)
     begin_s = time.monotonic()
     assert client_of(service).convert(SOUND, "koguchi") == "t1"
@@ -329,12 +329,12 @@ def test_retry_after_may_be_a_time_of_day(serve, client_of):
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("written", ["soon", "-5", "nan", "Tue, 99 Foo", ""])
-def test_a_retry_after_that_says_nothing_is_not_waited_for(serve, client_of, written):
+def test_convert_ignores_an_invalid_retry_after(serve, client_of, written):
     service = serve(problem(503, "later", Retry_After=written), started)
     assert client_of(service).convert(SOUND, "koguchi") == "t1"
 
 
-def test_nobody_waits_longer_than_they_said(serve, client_of):
+def test_convert_raises_at_once_if_retry_after_exceeds_retry_s(serve, client_of):
     service = serve(problem(429, "queue_full", Retry_After="30"))
     begin_s = time.monotonic()
     with pytest.raises(ServiceError, match="Said so") as refused:
@@ -434,7 +434,7 @@ def test_another_part_than_was_asked_for_is_refused(serve, client_of, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_expired_link_says_so(serve, client_of, tmp_path):
+def test_download_raises_the_error_of_the_service_for_an_expired_link(serve, client_of, tmp_path):
     service = serve(problem(404, "not_found"))
     with pytest.raises(ServiceError, match="Said so"):
         client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
@@ -481,7 +481,7 @@ def test_waiting_ends_when_its_time_is_over(serve, client_of, tmp_path):
     assert failed.value.code == "timeout"
 
 
-def test_whoever_does_not_want_to_wait_any_more_cancels_the_task(serve, client_of, tmp_path):
+def test_convert_and_wait_cancels_the_task_if_report_raises_cancelled(serve, client_of, tmp_path):
     service = serve(
         started,
         says(200, '{"status": "in_progress"}'),
@@ -550,7 +550,7 @@ def test_a_training_that_does_not_come_to_a_voice_is_an_error(serve, client_of, 
     assert failed.value.code == code
 
 
-def test_whoever_does_not_want_to_wait_for_a_training_cancels_its_task(serve, client_of):
+def test_train_and_wait_cancels_the_task_if_report_raises_cancelled(serve, client_of):
     service = serve(says(200, TRAINING), says(200, MODEL % ("training", "null", "0.5")))
 
     def report(fraction: float, message: str) -> None:
@@ -618,7 +618,7 @@ def test_voices_can_be_found(client):
     assert {voice["gender"] for voice in client.models(gender="male")} == {"male"}
 
 
-def test_what_the_service_refuses_is_an_error(client, service, tmp_path):
+def test_client_raises_a_service_error_with_the_status_of_each_refusal(client, service, tmp_path):
     with pytest.raises(ServiceError) as unknown:
         client.convert(SOUND, "nobody")
     assert unknown.value.status == 404

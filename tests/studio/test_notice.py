@@ -16,5 +16,5 @@ from studio.page.parts.notice import sentence_of
         ("Too much: 3 of 2 hours.", "Too much: 3 of 2 hours."),
     ],
 )
-def test_what_is_for_programs_is_left_out(said, told):
+def test_sentence_of_leaves_out_api_requests(said, told):
     assert sentence_of(NotFound(said)) == told

@@ -105,7 +105,7 @@ def test_idle_it_ends_at_once_when_it_is_interrupted(bare):
     assert ends_at_once_without_a_word_of_trouble(bare, signal.SIGINT)
 
 
-def test_it_stays_small_whatever_is_sent_and_ends_at_once(bare):
+def test_server_keeps_memory_small_for_a_large_upload_and_ends_at_once(bare):
     headers = {"Authorization": f"Bearer {bare.token()}", "Content-Type": TYPE}
     server = psutil.Process(bare.process.pid)
 
@@ -125,7 +125,7 @@ def test_it_stays_small_whatever_is_sent_and_ends_at_once(bare):
     assert ends_at_once_without_a_word_of_trouble(bare, signal.SIGTERM)
 
 
-def test_an_address_that_is_taken_is_told_in_a_sentence(tmp_path):
+def test_serve_refuses_an_address_in_use_with_a_sentence(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         settings = {"PORT": taken.getsockname()[1], "EXECUTOR": "none", "PAGE": "off"}
         environment = os.environ | {PREFIX + name: str(value) for name, value in settings.items()}

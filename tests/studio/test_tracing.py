@@ -23,7 +23,7 @@ from studio.tracing import Stages, note_failure, span, start_tracing, trace_id_o
         ({"OTEL_TRACES_EXPORTER": "console", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "console"),
     ],
 )
-def test_traces_go_where_the_environment_says(environment, exporter):
+def test_trace_exporter_follows_the_environment(environment, exporter):
     assert trace_exporter(environment) == exporter
 
 
@@ -39,7 +39,7 @@ def test_another_destination_is_refused(environment, sentence):
         trace_exporter(environment)
 
 
-def test_without_the_extra_it_says_what_to_install(monkeypatch):
+def test_start_tracing_names_the_extra_to_install(monkeypatch):
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(SettingsError, match=r"pip install 'timbre-studio\[telemetry\]'"):

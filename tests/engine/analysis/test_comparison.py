@@ -46,7 +46,7 @@ def test_a_recording_is_like_itself():
 
 @given(later=st.integers(-60, 200), semitones=st.integers(-12, 12), louder_db=st.floats(-15, 15))
 @settings(max_examples=40, deadline=None)
-def test_what_was_done_to_a_recording_is_found(later, semitones, louder_db):
+def test_compare_recordings_measures_offset_transposition_and_level(later, semitones, louder_db):
     found = compare_recordings(melody(), changed(melody(), later, semitones, louder_db))
     assert found.offset_s == pytest.approx(later * STEP_S)
     assert found.semitones == pytest.approx(semitones, abs=0.01)
@@ -54,7 +54,7 @@ def test_what_was_done_to_a_recording_is_found(later, semitones, louder_db):
     assert (found.same_notes, found.cents_apart) == (1.0, pytest.approx(0.0, abs=0.01))
 
 
-def test_cents_are_told_beside_whole_semitones():
+def test_compare_recordings_reports_semitones_and_remaining_cents():
     found = compare_recordings(melody(), changed(melody(), semitones=2.2))
     assert (found.semitones, found.cents_apart) == (pytest.approx(2.2), pytest.approx(20.0))
 
@@ -86,7 +86,7 @@ def heard(name: str) -> Performed:
     return Performed(STEP_S, found.pitch.hertz, found.pitch.voicing, found.loudness_db)
 
 
-def test_recordings_of_other_things_are_never_told_to_be_one_performance():
+def test_compare_recordings_never_aligns_different_performances():
     samples = [heard(f"{name}.flac") for name in ("singing", "speech", "foreign/singing-high", "foreign/speech-high")]
     for one, other in combinations(samples, 2):
         assert not compare_recordings(one, other).is_aligned

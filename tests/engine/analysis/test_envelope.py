@@ -55,7 +55,7 @@ def test_only_bands_wholly_below_the_bandwidth_count():
 
 
 @pytest.mark.parametrize("hertz", [80.0, 110.0, 200.0, 330.0, 500.0])
-def test_pulses_of_unit_density_are_flat_at_zero_whatever_their_pitch(hertz):
+def test_measure_envelope_is_flat_at_zero_for_unit_pulses_at_every_pitch(hertz):
     samples, pitch = pulses(hertz)
     envelope = measure_envelope(samples, pitch)[INNER]
     np.testing.assert_allclose(envelope[:, :-6].mean(0), 0.0, atol=0.08)

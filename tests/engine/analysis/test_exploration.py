@@ -110,13 +110,13 @@ def test_a_rate_and_channels_of_any_kind(tmp_path, sing):
     assert found.curves.highest.max() == pytest.approx(sung.max() / 2, rel=0.1)
 
 
-def test_what_is_no_audio_is_told(tmp_path):
+def test_explore_file_refuses_a_file_that_is_not_audio(tmp_path):
     (tmp_path / "text.wav").write_bytes(b"no sound at all")
     with pytest.raises(AudioError, match=r"text\.wav"):
         explore_file(tmp_path / "text.wav", tmp_path)
 
 
-def test_what_is_too_long_is_told(tmp_path, sing):
+def test_explore_file_refuses_a_recording_longer_than_longest_s(tmp_path, sing):
     with pytest.raises(AudioError, match="longer than 3 seconds"):
         explore_file(written(tmp_path / "long.wav", sing(4.0)), tmp_path, longest_s=3.0)
 

@@ -132,7 +132,7 @@ def test_no_sample_is_beyond_the_ceiling_and_quiet_parts_stay(sample_count):
 
 
 @pytest.mark.parametrize(("hertz", "change_db"), [(500.0, 0.0), (6000.0, 0.0), (8000.0, -3.0), (16_000.0, -40.0)])
-def test_without_top_a_level_is_of_what_lies_below(hertz, change_db):
+def test_without_top_keeps_only_the_level_below_its_cutoff(hertz, change_db):
     samples = tone(1.0, hertz=hertz, level=0.5)
     changed = without_top(samples, 8000.0)
     assert changed.shape == samples.shape

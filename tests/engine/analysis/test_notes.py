@@ -38,7 +38,7 @@ def test_vibrato_is_one_note():
     assert note.cents == pytest.approx(0.0, abs=12)
 
 
-def test_what_is_sung_off_the_note_is_told_in_cents():
+def test_find_notes_reports_the_deviation_in_cents():
     (note,) = find_notes(*performance((60.3, 1.0)))
     assert (note.midi, note.cents) == (60, pytest.approx(30.0, abs=0.5))
 
@@ -73,7 +73,7 @@ def test_curves_of_different_lengths_are_refused():
         find_notes(pitch, loudness_db[1:])
 
 
-def test_the_histogram_tells_seconds_of_each_semitone():
+def test_measure_histogram_counts_seconds_per_semitone():
     seconds = measure_histogram(*performance((57.0, 2.0), (None, 1.0), (59.4, 1.5)))
     assert (seconds[57], seconds[59], seconds.sum()) == (2.0, 1.5, 3.5)
 

@@ -47,7 +47,7 @@ def test_the_whole_stretch_in_another_octave_is_found_by_the_notes_around_it():
 
 
 @given(st.lists(st.integers(54, 61), min_size=3, max_size=8), st.integers(0, 15))
-def test_what_was_heard_right_stays(notes, rest):
+def test_octave_errors_finds_none_in_a_correct_melody(notes, rest):
     semitones, voicing = melody(*notes, rest=rest)
     found, _ = octave_errors(semitones, voicing, slice(30, len(semitones) - 30))
     assert not found.any()

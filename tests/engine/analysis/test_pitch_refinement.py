@@ -44,7 +44,7 @@ def test_a_flattened_vibrato_gets_its_depth_back(note, rate, depth):
     assert np.abs(cents(found, hertz_of(wanted))).mean() < 2.5 + 0.05 * 100 * depth
 
 
-def test_what_is_right_stays_right_and_a_second_time_changes_nothing():
+def test_refine_pitch_keeps_a_correct_pitch_and_is_stable_when_repeated():
     wanted = np.full(200, 57.0)
     voice, voicing = voice_of(np.full(2 * RATE, 57.0)), np.ones(200, np.float32)
     once = refine_pitch(voice, RATE, hertz_of(wanted), voicing, FRAMES)

@@ -23,7 +23,7 @@ def test_a_full_sine_of_1_khz_in_one_channel_is_3_lufs_below_full_scale(rate):
     assert measured(sine(0.0, 5.0, rate), rate) == pytest.approx(-3.01, abs=0.05)
 
 
-def test_two_channels_are_as_loud_as_the_standard_says():
+def test_loudness_meter_measures_stereo_as_in_ebu_case_1():
     assert measured(np.stack([sine(-23.0, 20.0)] * 2), 48_000) == pytest.approx(-23.0, abs=0.05)  # EBU case 1
 
 
@@ -44,7 +44,7 @@ def test_the_size_of_the_blocks_does_not_matter(block):
     assert measured(samples, 8000, block) == pytest.approx(measured(samples, 8000, 777))
 
 
-def test_silence_has_none_and_what_is_short_has_some():
+def test_loudness_meter_returns_none_for_silence_but_measures_short_tones():
     assert measured(np.zeros(48_000), 48_000) is None
     assert measured(np.zeros(0), 48_000) is None
     assert measured(sine(-10.0, 0.05), 48_000) == pytest.approx(-13.0, abs=0.3)

@@ -39,7 +39,7 @@ def test_rows_rise_from_the_lowest_to_the_highest_frequency(scale):
     assert (edges[0], edges[-1]) == pytest.approx((scale.lowest_hertz, scale.highest_hertz))
 
 
-def test_the_scales_are_what_they_are_called():
+def test_spectrogram_scales_have_note_linear_and_mel_spacing():
     assert NOTE.edges_hertz[::36] == pytest.approx(65.406 * 2.0 ** np.arange(7), rel=1e-4)  # three rows to a semitone
     assert np.diff(LINEAR.edges_hertz) == pytest.approx(LINEAR.highest_hertz / LINEAR.rows)
     middle = MEL.edges_hertz[MEL.rows // 2]

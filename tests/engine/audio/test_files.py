@@ -347,7 +347,7 @@ def test_m4a_keeps_every_length(tmp_path_factory: pytest.TempPathFactory, count:
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a", ".WAV"])
-def test_what_is_written_can_be_read(tmp_path: Path, suffix: str) -> None:
+def test_write_audio_round_trips_through_read_audio_in_every_format(tmp_path: Path, suffix: str) -> None:
     samples = tone(200_001, channels=2)
     write_audio(tmp_path / f"a{suffix}", Audio(samples, RATE))
     audio = read_audio(tmp_path / f"a{suffix}")

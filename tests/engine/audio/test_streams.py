@@ -53,7 +53,7 @@ def test_a_stretch_behind_the_end_is_refused_and_leaves_nothing(ramp, tmp_path):
     assert not (tmp_path / "cut.wav").exists()
 
 
-def test_what_is_no_audio_is_told(tmp_path):
+def test_cut_recording_names_a_file_that_is_not_audio(tmp_path):
     (tmp_path / "text.wav").write_text("no audio")
     with pytest.raises(AudioError, match=r"text\.wav"):
         cut_recording(tmp_path / "text.wav", tmp_path / "cut.wav", 0.0, 1.0)

@@ -47,6 +47,6 @@ def test_other_devices_are_compared_with_it(samples, monkeypatch):
     assert first.difference_db == -200.0  # the same to the bit
 
 
-def test_a_difference_is_told_in_decibels():
+def test_difference_is_measured_in_decibels():
     wanted = np.ones(100, np.float32)
     assert device_benchmark._difference(wanted, wanted * 1.01) == pytest.approx(-40, abs=0.1)

@@ -172,7 +172,7 @@ def test_peak_memory_is_that_of_the_process_alone():
 @pytest.mark.parametrize(
     ("arguments", "sentence"), [(["--voices", "ann"], "There is no folder"), ([], "No voice is installed")]
 )
-def test_the_command_says_what_is_wrong_in_a_sentence(arguments, sentence, tmp_path, capsys, monkeypatch):
+def test_main_reports_missing_sources_or_voices_in_a_sentence(arguments, sentence, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(benchmark, "list_voices", lambda: [])
     assert benchmark.main(["--sources", str(tmp_path / "absent"), *arguments]) == 1
     printed = capsys.readouterr()

@@ -16,7 +16,7 @@ def sources(tmp_path, sing):
 
 
 @pytest.mark.system
-def test_takes_are_told_apart_and_judged(sources, capsys):
+def test_takes_benchmark_reports_differences_and_scores_as_json(sources, capsys):
     assert main(["--sources", str(sources), "--voices", "kathleen", "--takes", "2", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     [row] = told["rows"]
@@ -28,7 +28,7 @@ def test_takes_are_told_apart_and_judged(sources, capsys):
 
 
 @pytest.mark.system
-def test_it_is_told_as_tables_too(sources, capsys):
+def test_takes_benchmark_prints_tables_by_default(sources, capsys):
     assert main(["--sources", str(sources), "--voices", "kathleen", "--takes", "2"]) == 0
     out = capsys.readouterr().out
     assert "1 conversions" in out

@@ -38,6 +38,6 @@ def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, short_trainings,
         assert load_voice(work / name).card.corpus_speaker == "set/mia"
 
 
-def test_a_speaker_who_is_not_there_is_a_sentence(corpus, tmp_path, capsys):
+def test_training_benchmark_reports_a_speaker_without_a_folder(corpus, tmp_path, capsys):
     assert main(["--corpus", str(corpus), "--speaker", "nobody", "--work", str(tmp_path / "work")]) == 1
     assert "There is no folder" in capsys.readouterr().err

@@ -109,7 +109,7 @@ def test_comp_is_as_long_as_its_takes(lengths, chosen, rate):
         ([tone(1.0)] * 2, [CompPart(0.0, 0), CompPart(3.0, 1)], SettingsError, "after the end"),
     ],
 )
-def test_comp_refuses_what_are_not_takes_and_parts(takes, parts, error, sentence):
+def test_comp_refuses_invalid_takes_and_parts(takes, parts, error, sentence):
     with pytest.raises(error, match=sentence):
         comp(takes, parts)
 

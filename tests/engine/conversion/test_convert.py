@@ -96,7 +96,7 @@ def test_transpose_may_be_left_to_the_voice():
         ConversionSettings(transpose="up")
 
 
-def test_every_setting_says_what_one_hears_of_it():
+def test_conversion_settings_describe_every_field():
     for metadata in FIELDS.values():
         assert len(metadata["meaning"]) > 20
         assert metadata["meaning"].endswith(".")
@@ -117,7 +117,7 @@ def test_there_is_a_preset_for_each_style():
 # ---- length, channels, silence
 
 
-def test_settings_by_style_are_those_of_the_preset_with_what_is_given():
+def test_by_style_returns_the_preset_with_the_given_values_replaced():
     auto = by_style(AUTO, {"seed": 3})
     for style, preset in ConversionSettings.presets.items():
         assert auto(style) == replace(preset, seed=3)
@@ -132,7 +132,7 @@ def test_settings_by_style_are_checked_before_the_style_is_known(preset, given):
         by_style(preset, given)
 
 
-def test_settings_may_be_chosen_by_what_is_heard(sing, voice, tmp_path):
+def test_convert_and_convert_file_take_settings_chosen_by_style(sing, voice, tmp_path):
     heard = []
 
     def chosen(style):
@@ -189,7 +189,7 @@ def test_digital_silence_gives_silence(voice, channels, rate):
         assert level_db(take.audio.samples) < -100
 
 
-def test_what_is_hardly_there_stays_hardly_there(voice):
+def test_convert_keeps_faint_hiss_faint(voice):
     hiss = (10 ** (-105 / 20) * np.random.default_rng(0).standard_normal((1, SAMPLE_RATE))).astype(np.float32)
     assert level_db(only(Audio(hiss, SAMPLE_RATE), voice)) < -100
 
@@ -370,7 +370,7 @@ def test_takes_differ_in_pitch_and_loudness_but_not_in_time(three_takes):
 # ---- windows
 
 
-def test_small_windows_give_what_one_window_gives(sing, voice, monkeypatch):
+def test_convert_in_small_windows_matches_one_window_with_the_same_features(sing, voice, monkeypatch):
     """All but the listener, which hears a moment a little otherwise in another window."""
     recording = Audio(sing(7.0)[None], SAMPLE_RATE)
     features = listen(load_base().listener, without_rumble(recording.mono()))

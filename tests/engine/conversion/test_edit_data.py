@@ -78,7 +78,7 @@ def test_half_of_one_is_refused(edit_data, tmp_path):
         {"sustained": np.zeros(WIDTH, np.float32)},
     ],
 )
-def test_what_does_not_fit_together_is_refused(edit_data, change, tmp_path):
+def test_read_edit_data_refuses_mismatched_arrays(edit_data, change, tmp_path):
     write_edit_data(tmp_path / "x.npz", replace(edit_data, **change))
     with pytest.raises(EditError):
         read_edit_data((tmp_path / "x.npz").read_bytes())

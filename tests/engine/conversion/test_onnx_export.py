@@ -21,7 +21,7 @@ def host(folder):
 
 
 @pytest.mark.system
-def test_host_renders_what_the_studio_renders_within_60_db(folder, host):
+def test_onnx_host_matches_the_rendering_of_the_studio_within_60_db(folder, host):
     example = dict(np.load(folder / "example.npz"))
     wanted = example.pop("samples")
     rendered = host.render(example)
@@ -29,7 +29,7 @@ def test_host_renders_what_the_studio_renders_within_60_db(folder, host):
     assert np.abs(rendered - wanted).max() < 1e-3 * np.abs(wanted).max()
 
 
-def test_host_encodes_what_the_listener_encodes(host):
+def test_onnx_host_features_match_the_listener(host):
     samples = 0.1 * np.random.default_rng(0).standard_normal(32_000).astype(np.float32)
     wanted = listen(load_base().listener, np.pad(samples, (0, 0)), 16_000).astype(np.float32)
     found = host.features(np.pad(samples, (0, 16_000)))[: len(wanted)]

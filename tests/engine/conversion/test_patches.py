@@ -62,7 +62,7 @@ def test_at_the_end_of_a_patch_the_pulses_are_in_step_and_the_curve_hardly_bent(
     assert np.abs(100 * (plan.moved - semitones))[inside & voiced].max() < 6
 
 
-def test_what_is_missing_is_made_up_where_nothing_is_voiced():
+def test_plan_patches_corrects_the_phase_in_unvoiced_frames():
     work = edit_data()
     plan = plan_patches(work, 0, [Shift(1.0, 1.6, 1.0)])
     bent = np.abs(100 * plan.moved)
@@ -126,7 +126,7 @@ def test_an_octave_that_was_misheard_makes_a_patch_of_its_own():
 
 
 @pytest.mark.parametrize("number", [-1, 2, 10])
-def test_a_take_that_there_is_not_is_told(number):
+def test_plan_patches_refuses_a_missing_take(number):
     with pytest.raises(EditError, match=rf"no take {number + 1}: the conversion has 2"):
         plan_patches(edit_data(), number, [])
 
@@ -138,7 +138,7 @@ def test_a_take_that_there_is_not_is_told(number):
     st.integers(0, 1),
 )
 @example([(1.0, 1.0, -8.0), (1.0, 1.0, -12.0)], True, 0)  # as low as a voice can be
-def test_whatever_the_edits_patches_follow_each_other_and_end_in_step(some, voiced, number):
+def test_plan_patches_keeps_patches_separate_and_ends_in_phase_for_any_edits(some, voiced, number):
     work = edit_data(voiced)
     edits = [Shift(start, start + length, semitones) for start, length, semitones in some]
     edits.append(Draw(5.0, 5.4, ((5.1, 52.0), (5.3, 55.0))))

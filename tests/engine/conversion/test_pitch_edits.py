@@ -112,7 +112,7 @@ def test_snapping_brings_the_note_to_the_scale_and_keeps_vibrato():
     assert sharp[inside(Snap(1.6, 2.7))].mean() == pytest.approx(57, abs=0.06)  # where there is no 58
 
 
-def test_an_octave_that_was_misheard_is_put_right_and_told():
+def test_fix_octave_corrects_misheard_octaves_and_marks_them():
     pitch = sung(vibrato=0.1)
     hertz = pitch.hertz.copy()
     hertz[200:260] *= 2
@@ -150,7 +150,7 @@ def test_there_and_back_loses_nothing():
 
 @settings(max_examples=150, deadline=None)
 @given(edits())
-def test_whatever_is_edited_the_rest_stays_to_the_last_bit_and_the_voice_where_voices_can_be(edit):
+def test_edit_pitch_changes_only_its_stretch_and_stays_within_the_pitch_limits(edit):
     pitch = sung()
     edited = edit_pitch(pitch, [edit])
     rest = untouched(edit, len(pitch))
@@ -198,7 +198,7 @@ def test_no_edit_changes_nothing():
         (lambda: Draw(0.0, 1.0, ((1.5, 60.0),)), "within its stretch, 0 s to 1 s"),
     ],
 )
-def test_what_cannot_be_is_a_sentence(make, sentence):
+def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
     with pytest.raises(SettingsError, match=sentence) as caught:
         make()
     assert str(caught.value).endswith(".")
@@ -219,7 +219,7 @@ def test_what_cannot_be_is_a_sentence(make, sentence):
         ([{"tool": "smooth", "start_s": 0, "end_s": 1}] * 1001, "1000 edits at most, not 1001"),
     ],
 )
-def test_data_that_are_no_edits_are_told_which_and_why(values, sentence):
+def test_read_edits_refuses_invalid_data_with_a_reason(values, sentence):
     with pytest.raises(SettingsError, match=sentence):
         read_edits(values)
 
@@ -230,7 +230,7 @@ def test_a_stretch_beyond_the_end_is_refused(stretch):
         edit_pitch(sung(), [Shift(*stretch, 1.0)])
 
 
-def test_edits_do_not_change_and_say_what_they_do():
+def test_pitch_edits_are_immutable_validated_and_documented():
     with pytest.raises(FrozenInstanceError):
         Shift(0.0, 1.0, 1.0).semitones = 2.0
     with pytest.raises(SettingsError):

@@ -63,7 +63,7 @@ def test_takes_have_the_seeds_that_follow_each_other(recording, voice):
     assert len(renderer.render(next(cut_windows([recording[:, :SAMPLE_RATE]])))) == 10
 
 
-def test_a_vowel_is_what_the_long_notes_of_the_recording_say(recording, voice):
+def test_renderer_takes_vowels_from_sustained_notes_of_the_recording(recording, voice):
     """Had they all said another one, it would be that."""
     found, settings = survey_recording([recording], load_base()), ConversionSettings()
     window = next(cut_windows([recording]))

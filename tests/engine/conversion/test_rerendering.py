@@ -78,9 +78,7 @@ def sung(sing) -> Audio:
 
 
 @pytest.mark.parametrize("semitones", [2.0, -3.5])
-def test_a_stretch_of_a_steady_vowel_is_moved_by_what_was_asked_and_nothing_else(
-    steady, steady_takes, voice, semitones
-):
+def test_edit_take_shifts_a_stretch_by_the_given_semitones_and_nothing_else(steady, steady_takes, voice, semitones):
     edit = Shift(1.2, 1.9, semitones)
     old = steady_takes.takes[0].audio.samples
     new = edit_take(steady, steady_takes, 0, voice, [edit]).audio.samples
@@ -134,7 +132,7 @@ def test_edits_at_both_ends_of_the_recording(steady, steady_takes, voice):
     assert np.median(cents[274:292]) == pytest.approx(-200, abs=10)
 
 
-def test_singing_what_was_sung_again_is_as_it_was(sung, voice):
+def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, voice):
     """Where a patch's curve is that of the take, what is sung anew is the take, but for rounding."""
     done = convert(sung, voice, ConversionSettings(transpose=-2))
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
@@ -262,7 +260,7 @@ def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
     assert np.abs(held - new).max() < 1e-3
 
 
-def test_what_an_earlier_edit_has_sung_is_taken_over(files, voice, tmp_path, monkeypatch):
+def test_edit_file_reuses_the_patches_of_an_earlier_edit(files, voice, tmp_path, monkeypatch):
     folder, edit_data = files
     first, second = Shift(1.0, 1.5, 2.0), Shift(3.5, 4.0, -2.0)
 
@@ -328,7 +326,7 @@ def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
         assert not (tmp_path / "x.wav").exists()
 
 
-def test_what_is_not_there_is_told(files, voice, tmp_path):
+def test_edit_file_refuses_a_missing_file_a_missing_take_and_an_edit_past_the_end(files, voice, tmp_path):
     folder, edit_data = files
     edits, target = [Shift(1.0, 2.0, 1.0)], tmp_path / "x.wav"
     take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)

@@ -150,7 +150,7 @@ def test_edit_renders_only_its_stretch(voices):
     assert np.abs(edited - original).max() > 1e-3
 
 
-def test_missing_contentvec_and_what_needs_our_networks_are_refused(voices, tmp_path, monkeypatch):
+def test_load_voice_refuses_imported_models_and_convert_a_missing_contentvec(voices, tmp_path, monkeypatch):
     voice = imported(voices, "v2")
     with pytest.raises(VoiceError, match="imported model of RVC"):
         load_voice(voice.folder)

@@ -155,7 +155,7 @@ def test_recordings_come_in_natural_order(bring):
     assert list(sounds(bring({name: "x" for name in sorted(names)}, {"name": "Anna"}))) == names
 
 
-def test_what_is_given_wins_and_a_wrong_field_may_be_mended_so(bring):
+def test_create_dataset_prefers_given_values_even_to_an_invalid_field(bring):
     files = NAMED | {"model.json": json.dumps({"name": "Anna", "genre": "metal", "source": "home"})}
     made = bring(files, {"genre": "rock", "age": "", "name": "Berta"})
     assert made.profile == VoiceProfile("Berta", genre="rock", source="home")
@@ -297,14 +297,14 @@ def test_recordings_beside_the_folder_audio_are_not_passed_over_in_silence(refus
     refused(files, "has 2 recordings, but none in the folder audio beside model.json; move them there")
 
 
-def test_without_recordings_it_is_said_what_there_is_instead(refused):
+def test_create_dataset_lists_the_files_found_instead_of_recordings(refused):
     files = {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""}
     formats = r"supported formats are \.wav, .*\.aif"
     words = rf"holds no recordings: {formats}; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
     refused(files, words)
 
 
-def test_without_anything_that_is_said(refused):
+def test_create_dataset_reports_nothing_found_without_any_files(refused):
     refused({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\.")
 
 
@@ -413,7 +413,7 @@ def test_a_dataset_that_is_there_is_left_alone(tmp_path, new):
     assert load_dataset(new) == made
 
 
-def test_what_a_crash_left_is_no_hindrance(tmp_path, new):
+def test_create_dataset_removes_leftovers_of_a_crash(tmp_path, new):
     write_folder(new.with_name("anna.part"), {"audio/old.wav": "old", "unpacked/x": "x"})
     made = create_dataset(write_zip(tmp_path / "in.zip", NAMED), new)
     assert sounds(made) == {"a.wav": "sound a", "b.flac": "sound b"}

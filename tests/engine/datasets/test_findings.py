@@ -64,7 +64,7 @@ def test_a_limit_itself_is_still_inside():
     assert findings_in(at_limits) == []
 
 
-def test_of_silence_nothing_else_is_said():
+def test_findings_in_reports_only_silence_for_a_silent_recording():
     silent = replace(CLEAN, silence_share=1.0, voiced_s=0.0, usable_s=0.0, level_db=-96.0, bandwidth_hertz=4000.0)
     assert [found.code for found in findings_in(silent)] == ["silence"]
 

@@ -20,7 +20,7 @@ def test_one_person_is_one_person(seed, spread):
 
 
 @pytest.mark.parametrize("counts", [[10, 1], [10, 3], [3, 1], [200, 1], [30, 1, 1, 1]])
-def test_whoever_is_in_the_minority_is_the_other(counts):
+def test_find_other_speakers_marks_the_minority(counts):
     found = find_other_speakers(people(counts))
     assert found.tolist() == [False] * counts[0] + [True] * sum(counts[1:])
 
@@ -39,7 +39,7 @@ def test_how_alike_is_alike_enough(alike, other):
     assert find_other_speakers(timbres).tolist() == [False] * 7 + [other]
 
 
-def test_what_is_almost_as_alike_as_the_rest_is_left_alone():
+def test_find_other_speakers_leaves_a_slightly_different_timbre_unmarked():
     timbres = people([10], 0.4)
     timbres[-1] = 0.6 * timbres[-1] + 0.4 * timbres[0]
     assert not find_other_speakers(timbres).any()

@@ -114,7 +114,7 @@ def test_noise_is_measured(sung, snr_db):
     assert quality(sung + noise).snr_db == pytest.approx(snr_db, abs=2.0)
 
 
-def test_without_pauses_nothing_is_said_of_noise_and_room():
+def test_measure_quality_returns_no_snr_or_reverberation_without_pauses():
     time_s = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
     held = np.sum([np.sin(2 * np.pi * 220 * n * time_s) / n for n in range(1, 12)], axis=0) * 0.1
     found = quality(held)
@@ -165,7 +165,7 @@ def test_long_pauses_are_silence(sung):
     assert quality(padded).silence_share == pytest.approx(0.8, abs=0.07)
 
 
-def test_what_is_audible_does_not_depend_on_the_level(sung):
+def test_audible_frames_do_not_depend_on_the_level(sung):
     loud, quiet = (analyse_clip(Audio((sung * gain)[None], SAMPLE_RATE), augmentations=0) for gain in (1.0, 0.03))
     assert np.mean(audible_frames(loud) != audible_frames(quiet)) < 0.01
 
@@ -188,7 +188,7 @@ def test_any_length_rate_and_level_gives_finite_measures(count, rate, channels, 
     assert 0 <= found.usable_s <= found.duration_s + 0.01
 
 
-def test_what_is_not_a_number_is_refused(sung):
+def test_measure_quality_refuses_nan_samples(sung):
     clip = analyse_clip(Audio(sung[None], SAMPLE_RATE), augmentations=0)
     broken = sung.copy()
     broken[5] = np.nan

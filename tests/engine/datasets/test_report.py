@@ -213,7 +213,7 @@ def test_the_same_performance_in_another_key_is_no_copy(cache, tmp_path):
     assert [name for name, said in found.items() if "near_duplicate" in said] == ["quiet.flac"]
 
 
-def test_a_copy_says_of_what(spoilt):
+def test_report_names_the_original_of_a_copy(spoilt):
     _, report = spoilt
     reasons = {one.name: one.findings[0].reason for one in report.recordings if one.findings}
     assert "a/take 0.wav" in reasons["b/same again.wav"]
@@ -221,7 +221,7 @@ def test_a_copy_says_of_what(spoilt):
     assert "a/take 2.wav" in reasons["b/trimmed copy.flac"]
 
 
-def test_what_is_good_to_train_on(spoilt):
+def test_usable_recordings_leaves_out_silence_noise_copies_and_broken_files(spoilt):
     paths, report = spoilt
     left_out = {path.name for path in paths} - {path.name for path in usable_recordings(report, paths)}
     assert left_out == {

@@ -78,7 +78,7 @@ def test_nothing_is_left_after_cancelling_or_a_recording_that_cannot_be_read(tea
     assert not list(tmp_path.glob("sung*"))
 
 
-def test_without_contentvec_it_says_what_is_missing(teacher, sources, tmp_path, monkeypatch):
+def test_teaching_recordings_raises_without_contentvec_and_leaves_nothing(teacher, sources, tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "empty"))
     contentvec._loaded.cache_clear()
     with pytest.raises(VoiceError, match="needs ContentVec"):

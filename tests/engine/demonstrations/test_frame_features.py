@@ -41,7 +41,7 @@ def test_silence_is_not_active():
     assert np.isfinite(features.mel).all()
 
 
-def test_what_is_far_below_the_level_is_cut_off(sing):
+def test_measure_features_clips_frames_far_below_the_level_and_marks_them_inactive(sing):
     samples = np.concatenate([sing(1.0), np.zeros(SAMPLE_RATE, np.float32)])
     features = measure_features(Audio(samples[None], SAMPLE_RATE))
     assert features.mel[-50:].max() == pytest.approx(-8.0)

@@ -32,7 +32,7 @@ def test_a_recording_finds_itself(features, kind):
     assert np.abs(cosine).max() <= 1.0 + 1e-5
 
 
-def test_content_finds_the_moment_whoever_says_it(speech, features):
+def test_found_again_is_higher_by_content_than_by_mel_for_another_voice(speech, features):
     other = measure_features(warp_voice(speech, 0.78))
     assert found_again(features, other, "content") > 0.9
     assert found_again(features, other, "content") > found_again(features, other, "mel") + 0.1

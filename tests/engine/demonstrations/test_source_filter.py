@@ -44,7 +44,7 @@ def test_a_voice_is_mostly_harmonic(parts):
     assert np.square(parts.harmonic.samples).mean() > 10 * np.square(parts.breath.samples).mean()
 
 
-def test_only_what_comes_of_pulses_has_the_pitch(parts):
+def test_take_apart_keeps_the_sung_pitch_only_in_pulses_and_harmonic(parts):
     sung = parts.pitch.voiced
     for sound in (parts.pulses, parts.harmonic):
         heard = detect_pitch(sound.mono(), SAMPLE_RATE)

@@ -18,7 +18,7 @@ def probes() -> list[SpeakerProbe]:
     return probe_speakers({name: [read_audio(SAMPLES / name)] for name in files})
 
 
-def test_the_spectrum_tells_who_it_is_and_content_hardly_does(probes):
+def test_probe_speakers_identifies_speakers_better_by_mel_than_by_content(probes):
     mel, content = probes
     assert (mel.kind, content.kind) == ("mel", "content")
     assert mel.accuracy > 0.7
@@ -48,12 +48,12 @@ def test_of_several_recordings_the_later_ones_are_asked_about(sing):
     assert mel.confusion[1, 0] > 0.9
 
 
-def test_one_person_alone_cannot_be_told_from_anybody(sing):
+def test_probe_speakers_refuses_a_single_speaker(sing):
     with pytest.raises(AudioError, match="at least 2 people"):
         probe_speakers({"alone": [Audio(sing(1.0)[None], SAMPLE_RATE)]})
 
 
-def test_somebody_who_is_not_heard_is_named(sing):
+def test_probe_speakers_names_a_speaker_with_silent_recordings(sing):
     silence = Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE)
     with pytest.raises(AudioError, match="recordings of nobody is silent"):
         probe_speakers({"somebody": [Audio(sing(1.0)[None], SAMPLE_RATE)], "nobody": [silence]})

@@ -92,7 +92,7 @@ def test_a_clean_silence_leaks_less():
     assert leak < -90
 
 
-def test_what_has_no_meaning_is_none():
+def test_compare_performances_returns_no_pitch_or_leak_scores_for_noise():
     noise = np.random.default_rng(1).standard_normal(RATE).astype(np.float32) * 0.1
     scores = performance_scores(noise, noise)
     assert scores.pitch_accuracy is None
@@ -146,7 +146,7 @@ def made_scores(**known: float | None) -> Scores:
     return Scores(**{name: known.get(name, 0.0) for name in names})
 
 
-def test_means_leave_out_what_is_none():
+def test_mean_scores_leave_out_missing_values():
     rows = [made_scores(leak_db=None, likeness=0.5), made_scores(leak_db=-60.0, likeness=0.7)]
     means = mean_scores(rows)
     assert means["leak_db"] == -60.0
@@ -250,11 +250,11 @@ class Measured:
     low: float | None
 
 
-def test_what_a_row_has_not_is_left_out_of_its_mean():
+def test_known_means_leave_out_missing_values():
     rows = (row for row in [Measured(1.0, None), Measured(3.0, 5.0)])
     assert known_means(Measured, rows) == {"high": 2.0, "low": 5.0}
 
 
-def test_what_none_has_has_no_mean():
+def test_known_means_are_none_without_any_value():
     assert known_means(Measured, [Measured(1.0, None)]) == {"high": 1.0, "low": None}
     assert known_means(Measured, []) == {"high": None, "low": None}

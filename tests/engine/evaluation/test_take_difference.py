@@ -22,12 +22,12 @@ def test_a_take_is_no_different_from_itself(sing):
     assert pairwise_difference([take, take]) == TakeDifference(0.0, 0.0, 0.0)
 
 
-def test_what_is_sung_higher_is_told_in_cents(sing):
+def test_pairwise_difference_reports_pitch_in_cents(sing):
     difference = pairwise_difference([audio(sing(2.0, hertz=200.0)), audio(sing(2.0, hertz=200.0 * 2 ** (30 / 1200)))])
     assert difference.pitch_cents == pytest.approx(30, abs=2)
 
 
-def test_what_is_louder_is_told_in_decibels_and_is_no_other_colour(sing):
+def test_pairwise_difference_reports_level_in_decibels_and_not_as_colour(sing):
     take = sing(1.5)
     difference = pairwise_difference([audio(take), audio(take * 0.5)])
     assert difference.loudness_db == pytest.approx(6.02, abs=0.05)
@@ -55,7 +55,7 @@ def test_silence_has_nothing_to_compare():
     assert difference.pitch_cents is None
 
 
-def test_what_a_pair_has_no_measure_of_is_left_out_of_the_mean():
+def test_mean_difference_leaves_out_missing_measures():
     means = mean_difference([TakeDifference(1.0, None, 2.0), TakeDifference(3.0, 5.0, 4.0)])
     assert means == TakeDifference(2.0, 5.0, 3.0)
 

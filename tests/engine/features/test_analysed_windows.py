@@ -23,7 +23,7 @@ def measured(monkeypatch) -> list[int]:
     return lengths
 
 
-def test_what_is_heard_has_a_value_for_every_frame(windows, listener):
+def test_analysed_windows_cover_every_frame(windows, listener):
     analysed = AnalysedWindows(listener).analyse(windows[0])
     assert analysed.mid.shape == windows[0].samples.shape[1:]
     assert len(analysed.pitch) == len(analysed.envelope) == windows[0].frames == len(analysed.mid) // HOP + 1

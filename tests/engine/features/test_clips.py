@@ -146,7 +146,7 @@ def test_a_damaged_kept_clip_is_made_again(recording, tmp_path, damage):
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
-def test_several_are_told_of_and_can_be_stopped(recording, tmp_path):
+def test_analysed_clips_reports_progress_and_can_be_cancelled(recording, tmp_path):
     told: list[tuple[float, str]] = []
 
     def report(fraction: float, message: str) -> None:
@@ -160,14 +160,14 @@ def test_several_are_told_of_and_can_be_stopped(recording, tmp_path):
     assert len(list((tmp_path / "cache").iterdir())) == 1
 
 
-def test_what_is_no_recording_says_so(tmp_path):
+def test_analysed_clip_refuses_a_file_without_audio_and_names_it(tmp_path):
     (tmp_path / "x.wav").write_bytes(b"no sound")
     with pytest.raises(AudioError, match=r"x\.wav"):
         analysed_clip(tmp_path / "x.wav", tmp_path / "cache")
     assert not (tmp_path / "cache").exists()
 
 
-def test_one_sample_at_a_high_rate_is_too_short_and_says_so(tmp_path):
+def test_analysed_clip_refuses_one_sample_at_a_high_rate_as_too_short(tmp_path):
     soundfile.write(tmp_path / "x.wav", np.zeros(1), 192_000)
     with pytest.raises(AudioError, match="too short"):
         analysed_clip(tmp_path / "x.wav")

@@ -73,7 +73,7 @@ def test_a_background_is_5_to_35_db_below_the_voice(sing, seed):
     assert 3 < below_db < 37
 
 
-def test_a_line_takes_away_what_is_below_and_above_it():
+def test_through_line_attenuates_low_and_high_frequencies():
     noise = np.random.default_rng(0).standard_normal(SAMPLE_RATE)
     for seed in range(5):
         power = np.abs(np.fft.rfft(module._through_line(noise, np.random.default_rng(seed)))) ** 2

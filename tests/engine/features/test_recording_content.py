@@ -59,7 +59,7 @@ def test_no_hearing_at_all_does_not_even_listen(sing):
     assert content_of(silent, sing(0.3), 0).shape == (0, 31, CONTENT)
 
 
-def test_of_one_window_it_is_what_the_base_makes_of_it(base, sing):
+def test_recording_content_of_one_window_equals_the_content_of_the_base(base, sing):
     samples = sing(1.5)
     envelope, voicing = envelope_of(samples)
     features = listen(base.listener, samples)[: len(samples) // 882 + 1]

@@ -59,14 +59,14 @@ def test_the_nearest_is_found():
     assert torch.nn.functional.cosine_similarity(drawn[:, None], own[None], 2).argmax(1).tolist() == [0, 1, 2]
 
 
-def test_what_is_forbidden_is_not_taken():
+def test_nearest_frames_skips_forbidden_frames():
     own = unit(*range(20))
     similarity = torch.nn.functional.cosine_similarity
     assert similarity(nearest_frames(own[:1], own), own[:1]) > 0.9
     assert similarity(nearest_frames(own[:1], own, slice(0, 1)), own[:1]) < 0.1
 
 
-def test_of_very_many_frames_some_are_compared_and_what_is_forbidden_stays_so():
+def test_nearest_frames_samples_from_many_frames_and_skips_forbidden_ones():
     """Frames come in threes that are nearly the same, so every third does as well as all of them."""
     random = torch.Generator().manual_seed(5)
     slow = torch.randn(1, CONTENT, 4000, generator=random)
@@ -86,7 +86,7 @@ def test_long_content_is_compared_in_blocks_with_the_same_result():
     torch.testing.assert_close(whole[1990:2010], nearest_frames(content[1980:2020], own)[10:30])
 
 
-def test_a_sound_is_compared_with_what_is_around_it():
+def test_nearest_frames_compares_frames_in_context():
     """The same frame stands in two places; the one whose surroundings fit is taken."""
     random = torch.Generator().manual_seed(3)
     first, second, twin = (torch.randn(9, CONTENT, generator=random) for _ in range(3))
@@ -98,7 +98,7 @@ def test_a_sound_is_compared_with_what_is_around_it():
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 30), st.floats(0.0, 1.0))
-def test_what_is_drawn_is_content_again(frames, count, strength):
+def test_retrieve_returns_normalised_content(frames, count, strength):
     random = torch.Generator().manual_seed(frames + count)
     content = torch.nn.functional.layer_norm(torch.randn(frames, CONTENT, generator=random), (CONTENT,))
     drawn = retrieve(content, torch.randn(count, CONTENT, generator=random), strength)

@@ -62,7 +62,7 @@ def test_a_change_of_the_sound_stays_as_quick_as_it_is():
 
 
 @pytest.mark.parametrize("voicing", [0.0, 0.4])
-def test_what_is_not_voiced_stays_as_it_is(voicing):
+def test_smooth_sustained_leaves_unvoiced_content_unchanged(voicing):
     content = in_turn()
     torch.testing.assert_close(smooth_sustained(content, vibrato(0.0), torch.full((FRAMES,), voicing)), content)
 
@@ -119,7 +119,7 @@ def test_a_misread_note_becomes_the_vowel_of_its_neighbours():
     torch.testing.assert_close(settled.var(1, correction=0), torch.ones(100), atol=1e-3, rtol=0)
 
 
-def test_another_vowel_stays_what_it_is_however_rare():
+def test_settle_vowels_keeps_another_vowel_even_if_rare():
     often, rare = contents(2)
     known = table((torch.zeros(BANDS), often, 3000.0), (BRIGHT, rare, 25.0))
     settled = settle_vowels(rare.expand(100, -1), BRIGHT.expand(100, -1), torch.ones(100), known)
@@ -134,7 +134,7 @@ def test_a_sound_that_was_not_gathered_stays_as_it_is():
 
 
 @pytest.mark.parametrize("moving", [True, False])
-def test_only_what_is_held_is_settled(moving):
+def test_settle_vowels_leaves_speech_and_whisper_unchanged(moving):
     """Speech moves, and a whisper has no note."""
     random = torch.Generator().manual_seed(1)
     content, envelope = contents(100, 2), torch.zeros(100, BANDS)
@@ -183,7 +183,7 @@ def test_long_notes_are_gathered_and_nothing_else(frames):
     torch.testing.assert_close(held.content.square().mean(1), torch.ones(len(held.rows)), atol=0.4, rtol=0)
 
 
-def test_what_is_said_on_a_note_is_what_the_listener_heard_there():
+def test_gather_sustained_notes_keeps_the_content_of_each_note_of_a_long_recording():
     """Also of a long recording, of which only stretches are gone through."""
     base, frames = load_base(), 20_000
     envelope, voicing = recording(frames)

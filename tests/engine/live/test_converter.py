@@ -50,7 +50,7 @@ def expected(voice, sung):
 
 @settings(max_examples=6, deadline=None)
 @given(st.lists(st.integers(1, 9000), min_size=1, max_size=5))
-def test_convert_gives_the_same_bits_whatever_the_blocks(voice, sung, expected, blocks):
+def test_convert_gives_identical_samples_for_any_block_size(voice, sung, expected, blocks):
     found, _ = converted(voice, sung[:SAMPLE_RATE], blocks)
     np.testing.assert_array_equal(found, expected)
 
@@ -121,7 +121,7 @@ def test_limit_leaves_quiet_samples_alone():
     assert np.abs(limit(np.array([-1e9, 1e9], np.float32))).max() <= 0.99
 
 
-def test_profile_is_what_the_next_session_begins_with(voice, sung, tmp_path):
+def test_speaker_profile_carries_over_to_the_next_session_unless_damaged(voice, sung, tmp_path):
     _, first = converted(voice, sung, [SAMPLE_RATE])
     profile = first.profile
     assert profile is not None

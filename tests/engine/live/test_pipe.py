@@ -109,7 +109,7 @@ def test_exchange_shortens_its_delay_again_where_it_is_quiet_and_never_in_the_mi
     assert np.argmax(np.concatenate(found) > 0.9) - 7400 == delay
 
 
-def test_exchange_fades_out_and_then_raises_what_ended_the_conversion():
+def test_exchange_fades_out_and_then_raises_the_error_of_the_conversion():
     echo = Echo()
     with DevicePipe(echo, 50) as pipe:
         echo.may.release()

@@ -73,7 +73,7 @@ def test_a_base_without_its_listener_is_one_sentence(tmp_path, monkeypatch):
         load_base(tmp_path / "other.safetensors")
 
 
-def test_what_is_known_of_means_survives_half_precision():
+def test_base_variances_stay_finite_and_positive_in_half_precision():
     content = load_base().content
     for variance in (content.between, content.within):
         assert torch.isfinite(variance).all()

@@ -56,7 +56,7 @@ def test_a_burst_is_six_standard_deviations_at_most(encoder):
     torch.testing.assert_close(encoder(burst, mean, 50), encoder(limit, mean, 50), atol=1e-4, rtol=0)
 
 
-def test_what_is_heard_lies_where_it_was_and_reaches_as_far_as_the_blocks_do(encoder):
+def test_content_encoder_responds_in_place_and_reaches_13_frames(encoder):
     """Three blocks of width 7, dilated 1, 1 and 2: 12 frames; between two features lies their mean."""
     heard, mean = features(60, batch=1), torch.zeros(1, FEATURES)
     moved = heard.clone()
@@ -79,7 +79,7 @@ def test_only_training_adds_noise(encoder):
 
 
 @pytest.mark.parametrize("sounds", [1.0, 3.0, 10.0, 30.0])
-def test_the_mean_of_few_sounds_is_told_better_than_by_what_they_are(encoder, sounds):
+def test_likeliest_mean_beats_the_plain_and_the_usual_mean(encoder, sounds):
     random = np.random.default_rng(int(sounds))
     usual, between, within = (value.numpy() for value in (encoder.usual, encoder.between, encoder.within))
     speakers = usual + np.sqrt(between) * random.standard_normal((100, FEATURES))
@@ -112,7 +112,7 @@ def test_a_number_that_does_not_differ_between_speakers_is_never_taken_out():
 
 @settings(max_examples=30, deadline=None)
 @given(strength=st.floats(0.0, 1.0), seed=st.integers(0, 99))
-def test_what_is_mixed_is_content_between_the_two(strength, seed):
+def test_mix_content_lies_between_both_contents_with_unit_variance(strength, seed):
     random = torch.Generator().manual_seed(seed)
     one, other = torch.nn.functional.layer_norm(torch.randn(2, 9, CONTENT, generator=random), (CONTENT,))
     mixed = mix_content(one, other, strength)

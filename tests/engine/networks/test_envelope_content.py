@@ -18,7 +18,7 @@ def test_content_of_each_frame_has_unit_variance(frames):
     torch.testing.assert_close(content.var(2, correction=0), torch.ones(2, frames), atol=1e-2, rtol=0)
 
 
-def test_the_mean_colour_of_what_is_loud_is_not_heard():
+def test_envelope_input_removes_the_mean_colour_of_loud_frames():
     random = torch.Generator().manual_seed(0)
     envelope = torch.rand(2, 40, BANDS, generator=random) - 0.5
     colour = 0.5 * torch.rand(2, 1, BANDS, generator=random)

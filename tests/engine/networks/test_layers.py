@@ -47,7 +47,7 @@ def test_a_condition_changes_every_frame_and_only_its_own_row():
 
 
 @pytest.mark.parametrize("dilations", [(1,), (1, 2), (3, 1, 2)])
-def test_a_stack_looks_exactly_as_far_as_it_says(dilations):
+def test_receptive_frames_matches_the_reach_of_a_stack(dilations):
     reach = receptive_frames(dilations, 5)
     stack = torch.nn.Sequential(FrameConvolution(3, 3, 5), *(ConvNextBlock(3, dilation=d) for d in dilations))
     sequence = torch.randn(1, 4 * reach + 1, 3, requires_grad=True)
@@ -64,7 +64,7 @@ def test_the_gradient_is_turned_round():
     torch.testing.assert_close(values.grad, torch.tensor([-0.5, -1.0]))
 
 
-def test_what_is_even_stays_up_to_the_ends():
+def test_moving_average_keeps_constant_curves_up_to_the_ends():
     torch.testing.assert_close(moving_average(torch.full((7, 2), 3.0), 20), torch.full((7, 2), 3.0))
 
 

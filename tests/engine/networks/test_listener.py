@@ -31,7 +31,7 @@ SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
 STEP = LISTENER_RATE // 50
 # What CTranslate2 computes of SECOND_TO_THIRD and a second of silence in single precision with Whisper base as the
 # packages hold it: every tenth frame of the encoder's output, of which every eighth number, float16 (11, 64). Written
-# by, and compared in whole with what that gives, in `test_the_shipped_file_hears_what_whisper_does` of
+# by, and compared in whole with what that gives, in `test_shipped_listener_matches_the_whisper_encoder` of
 # tests/engine/pretraining/test_listener.py.
 REFERENCE = Path(__file__).parents[1] / "data" / "whisper_base_speech.npy"
 SECOND_TO_THIRD = slice(LISTENER_RATE, 3 * LISTENER_RATE)  # of SPEECH
@@ -80,7 +80,7 @@ def test_there_are_features_every_20_ms_from_the_first_sample_on(listener, count
 
 
 @pytest.mark.parametrize("frame", [3, 18, 26, 40, 49])
-def test_a_click_moves_what_is_heard_at_its_own_20_ms(listener, frame):
+def test_listen_changes_most_in_the_20_ms_frame_of_a_click(listener, frame):
     quiet = 0.01 * np.random.default_rng(0).standard_normal(LISTENER_RATE).astype(np.float32)
     clicked = quiet.copy()
     clicked[STEP * frame] += 1.0
@@ -125,7 +125,7 @@ def test_several_are_heard_at_once_as_each_alone(listener, speech):
     torch.testing.assert_close(both, alone, atol=2e-2, rtol=1e-3)
 
 
-def test_it_hears_what_whisper_does(listener, speech):
+def test_listen_agrees_with_whisper(listener, speech):
     """The last layer, by another program and from weights of half precision."""
     stored = np.load(REFERENCE).astype(float)
     found = listen(listener, speech[SECOND_TO_THIRD], LISTENER_RATE)[::10, WIDTH::8].astype(float)
@@ -157,7 +157,7 @@ def test_of_any_length_each_frame_is_heard_once_and_30_s_at_most_at_a_time(count
     assert moment.longest <= 30 * LISTENER_RATE
 
 
-def test_what_is_heard_in_stretches_is_what_is_heard_in_one(listener, speech, monkeypatch):
+def test_listen_in_stretches_agrees_with_listen_in_one(listener, speech, monkeypatch):
     whole = directions(listen(listener, speech, LISTENER_RATE))
     monkeypatch.setattr(module, "_LONGEST_S", 2.0)
     monkeypatch.setattr(module, "_AROUND_S", 1.0)

@@ -54,7 +54,7 @@ def test_a_gain_shows_as_its_logarithm():
     assert spectral_distance(2 * wanted, wanted, EVERYTHING, RATE) == pytest.approx(float(expected), abs=0.01)
 
 
-def test_what_lies_above_the_bandwidth_is_not_compared():
+def test_spectral_distance_ignores_frequencies_above_the_bandwidth():
     wanted = torch.randn(1, 20_000, generator=torch.Generator().manual_seed(0))
     predicted = wanted + torch.sin(2 * torch.pi * 15_000 * torch.arange(20_000) / RATE)
     heard, deaf = torch.tensor([22_050.0]), torch.tensor([6_000.0])

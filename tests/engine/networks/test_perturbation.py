@@ -55,7 +55,7 @@ def test_equalizers_are_smooth_and_as_strong_as_asked():
     torch.testing.assert_close(random_equalizer(500, BANDS, 0.6, seeded()), 2 * gains)
 
 
-def test_a_noise_floor_only_fills_what_is_quiet():
+def test_add_noise_floor_raises_only_quiet_bands():
     envelope = torch.linspace(-8, 2, BANDS).expand(40, 6, BANDS)
     noisy = add_noise_floor(envelope, seeded())
     assert (noisy >= envelope - 1e-5).all()

@@ -171,7 +171,7 @@ def test_unvoiced_frames_are_noise_at_the_level(source_filter):
     assert not detect_pitch(samples, SAMPLE_RATE).voiced[5:-5].any()
 
 
-def test_what_is_measured_of_the_output_is_the_envelope_that_went_in(source_filter):
+def test_synthesize_reproduces_the_given_envelope(source_filter):
     frames = 101
     pitch = Pitch(curve(150.0, frames), curve(1.0, frames))
     wanted = np.tile(np.sin(np.arange(BANDS) / 8).astype(np.float32) - 3, (frames, 1))
@@ -246,7 +246,7 @@ def test_a_burst_keeps_its_moment_between_two_frames(source_filter):
     assert np.square(smeared[inside]).sum() < 0.5 * np.square(smeared).sum()
 
 
-def test_residual_takes_nothing_of_what_has_a_pitch_or_is_not_wanted_or_not_known(source_filter):
+def test_residual_leaves_out_voiced_unwanted_and_unknown_parts(source_filter):
     noise = (0.1 * np.random.default_rng(2).standard_normal(20 * HOP)).astype(np.float32)
     voiced, _ = residual_of(source_filter, noise, 1.0)
     unwanted, envelope = residual_of(source_filter, noise, 0.0, share=0.0)

@@ -23,7 +23,7 @@ def test_probes_are_drawn_beside_guessing():
     assert squares[0].get_xticklabels()[2].get_text() == "a name that is …"
 
 
-def test_what_is_alike_lies_on_the_diagonal(sing):
+def test_plot_similar_moments_shows_the_diagonal_for_identical_features(sing):
     features = measure_features(Audio(sing(1.0)[None], SAMPLE_RATE))
     figure = plot_similar_moments(features, features, 0.2, 0.8)
     figure.canvas.draw()

@@ -45,7 +45,7 @@ def test_a_conversion_can_be_looked_at_closely(look):
     assert figure.axes[1].get_xlim() == pytest.approx((1.0, 1.49))
 
 
-def test_what_is_outside_the_range_is_counted_and_marked(look, card):
+def test_plot_fit_counts_and_marks_seconds_outside_the_range(look, card):
     assert sum(seconds_outside(look, card, 0)) < 0.15
     below_s, above_s = seconds_outside(look, card, 12)
     assert below_s == 0.0
@@ -60,7 +60,7 @@ def test_what_is_outside_the_range_is_counted_and_marked(look, card):
     assert "outside" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
-def test_what_fits_is_said(look, card):
+def test_plot_fit_shows_all_within_the_range_for_a_song_that_fits(look, card):
     card = replace(card, vocal_range={"min": "A2", "max": "A5"})
     title = plot_fit(look, card, 0).axes[0].get_title(loc="left")
     assert title == "song as it is: all within the range"

@@ -24,7 +24,7 @@ def look(sing) -> Look:
     return look_at(Audio(sing(2.0, 220.0)[None], SAMPLE_RATE), "$a_song")
 
 
-def test_a_look_holds_what_is_drawn(look):
+def test_look_at_returns_duration_notes_and_pitch(look):
     assert look.duration_s == pytest.approx(2.0)
     assert look.notes
     assert len(look.analysis.pitch) == 201

@@ -80,7 +80,7 @@ def test_each_recording_has_its_usable_seconds_in_the_colour_of_its_verdict():
     assert {"4 pass", "1 warn", "0 fail"} <= set(texts(figure).split("\n"))
 
 
-def test_what_is_not_trained_on_has_no_usable_seconds():
+def test_data_report_shows_no_usable_seconds_for_a_near_duplicate():
     report = report_of(3)
     copy = replace(report.recordings[0], findings=(finding("near_duplicate", "warn", "It is a copy."),))
     figure = plot_data_report(replace(report, recordings=(copy, *report.recordings[1:])))
@@ -130,7 +130,7 @@ def test_findings_are_written_the_worst_first():
     assert "No problems found" in texts(plot_data_report(replace(report_of(5), findings=())))
 
 
-def test_the_title_says_the_verdict_and_what_is_heard():
+def test_data_report_title_gives_verdict_and_summary():
     report = report_of(5)
     assert describe(report) == "40.0 s usable of 55.0 s in 5 recordings, melodic, E3 to C4, tenor"
     title = plot_data_report(report).get_suptitle()

@@ -12,7 +12,7 @@ def parts(sing):
     return take_apart(Audio(sing(1.5)[None], SAMPLE_RATE))
 
 
-def test_every_row_is_a_source_its_filter_and_what_they_give(parts):
+def test_plot_source_filter_parts_draws_source_filter_and_result_in_each_row(parts):
     figure = plot_source_filter_parts(parts, 0.2, 1.2)
     assert len(figure.axes) == 9
     titles = [axes.get_title(loc="left") for axes in figure.axes]

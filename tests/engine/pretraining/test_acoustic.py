@@ -234,7 +234,7 @@ def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpu
     assert [line["step"] for line in lines(out)] == [4, 8]
 
 
-def test_what_is_known_of_means_goes_with_the_encoder_as_it_was(uninterrupted, means):
+def test_train_stores_the_feature_means_unchanged_in_the_encoder(uninterrupted, means):
     for name in ("usual", "between", "within"):
         np.testing.assert_array_equal(uninterrupted[f"content.{name}"].numpy(), getattr(means, name))
 

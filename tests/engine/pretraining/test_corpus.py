@@ -99,7 +99,7 @@ def test_features_cover_all_frames(frames):
     assert 2 * feature_frames(frames) - 1 >= frames
 
 
-def test_what_is_analysed_is_only_opened_again(recordings, tmp_path, monkeypatch):
+def test_prepare_corpus_reuses_an_existing_analysis(recordings, tmp_path, monkeypatch):
     first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
     monkeypatch.setattr(module, "working_processes", None)
     assert prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None).clips == first.clips
@@ -118,7 +118,7 @@ def test_a_folder_without_analysis_is_one_sentence(tmp_path, content):
         Corpus(tmp_path)
 
 
-def test_whole_speakers_of_large_sets_are_set_aside():
+def test_split_speakers_holds_out_whole_speakers_of_large_sets():
     clips = [entry(number, f"s/{number // 2}") for number in range(40)] + [entry(40, "kerstin/kerstin", "kerstin")]
     training, validation = split_speakers(clips, 0.2, seed=7)
     assert sorted(clip.path for clip in training + validation) == sorted(clip.path for clip in clips)

@@ -51,7 +51,7 @@ def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_augmentation(
     assert means.sounds[number] == count_sounds(envelope, np.array(corpus.voicing[rows]), clip.nepers)
 
 
-def test_what_is_usual_and_what_varies_is_that_of_all_clips_alike(corpus, means):
+def test_prepare_means_weights_clips_of_equal_length_equally(corpus, means):
     """They are of the same length, so each counts alike."""
     count = len(corpus.clips)
     np.testing.assert_allclose(means.usual, means.mean.mean((0, 1)), atol=1e-3)
@@ -91,7 +91,7 @@ def test_means_of_few_sounds_are_no_sign_that_speakers_differ(copied):
     assert found.between.mean() < one
 
 
-def test_what_was_measured_is_only_opened_again(copied, monkeypatch):
+def test_prepare_means_reads_existing_means_without_measuring_again(copied, monkeypatch):
     told = []
     first = prepare_means(copied, lambda fraction, message: told.append(fraction))
     assert told == sorted(told)

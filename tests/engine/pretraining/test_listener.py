@@ -264,7 +264,7 @@ def test_the_shipped_file_is_the_one_of_both_conversions(names):
 
 
 @pytest.mark.slow
-def test_the_shipped_file_hears_what_whisper_does(tmp_path):
+def test_shipped_listener_matches_the_whisper_encoder(tmp_path):
     """All frames of two seconds, and those that are stored for test_listener.py of the engine; to store them anew,
     np.save(DATA / "whisper_base_speech.npy", kept)."""
     extractor = pytest.importorskip("faster_whisper.feature_extractor").FeatureExtractor()

@@ -39,7 +39,7 @@ def published(corpus, means, tmp_path_factory) -> Path:
 
 
 @pytest.mark.system
-def test_what_is_published_is_a_base(published):
+def test_publish_base_writes_a_loadable_base_with_the_trained_weights(published):
     base = load_base(published / "base.safetensors")
     trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]
     for part in ("content", "timbre", "decoder"):
@@ -64,14 +64,14 @@ def test_so_does_the_ear_for_envelopes(published, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["discriminator", "envelope_content", "foreign"])
-def test_what_only_training_needs_says_so_and_whose_it_is(published, name):
+def test_publish_base_labels_training_files_with_use_licence_and_attribution(published, name):
     card = json.loads((published / f"{name}.json").read_text(encoding="utf-8"))
     assert card["use"] == "training voices only"
     assert card["licence"]
     assert card["attribution"]
 
 
-def test_so_does_what_others_said(published, corpus):
+def test_publish_base_writes_normalised_foreign_content(published, corpus):
     foreign = load_foreign(published / "foreign.safetensors")
     pieces, frames, content = foreign.content.shape
     assert 1 <= pieces <= len(corpus.clips)
@@ -81,7 +81,7 @@ def test_so_does_what_others_said(published, corpus):
     torch.testing.assert_close(foreign.content.var(2, correction=0), torch.ones(pieces, frames), atol=0.02, rtol=0)
 
 
-def test_what_others_said_is_what_the_base_hears_of_their_recordings(published, corpus, means):
+def test_publish_base_stores_foreign_content_as_encoded_by_the_base(published, corpus, means):
     """Of a piece that begins where the listener has a frame."""
     foreign, base = load_foreign(published / "foreign.safetensors"), load_base(published / "base.safetensors")
     names = json.loads((published / "foreign.json").read_text(encoding="utf-8"))["clips"]
@@ -100,7 +100,7 @@ def test_what_others_said_is_what_the_base_hears_of_their_recordings(published, 
         assert max(apart) > 0.1
 
 
-def test_the_card_says_what_it_is_made_of(published, corpus):
+def test_publish_base_card_records_data_licence_scores_and_plan(published, corpus):
     card = json.loads((published / "base.json").read_text(encoding="utf-8"))
     minutes = sum(clip.frames for clip in corpus.clips) / 6000
     assert sum(card["data_minutes"].values()) == pytest.approx(minutes, abs=0.1)

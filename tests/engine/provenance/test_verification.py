@@ -111,7 +111,7 @@ def test_verify_never_calls_a_file_without_credentials_real(here, audio, tmp_pat
     assert "says nothing about whether it is real" in found.sentence
 
 
-def test_verify_refuses_what_is_no_audio(here, tmp_path):
+def test_verify_refuses_a_text_file_and_a_missing_file(here, tmp_path):
     (tmp_path / "text.wav").write_text("Dear diary")
     with pytest.raises(AudioError, match="not an audio file"):
         verify(tmp_path / "text.wav", here)

@@ -85,7 +85,7 @@ def test_weights_that_share_their_numbers_are_kept(tmp_path):
 @pytest.mark.parametrize(
     ("start", "said"), [(b"\x08\x09:", "ending .onnx"), (b"IwFl\x00", "together with its"), (b"RIFF", "recording")]
 )
-def test_renamed_files_are_answered_by_what_they_are(tmp_path, start, said):
+def test_extract_names_the_real_kind_of_a_renamed_file(tmp_path, start, said):
     path = tmp_path / "voice.pth"
     path.write_bytes(start + b"\x00" * 40)
     with pytest.raises(ModelFileError, match=said):
@@ -179,7 +179,7 @@ def test_process_that_reads_is_confined(tmp_path, monkeypatch, task, code):
 
 
 @pytest.mark.system
-def test_missing_files_and_mistakes_of_the_process_are_told_apart(tmp_path):
+def test_read_checkpoint_refuses_a_missing_file_and_run_apart_raises_other_errors(tmp_path):
     path = tmp_path / "voice.pth"
     for absent in (path, tmp_path):
         with pytest.raises(ModelFileError, match=f'There is no file "{absent}"') as caught:

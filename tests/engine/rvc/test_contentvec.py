@@ -81,7 +81,7 @@ def _network():
     )
 
 
-def test_missing_contentvec_says_how_to_get_it(tmp_path, monkeypatch):
+def test_load_contentvec_names_the_fetch_command_if_the_model_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path))
     with pytest.raises(VoiceError, match="python -m studio rvc fetch"):
         load_contentvec()

@@ -44,7 +44,7 @@ def rendered(case):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_generator_renders_what_the_reference_renders(case):
+def test_generator_output_matches_the_reference(case):
     samples, wanted = rendered(case)
     assert samples.shape == wanted.shape
     assert (samples - wanted).abs().max() <= 1e-4
@@ -112,7 +112,7 @@ def test_configuration_comes_back_from_json():
 @pytest.mark.parametrize(
     ("place", "value"), [(17, 44_100), (12, [10, 10]), (4, 10**9), (10, [4, 4]), (6, "6"), (11, [])]
 )
-def test_configuration_refuses_what_no_generator_is(place, value):
+def test_from_checkpoint_refuses_an_invalid_configuration(place, value):
     config = reference("v2")[0]["config"]
     with pytest.raises(VoiceError, match="not that of an RVC model"):
         from_checkpoint([*config[:place], value, *config[place + 1 :]], "v2", 1, 3)

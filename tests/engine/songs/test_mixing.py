@@ -42,7 +42,7 @@ def test_a_converted_vocal_gets_the_loudness_of_its_original(sing, tmp_path):
     counts=st.tuples(st.integers(1, 5000), st.integers(1, 5000)),
     channels=st.tuples(st.integers(1, 2), st.integers(1, 2)),
 )
-def test_lanes_lie_where_their_offset_says_to_the_sample(tmp_path_factory, offset, counts, channels):
+def test_mix_files_places_lanes_at_their_offset_to_the_sample(tmp_path_factory, offset, counts, channels):
     folder = tmp_path_factory.mktemp("mix")
     paths = []
     for number, (count, how_many) in enumerate(zip(counts, channels, strict=True)):
@@ -76,7 +76,7 @@ def test_a_loud_mix_is_lowered_as_a_whole(sing, tmp_path):
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 100])
-def test_true_peak_finds_what_lies_between_samples(blocks):
+def test_true_peak_finds_peaks_between_samples(blocks):
     tone = np.sin(2 * np.pi * SAMPLE_RATE / 4 * np.arange(4000) / SAMPLE_RATE + np.pi / 4)[None].astype(np.float32)
     peak = TruePeak(1)
     for block in np.array_split(0.5 * tone * np.hanning(4000).astype(np.float32), blocks, axis=1):

@@ -18,7 +18,7 @@ def test_read_parts(text, parts):
 
 
 @pytest.mark.parametrize("text", ["", "a, b", "1:99:00:00 b", "a, 1:30 b c", "10 a, 5 b", "a, 0.5 b", "5 a, 5 b"])
-def test_read_parts_refuses_what_is_no_list_of_parts(text):
+def test_read_parts_refuses_malformed_and_unordered_lists(text):
     with pytest.raises(SettingsError):
         read_parts(text)
 

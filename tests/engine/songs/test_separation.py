@@ -56,7 +56,7 @@ def test_separate_file_finds_a_vocal_in_the_middle_and_loses_nothing(separator, 
     assert len(shown) > 2  # so that it can be cancelled between windows
 
 
-def test_separate_file_keeps_what_is_beyond_full_scale(separator, tmp_path):
+def test_separate_file_keeps_samples_beyond_full_scale(separator, tmp_path):
     loud = np.full(1000, 0.9, np.float32)
     song = save(tmp_path / "song.wav", loud, -loud + 0.2)  # a backing of 1.8 at the sides
     separate_file(song, tmp_path / "v.wav", tmp_path / "b.wav", separator, no_report)
@@ -71,7 +71,7 @@ def test_separate_file_takes_mono_at_another_rate(separator, sing, tmp_path):
     assert (found.rate, found.samples.shape) == (44_100, (2, 88_200))
 
 
-def test_separate_file_says_that_there_is_no_vocal_and_leaves_nothing(separator, tmp_path):
+def test_separate_file_refuses_a_song_without_a_vocal_and_leaves_nothing(separator, tmp_path):
     sides = chords(2.0)
     song = save(tmp_path / "song.wav", sides, -sides)
     with pytest.raises(AudioError, match=r'There is no vocal in "song\.wav"'):

@@ -16,7 +16,7 @@ CONTENT = b"weights" * 1000
 FILE = replace(HTDEMUCS_FT_VOCALS, size=len(CONTENT), sha256=sha256(CONTENT).hexdigest())
 
 
-def test_a_file_of_the_user_is_accepted_by_its_checksum_whatever_its_name(tmp_path):
+def test_accept_separator_accepts_a_file_by_checksum_under_any_name(tmp_path):
     (tmp_path / "from a friend.bin").write_bytes(CONTENT)
     stored = accept_separator(tmp_path / "from a friend.bin", tmp_path / "data", FILE)
     assert stored == checked_separator(tmp_path / "data", FILE)

@@ -136,7 +136,7 @@ def nothing_to_separate():
 
 
 @pytest.mark.parametrize("taken", ["mix", "vocal", "backing"])
-def test_a_result_that_would_overwrite_what_was_given_is_refused(stems, files, tmp_path, taken):
+def test_make_song_refuses_to_overwrite_its_own_inputs(stems, files, tmp_path, taken):
     vocal, backing = save(tmp_path / "v.wav", stems[0]), save(getattr(files, taken), stems[1])
     before = backing.read_bytes()
     with pytest.raises(SettingsError, match=f'would overwrite "{taken}.wav"'):
@@ -155,7 +155,7 @@ def test_channels_that_do_not_fit_are_found_before_the_long_stages(song, stems, 
     assert not (tmp_path / "work").exists()
 
 
-def test_two_pitches_are_said_of_what_is_converted_by_its_own_name(song, stems, files, sing, network, tmp_path):
+def test_make_song_notes_two_pitches_only_in_a_converted_stem_and_names_it(song, stems, files, sing, network, tmp_path):
     choir = save(tmp_path / "choir.wav", stems[0] + 0.5 * sing(5.0, hertz=227.0))
     third = files.mix.with_name("third.wav")
     targets = SongFiles(files.mix, files.vocal, files.backing, [third])

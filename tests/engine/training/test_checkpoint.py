@@ -43,7 +43,7 @@ def test_a_stop_between_putting_aside_and_in_place_loses_nothing(tmp_path):
     assert load_checkpoint(path) == {"step": 1}
 
 
-def test_two_damaged_ones_are_said_not_passed_over(tmp_path):
+def test_load_checkpoint_refuses_two_damaged_checkpoints(tmp_path):
     path = tmp_path / "training.pt"
     path.write_bytes(b"no")
     previous(path).write_bytes(b"no")

@@ -44,7 +44,7 @@ def test_a_clip_that_came_from_no_file_is_synthesized(sing):
     assert np.median(np.abs(clip.pitch.semitones[:140] - again.pitch.semitones[:140])[both]) < 0.1
 
 
-def test_a_recording_that_has_gone_says_so(short_auditions, held_out, tmp_path):
+def test_audition_names_a_missing_recording(short_auditions, held_out, tmp_path):
     gone = replace(held_out, path=tmp_path / "gone.wav")
     with pytest.raises(AudioError, match=r"gone\.wav"):
         Audition(load_base(), torch.zeros(128), [gone], tmp_path / "originals")
@@ -68,7 +68,7 @@ def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
     assert 0 <= scores.voicing_error < 0.3
 
 
-def test_likeness_tells_the_voice_from_another(short_auditions, voice, held_out, tmp_path):
+def test_audition_likeness_is_higher_for_the_right_voice(short_auditions, voice, held_out, tmp_path):
     base = load_base()
     (tmp_path / "heard").mkdir()
     right, wrong = (

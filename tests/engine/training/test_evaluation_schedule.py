@@ -21,7 +21,7 @@ def test_the_last_epoch_is_always_judged(epochs):
     assert evaluated(EvaluationSchedule(5, growing=False), epochs)[-1] == epochs
 
 
-def test_what_is_asked_for_stays():
+def test_evaluation_schedule_keeps_the_given_interval_without_growth():
     assert evaluated(EvaluationSchedule(10, growing=False), 45) == [10, 20, 30, 40, 45]
 
 

@@ -107,7 +107,7 @@ def test_steps_lower_the_difference(tuning):
 
 
 @pytest.mark.system
-def test_a_step_is_given_by_what_was_before_it_alone(clips):
+def test_fine_tuning_steps_are_repeatable_despite_other_random_draws(clips):
     """Also when other random numbers are drawn in between."""
     once, again = (FineTuning(load_base(), clips, PLAN) for _ in range(2))
     for number in range(3):

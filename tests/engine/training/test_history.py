@@ -34,7 +34,7 @@ def test_before_anything_happened_there_is_no_best():
     assert (empty.best, empty.epoch, empty.evaluations_since_best) == (None, 0, 0)
 
 
-def test_what_is_written_is_read_again(history, tmp_path):
+def test_read_history_returns_the_written_history(history, tmp_path):
     write_history(history, tmp_path)
     assert read_history(tmp_path) == history
     assert json.loads((tmp_path / HISTORY_FILE).read_text())["best_epoch"] == 10
@@ -46,7 +46,7 @@ def test_where_none_was_begun_there_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"state": "training"}', "\x00"])
-def test_a_damaged_one_says_so(tmp_path, text):
+def test_read_history_refuses_a_damaged_file(tmp_path, text):
     (tmp_path / HISTORY_FILE).write_text(text)
     with pytest.raises(TrainingError, match="damaged"):
         read_history(tmp_path)
@@ -68,7 +68,7 @@ def test_an_estimate_from_before_it_knew_how_far_apart_is_read():
     assert history_from_json(values).estimate.seconds_of(4) == 4 * 1.0 + 5 * 2.0
 
 
-def test_what_an_earlier_version_began_is_none(history, tmp_path):
+def test_read_history_returns_none_for_an_earlier_format(history, tmp_path):
     write_history(history, tmp_path)
     values = json.loads((tmp_path / HISTORY_FILE).read_text())
     assert values["format"] == TRAINING_FORMAT

@@ -17,7 +17,7 @@ def clip(seconds: float, name: str = "", voiced: bool = True) -> Clip:
     return Clip(envelope, pitch, np.zeros(frames, np.float32), Level(0.0), BANDS, content, name)
 
 
-def test_whole_recordings_are_held_out_of_many():
+def test_hold_out_takes_whole_recordings_out_of_many():
     clips = [clip(6.0, str(i)) for i in range(30)]
     learned, held_out = hold_out(clips, seed=0)
     assert {c.name for c in learned} | {c.name for c in held_out} == {str(i) for i in range(30)}
@@ -53,7 +53,7 @@ def test_a_recording_that_is_most_of_the_voice_is_not_taken_away():
     assert 0 < sum(c.duration_s for c in held_out) <= 30
 
 
-def test_of_a_long_recording_only_what_is_judged_by_is_not_learned_from():
+def test_hold_out_leaves_the_rest_of_a_long_recording_for_training():
     learned, held_out = hold_out([clip(18.0, str(i)) for i in range(30)], seed=0)
     assert {c.duration_s for c in held_out} == {12.0}
     rests = [c for c in learned if c.name in {h.name for h in held_out}]

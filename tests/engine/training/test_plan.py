@@ -6,7 +6,7 @@ from engine.errors import SettingsError
 from engine.training.plan import TrainingPlan
 
 
-def test_every_setting_says_what_it_is_for_and_its_default_is_in_its_range():
+def test_training_plan_describes_every_setting_with_its_default_in_range():
     for one in fields(TrainingPlan):
         assert one.metadata["meaning"].endswith(".")
         assert one.metadata["minimum"] <= one.default <= one.metadata["maximum"]
@@ -28,7 +28,7 @@ def test_a_rate_that_is_no_number_is_refused():
         TrainingPlan(learning_rate=float("nan"))
 
 
-def test_only_what_shapes_the_learning_counts_as_a_difference():
+def test_plan_differences_name_only_fixed_settings():
     begun = asdict(TrainingPlan())
     assert TrainingPlan(epochs=7, patience=0, evaluate_epochs=3, save_s=0.0).differences(begun) == []
     assert TrainingPlan(batch=3, seed=1).differences(begun) == ["batch", "seed"]

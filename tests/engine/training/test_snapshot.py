@@ -37,7 +37,7 @@ def tuning(clips) -> FineTuning:
     return FineTuning(load_base(), clips, TrainingPlan(batch=2, foreign=1))
 
 
-def test_what_the_profile_leaves_open_is_measured(clips):
+def test_portray_measures_fields_missing_in_the_profile(clips):
     card = portray(VoiceProfile("Mia"), clips, "mia")
     assert (card.id, card.name, card.gender, card.genre) == ("mia", "Mia", None, None)
     assert card.vocal_range == {"min": "G3", "max": "D4"}
@@ -46,7 +46,7 @@ def test_what_the_profile_leaves_open_is_measured(clips):
     assert 4_000 < card.bandwidth_hertz < 22_050
 
 
-def test_what_the_profile_states_is_kept(clips):
+def test_portray_keeps_fields_given_in_the_profile(clips):
     stated = VoiceProfile(
         "Mia", "female", "adult", "Bright.", "de", ("light",), "pop", "alto", {"min": "E3", "max": "A5"},
         "CC0", "herself", {"by": "Mia"}, {"shoes": 7},
@@ -65,7 +65,7 @@ def test_where_it_speaks_and_where_it_sings_is_measured_apart(speaking, clips):
     assert card.spoken_pitch.median < card.pitch.median < card.sung_pitch.median
 
 
-def test_a_little_singing_says_nothing_of_where_a_voice_sings(speaking, clips):
+def test_portray_leaves_sung_pitch_empty_for_a_little_singing(speaking, clips):
     card = portray(VoiceProfile("Mia"), [*3 * [speaking], clips[0].piece(0, 30)], "mia")
     assert card.sung_pitch is None
     assert card.spoken_pitch is not None
@@ -86,7 +86,7 @@ def test_a_snapshot_is_a_voice_that_can_be_kept(tuning, clips, tmp_path):
     torch.testing.assert_close(again.timbre, voice.timbre, atol=1e-3, rtol=1e-3)
 
 
-def test_contrast_gives_back_what_a_flat_decoder_lost(tuning):
+def test_measure_contrast_is_higher_for_a_flatter_decoder(tuning):
     decoder, timbre = tuning.averaged()
     centre, contrast = measure_contrast(tuning, decoder, timbre)
     assert centre.shape == contrast.shape == (BANDS,)

@@ -125,7 +125,7 @@ def test_a_voice_to_convert_with(trained, tmp_path, sing):
     assert np.isfinite(output.samples).all()
 
 
-def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
+def test_train_writes_the_profile_and_the_measurements_to_the_card(trained, clips):
     card = trained.card
     assert (card.id, card.name, card.gender, card.consent, card.other) == (
         "mia", "Mia", "female", {"by": "Mia"}, {"mood": 3},
@@ -137,7 +137,7 @@ def test_its_card_says_what_was_stated_and_what_was_measured(trained, clips):
     assert set(card.training["scores"]) >= {"likeness", "mel_distance", "pitch_error_cents", "voicing_error", "score"}
 
 
-def test_what_an_earlier_version_began_begins_anew(clips, first_epoch, begun, monkeypatch):
+def test_train_restarts_a_training_of_an_earlier_format_and_keeps_it_aside(clips, first_epoch, begun, monkeypatch):
     skip_estimates(monkeypatch)
     plan, first = replace(PLAN, epochs=1), Path(EVALUATIONS_FOLDER) / "000001"
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
@@ -159,7 +159,7 @@ def test_what_an_earlier_version_began_begins_anew(clips, first_epoch, begun, mo
         assert kept["format"] == TRAINING_FORMAT - before
 
 
-def test_what_a_later_version_began_waits_for_it(clips, begun):
+def test_train_refuses_a_training_started_by_a_later_version(clips, begun):
     state = torch.load(begun / CHECKPOINT_FILE, weights_only=True)
     save_checkpoint(begun / CHECKPOINT_FILE, state | {"format": TRAINING_FORMAT + 1})
     before = (begun / CHECKPOINT_FILE).read_bytes()
@@ -188,7 +188,7 @@ def test_the_record_holds_curves_and_the_estimate(trained, folder):
     assert history.estimate.total_s > 0
 
 
-def test_progress_is_told_with_epoch_scores_and_time_left(trained, told):
+def test_train_reports_epoch_scores_and_time_left(trained, told):
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
@@ -213,7 +213,7 @@ def test_an_estimate_is_the_time_of_its_steps_and_evaluations(clips, monkeypatch
     assert estimate.total_s == pytest.approx(expected_s, rel=0.02)
 
 
-def test_what_is_done_before_the_first_step_is_said(clips, tmp_path, monkeypatch):
+def test_train_reports_each_stage_before_the_first_step(clips, tmp_path, monkeypatch):
     def stop(*_: object) -> None:
         raise Cancelled
 
@@ -285,7 +285,7 @@ def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trai
     assert curve(begun)["epochs"] == curve(folder)["epochs"]
 
 
-def test_two_damaged_checkpoints_are_told_of_and_nothing_is_deleted(clips, begun):
+def test_train_refuses_two_damaged_checkpoints_and_deletes_nothing(clips, begun):
     checkpoints = list(begun.glob("checkpoint*"))
     assert len(checkpoints) == 2
     for path in checkpoints:
@@ -381,7 +381,7 @@ def test_the_best_is_kept_however_long_it_goes_on(clips, tmp_path, monkeypatch):
     assert read_history(tmp_path).epoch == 5
 
 
-def test_it_ends_early_when_nothing_improves_and_says_which_epoch_it_kept(clips, tmp_path, monkeypatch):
+def test_train_stops_early_without_improvement_and_names_the_best_epoch(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9, 0.5, 0.4, 0.3, 0.2, 0.2, 0.2, 0.95, *[0.1] * 9])
     told: list[str] = []
     plan = replace(PLAN, epochs=50, evaluate_epochs=1, patience=3)
@@ -428,7 +428,7 @@ def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypat
 # ---- what goes wrong
 
 
-def test_a_poisoned_step_is_left_out_told_and_slows_the_learning(clips, tmp_path, monkeypatch):
+def test_train_skips_and_reports_a_non_finite_step_and_halves_the_learning_rate(clips, tmp_path, monkeypatch):
     shares = []
 
     def step(self, number, pieces, share):
@@ -483,7 +483,7 @@ def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
         train(clips, replace(PLAN, epochs=50), tmp_path)
 
 
-def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch):
+def test_train_leaves_out_a_recording_with_nan_and_reports_it(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.5] * 9)
     poisoned = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
     train([*clips, poisoned], replace(PLAN, epochs=1), tmp_path)
@@ -493,7 +493,7 @@ def test_a_recording_of_poison_is_left_out_and_told(clips, tmp_path, monkeypatch
 @pytest.mark.parametrize(
     "error", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")]
 )
-def test_out_of_memory_makes_the_batch_smaller_and_says_so(clips, tmp_path, monkeypatch, error):
+def test_train_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_path, monkeypatch, error):
     sizes = []
 
     def step(self, number, pieces, share=1.0):
@@ -530,7 +530,7 @@ def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
         train(clips, PLAN, tmp_path)
 
 
-def test_a_full_disk_is_told_and_the_training_goes_on_later(clips, folder, trained, begun, monkeypatch):
+def test_train_reports_a_full_disk_and_resumes_later(clips, folder, trained, begun, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

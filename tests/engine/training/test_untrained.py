@@ -98,7 +98,7 @@ def test_it_is_made_anew_when_recordings_change_come_or_go(dataset, sing):
     assert kept_untrained(both) is not None
 
 
-def test_it_says_who_the_voice_is_by_now(dataset):
+def test_untrained_of_makes_the_voice_again_after_a_rename(dataset):
     (dataset.folder / "model.json").write_text('{"name": "Mia Muster"}', encoding="utf-8")
     named = load_dataset(dataset.folder)
     assert kept_untrained(named) is None
@@ -126,7 +126,7 @@ def test_of_too_little_sound_none_is_made(tmp_path, sing):
 
 
 @pytest.mark.system
-def test_who_stops_it_leaves_none_and_what_was_analysed_stays(tmp_path, sing):
+def test_untrained_of_leaves_no_voice_when_cancelled_but_keeps_the_clips(tmp_path, sing):
     soundfile.write(tmp_path / "one.wav", sing(14.0, hertz=200.0), SAMPLE_RATE)
     dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
 
@@ -139,7 +139,7 @@ def test_who_stops_it_leaves_none_and_what_was_analysed_stays(tmp_path, sing):
     assert sorted(path.name for path in dataset.folder.iterdir()) == ["audio", "clips", "model.json", "report.json"]
 
 
-def test_recordings_that_are_gone_are_told(dataset):
+def test_untrained_of_refuses_a_dataset_with_deleted_recordings(dataset):
     shutil.rmtree(dataset.folder)
     with pytest.raises(EngineError, match='recordings of "Mia" cannot be read'):
         untrained_of(dataset)

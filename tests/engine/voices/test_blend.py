@@ -139,7 +139,7 @@ def test_a_blend_of_real_voices_is_heard_between_them(demos, sing):
     assert near_second[2] < 0.95
 
 
-def test_a_blended_network_says_the_mean_of_what_the_two_say(demos):
+def test_blend_voices_gives_a_decoder_near_the_mean_of_both(demos):
     """Else the straight line between their weights would not lead over networks that work."""
     first, second = demos
     blend = blend_voices(first, second, 0.5, "Mia", "mia")
@@ -179,7 +179,7 @@ def test_a_blend_is_saved_and_loaded_as_any_voice(anna, bert, tmp_path):
     assert load_voice("mia", tmp_path).preview is None
 
 
-def test_what_is_measured_lies_between(anna, bert):
+def test_blend_voices_puts_measured_values_between_those_of_both(anna, bert):
     card = blend_voices(anna, bert, 0.25, "Mia", "mia").card
     assert (card.id, card.name) == ("mia", "Mia")
     assert card.pitch == PitchStatistics(56.5, 63.0, 75.0)
@@ -209,7 +209,7 @@ def test_where_a_blend_speaks_and_sings_lies_between_as_far_as_it_is_known(anna,
 
 
 @pytest.mark.parametrize(("share", "nearer"), [(0.2, ANNA), (0.5, ANNA), (0.51, BERT), (0.8, BERT)])
-def test_what_has_no_middle_is_the_nearer_ones(anna, bert, share, nearer):
+def test_blend_voices_takes_fields_without_a_middle_from_the_nearer_voice(anna, bert, share, nearer):
     card = blend_voices(anna, bert, share, "Mia", "mia").card
     for field in ("gender", "age", "base_language", "genre"):
         assert getattr(card, field) == getattr(nearer, field)

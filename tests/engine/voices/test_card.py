@@ -92,7 +92,7 @@ def rewrite(folder, **changes):
         ("format", "1"), ("format", True), ("format", 0), ("format", 1.0),
     ],
 )  # fmt: skip
-def test_a_card_that_lies_about_what_it_holds_is_refused_and_the_field_is_named(folder, field, value):
+def test_load_card_refuses_an_invalid_value_and_names_the_field(folder, field, value):
     rewrite(folder / "anna", **{field: value})
     with pytest.raises(VoiceError, match=rf"damaged \({field} must be .*\); import the voice again"):
         load_card(folder / "anna")
@@ -109,7 +109,7 @@ def test_a_card_made_to_do_harm_is_refused(folder, other):
         load_card(folder / "anna")
 
 
-def test_a_card_tells_where_the_voice_speaks_and_where_it_sings(folder):
+def test_pitch_where_returns_spoken_or_sung_pitch_and_falls_back_to_the_overall_one(folder):
     spoken, sung = {"low": 50.0, "median": 52.5, "high": 57.0}, {"low": 56.0, "median": 60.5, "high": 70.0}
     rewrite(folder / "anna", spoken_pitch=spoken, sung_pitch=sung)
     card = load_card(folder / "anna")
@@ -154,7 +154,7 @@ def test_an_id_is_never_given_twice():
 
 
 @given(st.text(max_size=200), st.sets(st.text("ab-2", min_size=1, max_size=4)))
-def test_whatever_the_name_the_id_can_be_a_folder(name, taken):
+def test_new_identifier_is_valid_and_unused_for_any_name(name, taken):
     identifier = new_identifier(name, taken)
     assert is_identifier(identifier)
     assert len(identifier) <= LONGEST_IDENTIFIER
@@ -165,7 +165,7 @@ def test_whatever_the_name_the_id_can_be_a_folder(name, taken):
     ("spoken", "sung", "speaks", "sings"),
     [(True, True, True, True), (True, False, True, False), (False, True, False, True), (False, False, True, True)],
 )
-def test_a_voice_is_known_to_do_what_its_recordings_do_or_both_where_nobody_measured(spoken, sung, speaks, sings):
+def test_is_known_to_follows_measured_pitch_and_defaults_to_both(spoken, sung, speaks, sings):
     there = PitchStatistics(53.0, 58.5, 70.0)
     card = replace(CARD, spoken_pitch=there if spoken else None, sung_pitch=there if sung else None)
     assert (card.is_known_to(sing=False), card.is_known_to(sing=True)) == (speaks, sings)

@@ -94,7 +94,7 @@ def assert_refused(package, voices, match, kind=EngineError):
 # ---- there and back
 
 
-def test_a_package_holds_what_it_should_under_the_voices_name(package):
+def test_export_voice_writes_all_files_to_a_package_named_after_the_voice(package):
     assert package.name == f"anna{PACKAGE_SUFFIX}"
     files = contents(package)
     assert set(files) == FILES
@@ -170,7 +170,7 @@ def test_a_voice_of_an_earlier_base_can_be_taken_elsewhere_but_not_in(home, tmp_
         {"description": "x" * 50_000}, {"traits": ["x" * 3_000]},
     ],
 )  # fmt: skip
-def test_what_no_profile_could_say_is_refused(package, voices, said):
+def test_import_voice_refuses_invalid_card_values(package, voices, said):
     files = contents(package)
     files["card.json"] = json.dumps(json.loads(files["card.json"]) | said).encode()
     pattern = rf'^"[^"]*" is damaged \(in card.json, {next(iter(said))}'
@@ -231,7 +231,7 @@ def test_a_package_that_was_cut_off_is_refused(package, voices, share):
     assert_refused(voices.parent / "made.zip", voices, "damaged|not a ZIP", ArchiveError)
 
 
-def test_what_is_not_there_is_one_sentence(voices):
+def test_import_voice_refuses_a_path_without_a_file(voices):
     assert_refused(voices.parent / "nothing.zip", voices, "no file", ArchiveError)
 
 
@@ -312,7 +312,7 @@ def test_a_card_that_lies_is_refused(package, voices, change):
     assert_refused(packed(voices.parent, files), voices, rf"damaged \({next(iter(change))} must be", VoiceError)
 
 
-def test_a_card_of_the_future_is_told_apart(package, voices):
+def test_import_voice_refuses_a_card_of_a_later_format(package, voices):
     files = contents(package)
     files["card.json"] = json.dumps(json.loads(files["card.json"]) | {"format": 99}).encode()
     assert_refused(packed(voices.parent, files), voices, "later version", VoiceError)

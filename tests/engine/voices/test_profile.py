@@ -140,7 +140,7 @@ def test_a_wrong_name_is_named(name, words):
     assert words in only({"name": name}, "name")
 
 
-def test_a_missing_name_says_how_to_give_one():
+def test_read_profile_explains_how_to_give_a_missing_name():
     with pytest.raises(ProfileError, match=r'name is missing; write it into model\.json as "name", or state it'):
         read_profile({})
 
@@ -260,7 +260,7 @@ def nested(depth):
 @pytest.mark.parametrize(
     "value", [math.nan, math.inf, [1, {"a": -math.inf}], "\ud800", {"\ud800": 1}, {1: 2}, b"x", {1, 2}, nested(100_000)]
 )
-def test_what_no_file_can_hold_is_named(value):
+def test_read_profile_names_the_key_of_a_value_that_no_file_can_hold(value):
     assert "as a file can hold it" in only({"mood": value}, "mood")
 
 
@@ -285,7 +285,7 @@ def test_a_licence_given_in_another_spelling_wins_too():
     assert merge_values({"license": "MIT"}, {}) == {"licence": "MIT"}
 
 
-def test_a_consent_is_completed_by_what_is_given():
+def test_merge_values_updates_a_consent_with_the_given_parts():
     given_ = {"consent": {"by": "Berta", "date": "", "statement": None}}
     assert merge_values(FULL, given_)["consent"] == FULL["consent"] | {"by": "Berta"}
     assert merge_values({"consent": "yes"}, given_) == given_
@@ -316,7 +316,7 @@ def nested(levels):
     return value
 
 
-def test_what_no_card_can_hold_is_refused_here():
+def test_read_profile_refuses_values_that_no_card_can_hold():
     """It was taken, and the training failed when it wrote the voice."""
     assert "30 deep" in only({"mood": nested(31)}, "mood")
     card = load_card(DEMO_VOICES / "kathleen")

@@ -93,7 +93,7 @@ def test_an_unknown_voice_is_an_error_that_names_those_there_are(saved, identifi
         load_voice(identifier, saved)
 
 
-def test_where_there_are_no_voices_the_error_says_none(tmp_path):
+def test_load_voice_lists_none_in_the_error_without_voices(tmp_path):
     with pytest.raises(VoiceError, match="The voices here are: none"):
         load_voice("anna", tmp_path)
 
@@ -178,21 +178,21 @@ def rewrite(folder, **changes):
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
 
 
-def test_a_voice_need_not_say_what_nobody_knows(folder):
+def test_save_voice_keeps_unknown_fields_of_a_card_empty(folder):
     unsaid = dict.fromkeys(("gender", "age", "base_language", "genre", "voice_type"))
     card = replace(CARD, **unsaid, consent={}, other={"mood": {"happy": [1, None]}})
     save_voice(made(card), folder / "anna")
     assert load_card(folder / "anna") == card
 
 
-def test_a_card_of_a_later_format_says_so(folder):
+def test_load_voice_refuses_a_card_of_a_later_format(folder):
     rewrite(folder / "anna", format=FORMAT + 1)
     with pytest.raises(VoiceError, match="later version of Timbre Studio; update"):
         load_voice("anna", folder)
 
 
 @pytest.mark.parametrize("format", range(1, FORMAT))
-def test_a_voice_of_an_earlier_base_stays_and_says_what_to_do(folder, format):
+def test_load_voice_refuses_a_voice_of_an_earlier_base_but_list_voices_lists_it(folder, format):
     """It is listed, so that it can be made again or deleted, but cannot convert."""
     rewrite(folder / "anna", format=format)
     assert "anna" in [card.id for card in list_voices(folder)]
@@ -241,7 +241,7 @@ def test_of_two_voices_with_one_id_the_one_in_the_earlier_folder_counts(saved, t
         load_voice("nobody", [tmp_path, saved, tmp_path / "nothing"])
 
 
-def test_a_voice_is_called_what_its_folder_is_called(folder):
+def test_load_voice_takes_the_id_from_the_folder_name(folder):
     (folder / "anna").rename(folder / "hanna")
     (folder / "berta").rename(folder / "Berta B")  # no id
     assert [card.id for card in list_voices(folder)] == ["hanna"]

@@ -54,6 +54,6 @@ def test_another_recording_can_be_chosen(folder):
     assert box.children[1].children[0] is not before
 
 
-def test_where_nothing_was_evaluated_that_is_said(tmp_path):
+def test_audition_refuses_a_folder_without_evaluations(tmp_path):
     with pytest.raises(TrainingError, match="Nothing has been evaluated"):
         audition(tmp_path)

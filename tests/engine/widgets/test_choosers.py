@@ -38,7 +38,7 @@ def test_files_and_folders_can_be_named(folder):
     assert chooser.path == folder / "deeper" / "song.flac"
 
 
-def test_another_one_is_told_to_those_who_follow(folder):
+def test_recording_chooser_notifies_followers_of_a_new_choice(folder):
     chooser = RecordingChooser([folder / "deeper", folder / "speech.flac"])
     seen = []
     chooser.follow(lambda: seen.append((chooser.name, round(chooser.audio.duration_s, 1))))
@@ -48,7 +48,7 @@ def test_another_one_is_told_to_those_who_follow(folder):
     assert len(chooser._playing.children) == 1
 
 
-def test_a_file_that_cannot_be_read_is_told_and_the_one_before_stays(folder):
+def test_recording_chooser_reports_an_unreadable_file_and_keeps_its_choice(folder):
     chooser = RecordingChooser([folder / "speech.flac", folder / "torn.wav"])
     seen = []
     chooser.follow(lambda: seen.append(chooser.name))
@@ -73,7 +73,7 @@ def test_an_upload_is_chosen(folder, tmp_path):
     assert chooser.path.parent != tmp_path.parent.parent  # a name that leads out of the folder leads nowhere
 
 
-def test_an_upload_that_is_no_recording_is_told(folder):
+def test_recording_chooser_reports_an_upload_that_is_not_audio(folder):
     chooser = RecordingChooser([folder / "speech.flac"])
     chooser._take_in([{"name": "letter.wav", "content": b"dear"}])
     assert "letter.wav" in chooser._told.value

@@ -15,27 +15,27 @@ def form() -> ConversionForm:
     )
 
 
-def test_what_is_chosen_at_first_is_the_preset_of_the_style(form):
+def test_conversion_form_starts_with_the_preset_of_the_detected_style(form):
     assert form.look.analysis.style == "spoken"
     assert form.settings == ConversionSettings(transpose="auto", takes=3)
     assert form.voice.card.id == "kerstin"
     assert form.name == "speech"
 
 
-def test_auto_is_what_the_conversion_takes(form):
+def test_conversion_form_shows_the_auto_transpose_that_convert_uses(form):
     converted = convert(form.recording, form.voice, ConversionSettings(transpose="auto"))
     assert form.transpose == form.fitting == converted.transpose != 0
     assert f"{form.fitting:+d} semitones" in form._told.value
 
 
-def test_every_setting_has_its_control_and_says_what_one_hears(form):
+def test_conversion_form_has_a_control_and_an_explanation_for_every_setting(form):
     assert set(form._controls) == {one.name for one in fields(ConversionSettings)}
     told = [row.children[1].value for row in form._explained()]
     assert len(told) == len(fields(ConversionSettings)) - 1
     assert all(one.metadata["meaning"][:20] in " ".join(told) for one in fields(ConversionSettings)[1:2])
 
 
-def test_what_is_moved_is_in_the_settings_and_in_the_picture(form):
+def test_conversion_form_applies_moved_controls_to_settings_and_picture(form):
     before = bytes(form._picture.value)
     form._auto.value = False
     form._controls["transpose"].value = -5

@@ -43,7 +43,7 @@ def drawn(monkeypatch) -> list:
     return calls
 
 
-def test_an_explorer_follows_what_is_chosen_and_draws_once_for_each_change(chooser, drawn):
+def test_explorer_redraws_once_for_each_changed_control(chooser, drawn):
     box = explorer(chooser)
     window, scale, notes, _ = box.children
     first = picture(box)
@@ -67,7 +67,7 @@ def test_an_explorer_shows_another_recording_from_its_beginning(chooser, drawn):
     assert len(drawn) <= 3
 
 
-def test_a_comparison_says_how_two_recordings_differ(chooser, tmp_path):
+def test_comparer_describes_the_difference_between_two_recordings(chooser, tmp_path):
     other = RecordingChooser([tmp_path / "low.wav", tmp_path / "high.wav"])
     box = comparer(chooser, other)
     told = box.children[1]
@@ -78,7 +78,7 @@ def test_a_comparison_says_how_two_recordings_differ(chooser, tmp_path):
     assert picture(box.children[0]) != before
 
 
-def test_differences_are_told_in_sentences(sing):
+def test_describe_difference_reports_timing_pitch_and_level_in_sentences(sing):
     song = look_at(Audio(sing(3.0, 200.0)[None], SAMPLE_RATE), "song")
     late = look_at(
         Audio(np.concatenate([np.zeros(22_050, np.float32), 0.5 * sing(3.0, 200.0)])[None], SAMPLE_RATE), "late"

@@ -14,7 +14,7 @@ def heard(widget, folder) -> Audio:
     return read_audio(path)
 
 
-def test_a_player_plays_what_it_is_given_losslessly(tmp_path):
+def test_player_plays_audio_losslessly(tmp_path):
     audio = Audio(np.linspace(-0.9, 0.9, 8000, dtype=np.float32)[None].repeat(2, 0), 16_000)
     shown = player(audio, "<before>")
     assert "&lt;before&gt;" in shown.children[0].value
@@ -31,7 +31,7 @@ def test_a_file_of_any_format_can_be_played(tmp_path):
     assert bytes(player(SAMPLES / "speech.flac").children[1].value) == (SAMPLES / "speech.flac").read_bytes()
 
 
-def test_what_is_too_loud_is_clipped_not_refused(tmp_path):
+def test_player_clips_samples_beyond_full_scale(tmp_path):
     shown = player(Audio(np.array([[0.5, 1.7, -2.0]], np.float32), 44_100))
     assert heard(shown, tmp_path).samples[0] == pytest.approx([0.5, 1.0, -1.0], abs=1e-5)
 

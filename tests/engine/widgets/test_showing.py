@@ -70,7 +70,7 @@ def test_a_prepared_notebook_shows_figures_by_themselves(shell):
     assert data["image/png"] == figure_png(figure)
 
 
-def test_a_prepared_notebook_tells_errors_as_sentences(shell, monkeypatch, capsys):
+def test_prepare_shows_engine_errors_as_sentences_and_others_with_traceback(shell, monkeypatch, capsys):
     told = []
     monkeypatch.setattr(showing, "display", told.append)
     prepare()

@@ -99,7 +99,7 @@ def test_all_that_is_found_is_shown(studio, vocal):
 
 
 @once
-def test_what_browsers_cannot_play_is_stored_as_something_they_can(studio, vocal, tmp_path):
+def test_start_analysis_stores_aiff_as_flac_for_browsers_and_keeps_wav(studio, vocal, tmp_path):
     samples, rate = soundfile.read(vocal())
     soundfile.write(tmp_path / "vocal.aiff", samples, rate)
     heard = {
@@ -119,7 +119,7 @@ def test_silence_is_looked_at_too(studio, tmp_path):
 
 
 @once
-def test_what_is_no_audio_is_refused_under_its_own_name_and_nothing_is_left(studio, tmp_path):
+def test_start_analysis_refuses_a_text_file_by_its_own_name_and_queues_nothing(studio, tmp_path):
     (tmp_path / "x").write_bytes(b"a letter")
     with pytest.raises(NotReadable, match=r"letter\.wav"):
         start_analysis(studio, studio.local, tmp_path / "x", "letter.wav")
@@ -127,7 +127,7 @@ def test_what_is_no_audio_is_refused_under_its_own_name_and_nothing_is_left(stud
 
 
 @once
-def test_what_turns_out_to_be_damaged_fails_under_its_own_name(studio, vocal):
+def test_analysis_of_a_damaged_file_fails_with_its_own_name(studio, vocal):
     audio = vocal(12.0, name="whole.flac")
     audio.write_bytes(audio.read_bytes()[: audio.stat().st_size * 9 // 10])  # its beginning is looked at at once
     view = view_of(studio, looked_at(studio, audio, "Mine.flac"))
@@ -194,7 +194,7 @@ def test_the_recording_can_be_taken_for_something_else(studio, vocal):
 
 
 @once
-def test_a_recording_that_is_gone_is_told(studio, vocal):
+def test_taken_recording_raises_for_a_deleted_recording(studio, vocal):
     task_id = looked_at(studio, vocal())
     studio.storage.delete_below(f"tasks/{task_id}")
     with pytest.raises(NotFound, match="has been deleted"), taken_recording(studio, studio.local, task_id):

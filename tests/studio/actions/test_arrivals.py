@@ -43,7 +43,7 @@ def test_on_ones_own_machine_the_disk_is_the_limit(studio, tmp_path):
     assert "--largest-upload-mb" not in str(refused.value)  # which no visitor can set
 
 
-def test_one_that_is_too_large_is_told_with_both_sizes(hosted, tmp_path):
+def test_take_upload_refuses_a_large_file_and_names_its_size_and_the_limit(hosted, tmp_path):
     studio = hosted
     with pytest.raises(Invalid, match=r'"my vocal\.wav" has 101 MB; the limit for one upload is 100 MB.*upload-mb'):
         take_upload(studio, large(tmp_path, 100.2), tmp_path / "copy")

@@ -44,7 +44,7 @@ def test_the_demo_voices_look_different():
     assert min(later - sooner for sooner, later in pairwise(hues)) > 0.1
 
 
-def test_cards_say_what_a_voice_is_good_for(studio):
+def test_voice_cards_show_uses_and_avatar(studio):
     cards = {card["id"]: card for card in voice_cards(studio, studio.local, "", 0.0)}
     assert cards["kathleen"]["uses"] == ["speaks", "12 min of training", "likeness 0.93", "clarity 1.00"]
     assert cards["koguchi"]["uses"][0] == "speaks and sings"
@@ -55,6 +55,6 @@ def test_cards_say_what_a_voice_is_good_for(studio):
     )
 
 
-def test_nothing_is_said_of_an_untrained_voice():
+def test_uses_of_leaves_out_unknown_values():
     assert uses_of({"name": "Mia"}) == []
     assert uses_of({"training": {"minutes": 0.5, "scores": {"likeness": None}}}) == ["30 s of training"]

@@ -60,7 +60,7 @@ def test_without_a_result_there_is_no_zip(studio, start):
         batch_zip(studio, studio.local, start(), "wav", "", NOW_S)
 
 
-def test_what_has_not_ended_is_cancelled(studio, start, complete_task):
+def test_cancel_batch_cancels_only_unfinished_conversions(studio, start, complete_task):
     rows = start()
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
     cancel_batch(studio, studio.local, rows)

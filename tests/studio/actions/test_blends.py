@@ -7,7 +7,7 @@ from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.tasks import claim, complete, fail, find
 
 
-def test_a_blend_waits_for_a_worker_and_its_voice_is_told(studio):
+def test_start_blend_queues_a_task_and_new_voice_view_names_its_voice(studio):
     task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.3)
     task = find(studio.database, studio.local.id, task_id)
     assert task.parameters == {
@@ -23,7 +23,7 @@ def test_a_blend_waits_for_a_worker_and_its_voice_is_told(studio):
     assert active_new_voice(studio, studio.local, "blend") is None
 
 
-def test_why_one_came_to_nothing_is_told(studio):
+def test_new_voice_view_shows_the_error_of_a_failed_blend(studio):
     task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.3, " Käthe ")
     claimed = claim(studio.database, "worker", ["blend"], 60)
     with studio.database.write() as connection:
@@ -42,7 +42,7 @@ def test_why_one_came_to_nothing_is_told(studio):
         (("kathleen", "nobody", 0.5), NotFound, "no voice"),
     ],
 )
-def test_what_no_voice_can_be_made_of_is_refused(studio, given, error, says):
+def test_start_blend_refuses_invalid_voices_shares_and_names(studio, given, error, says):
     with pytest.raises(error, match=says):
         start_blend(studio, studio.local, *given)
     assert active_new_voice(studio, studio.local, "blend") is None

@@ -20,7 +20,7 @@ def test_before_anything_was_done_there_is_none(studio):
     assert last_call(studio, studio.local) is None
 
 
-def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
+def test_last_call_of_a_conversion_includes_all_its_settings(studio, recording):
     settings = {"transpose": "auto", "takes": 3, "likeness": 0.8}
     task = start_conversion(
         studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", settings, preset="spoken")
@@ -36,7 +36,7 @@ def test_a_conversion_is_told_with_all_that_was_asked(studio, recording):
     assert check[1] == f"{ORIGIN}/check-task/{task}"
 
 
-def test_of_an_untrained_voice_the_line_says_that_it_may_be_one(studio, recording, package):
+def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, package):
     model = create_model(studio, studio.local, package())
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {}, untrained=True))
     assert calls(last_call(studio, studio.local))[0][7::2] == ['audio=@"song.wav"', "model=mia", "untrained=true"]
@@ -51,7 +51,7 @@ def test_no_file_name_becomes_a_command(studio, recording, name):
     assert read == name
 
 
-def test_the_newest_that_the_service_has_a_call_for_is_told(studio, recording, package):
+def test_last_call_shows_the_newest_task_that_has_an_api_call(studio, recording, package):
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 20)
@@ -63,6 +63,6 @@ def test_the_newest_that_the_service_has_a_call_for_is_told(studio, recording, p
     assert (train[3], train[-1]) == (f"{ORIGIN}/models/mia/train", "epochs=20")
 
 
-def test_others_are_not_told_of_it(studio, other, recording):
+def test_last_call_is_hidden_from_other_accounts(studio, other, recording):
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     assert last_call(studio, other) is None

@@ -76,7 +76,7 @@ def test_the_training_can_go_on_from_its_end(studio, trained):
     assert train_model(studio, studio.local, trained, 20)["status"] == "training"
 
 
-def test_who_the_voice_is_does_not_go_back_to_what_it_was_then(studio, trained):
+def test_choose_checkpoint_keeps_later_profile_edits(studio, trained):
     choose_checkpoint(studio, studio.local, trained, 4)
     edit_profile(studio, studio.local, trained, {"name": "Nina", "vocal_range": {"min": "C3", "max": "C4"}})
     choose_checkpoint(studio, studio.local, trained, 8)

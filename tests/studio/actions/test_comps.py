@@ -31,7 +31,7 @@ def chosen(*takes: tuple[str, int]) -> list[dict]:
     return [{"task": task, "take": take} for task, take in takes]
 
 
-def test_start_comp_copies_what_it_needs(studio, phrased):
+def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phrased):
     first, second = phrased(), phrased()
     assert comp_view(studio, studio.local, first, "", 0.0)["starts_s"] == STARTS_S
     titles = [(one["task"], one["title"]) for one in comp_view(studio, studio.local, first, "", 0.0)["takes"]]
@@ -72,7 +72,7 @@ def test_a_comp_has_no_pitch_to_edit(studio, phrased, complete_task):
         edit_view(studio, studio.local, new, 1, "", 0.0)
 
 
-def test_start_comp_refuses_what_does_not_belong_together(studio, other, phrased):
+def test_start_comp_refuses_mismatched_and_unknown_takes(studio, other, phrased):
     first, koguchi, longer, old = phrased(), phrased("koguchi"), phrased(seconds=1.5), phrased(starts_s=[])
     refused = [
         (studio.local, first, chosen((first, 1)), SettingsError, "has 3 phrases, not 1"),

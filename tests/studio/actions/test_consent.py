@@ -52,7 +52,7 @@ def changed(package, target, **card):
     return target
 
 
-def test_an_import_shows_who_signed_the_consent(studio, voice, elsewhere, tmp_path):
+def test_model_view_shows_the_signer_of_an_imported_consent(studio, voice, elsewhere, tmp_path):
     package = export_voice(voice, tmp_path / "mia.voice.zip", elsewhere)
     view = model_view(studio, studio.local, import_model(studio, studio.local, package))
     assert view["consent"] == CONSENT

@@ -81,7 +81,7 @@ def test_the_files_of_other_accounts_lie_in_their_own_folder(studio, other, reco
 
 
 @pytest.mark.parametrize("content", [b"", b"no audio", b"RIFF\x00\x00\x00\x00WAVEfmt ", bytes(5000)])
-def test_what_is_no_audio_is_refused_and_named_as_the_user_named_it(studio, tmp_path, content):
+def test_start_conversion_refuses_non_audio_and_names_the_file_as_uploaded(studio, tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     with pytest.raises(NotReadable) as error:
         start(studio, tmp_path / "x")
@@ -90,7 +90,7 @@ def test_what_is_no_audio_is_refused_and_named_as_the_user_named_it(studio, tmp_
     assert not stored(studio)
 
 
-def test_numbers_in_a_refusal_stay_what_they_are(studio, tmp_path):
+def test_start_conversion_replaces_only_the_file_name_in_a_refusal(studio, tmp_path):
     soundfile.write(tmp_path / "made.wav", np.zeros((100, 10)), 8000)
     upload = (tmp_path / "made.wav").rename(tmp_path / "0")  # as an upload is called
     with pytest.raises(NotReadable, match=r'^"my vocal.wav" has 10 channels; supported are 1 to 8\.$'):
@@ -113,7 +113,7 @@ def test_an_unknown_voice_is_refused_before_anything_is_stored(studio, recording
     assert not stored(studio)
 
 
-def test_a_full_queue_is_told_and_nothing_is_left(studio, recording):
+def test_start_conversion_refuses_when_the_queue_is_full_and_stores_nothing(studio, recording):
     from dataclasses import replace
 
     small = replace(studio, service=replace(studio.service, conversions_per_account=1))
@@ -144,7 +144,7 @@ def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
         start(studio, recording(), model=model)
 
 
-def test_a_voice_that_is_not_trained_is_used_untrained_by_whoever_asks_for_that(studio, recording, package):
+def test_start_conversion_accepts_an_untrained_voice_on_request(studio, recording, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
@@ -231,7 +231,7 @@ def test_settings_out_of_range_are_refused_before_anything_is_stored(studio, rec
     assert not stored(studio)
 
 
-def test_what_would_render_for_hours_is_refused_with_what_fits(studio, recording):
+def test_start_conversion_refuses_too_much_rendering_and_names_the_remedy(studio, recording):
     """An hour of silence in eight channels, 1.5 MB as flac, took the worker minutes and 3.8 GB a take."""
     small = replace(studio, service=replace(studio.service, largest_conversion_minutes=0.1))
     for takes, field, remedy in ((4, "generations_count", "at most 3"), (10, "generations_count", "at most 3")):

@@ -45,7 +45,7 @@ def test_two_of_one_name_have_two_ids_and_other_accounts_have_their_own(studio, 
         ({"seconds": 3.0}, DatasetError),
     ],
 )
-def test_what_no_voice_can_be_made_of_is_refused_and_nothing_is_left(studio, package, given, error):
+def test_create_model_refuses_invalid_data_and_leaves_nothing(studio, package, given, error):
     before = left(studio)
     with pytest.raises(error):
         create_model(studio, studio.local, package(**given))
@@ -53,7 +53,7 @@ def test_what_no_voice_can_be_made_of_is_refused_and_nothing_is_left(studio, pac
     assert not list_tasks(studio.database, studio.local.id)[0]
 
 
-def test_what_is_no_zip_is_refused(studio, recording, tmp_path):
+def test_create_model_refuses_other_files_and_damaged_zips(studio, recording, tmp_path):
     with pytest.raises(NotReadable):
         create_model(studio, studio.local, recording())
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
@@ -75,7 +75,7 @@ def test_a_repeated_call_makes_one_voice(studio, package):
     assert len(list(studio.settings.datasets.iterdir())) == 1
 
 
-def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
+def test_create_model_raises_on_a_full_disk_and_leaves_nothing(studio, package, monkeypatch):
     def refuse(folder, prefix):
         raise DiskFull("The disk is full.")  # what the storage says of ENOSPC: see its own tests
 
@@ -86,7 +86,7 @@ def test_a_full_disk_is_told_and_leaves_no_row(studio, package, monkeypatch):
     assert not list(studio.settings.data.rglob("one.wav"))
 
 
-def test_how_the_examination_stands_is_told_and_it_can_be_repeated(studio, other, package):
+def test_examination_view_shows_the_state_and_examine_again_restarts_it(studio, other, package):
     model = create_model(studio, studio.local, package())
     assert examination_view(studio, studio.local, model)["state"] == "queued"
     claimed = claim(studio.database, "worker", ["report"], 60)
@@ -103,7 +103,7 @@ def test_how_the_examination_stands_is_told_and_it_can_be_repeated(studio, other
     assert examination_view(studio, studio.local, "kathleen")["state"] == "completed"
 
 
-def test_the_hours_of_a_data_set_are_limited_and_are_what_its_report_costs(studio, package):
+def test_create_model_limits_dataset_hours_and_sets_the_report_cost(studio, package):
     short = replace(studio, service=replace(studio.service, longest_dataset_hours=0.01))
     with pytest.raises(DatasetError, match=r"hours of audio; at most 0\.01"):
         create_model(short, short.local, package(40.0))

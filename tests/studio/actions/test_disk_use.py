@@ -24,7 +24,7 @@ def database_url(sqlite_template, tmp_path):
     return f"sqlite:///{copy}"
 
 
-def test_room_is_told_by_what_takes_it(studio, other, recording):
+def test_storage_view_counts_files_and_bytes_by_area_and_account(studio, other, recording):
     before = storage_view(studio, studio.local)
     assert before["areas"]["conversions"] == {"files": 0, "bytes": 0, "complete": True}
     audio = recording()
@@ -66,7 +66,7 @@ def test_one_recording_takes_its_room_once_however_often_it_is_used(studio, reco
     assert (found["conversions"], found["analyses"]) == (size, 0)  # counted where it must stay
 
 
-def test_what_can_be_made_again_is_cleared_and_the_rest_stays(studio, package, recording):
+def test_clear_remakeable_deletes_only_old_analyses_packages_and_prepared_clips(studio, package, recording):
     old = start_analysis(studio, studio.local, recording(2.0), "old.wav")
     with studio.database.write() as connection:
         connection.execute(update(tasks).where(tasks.c.id == old).values(created_at=Now() - 3600))

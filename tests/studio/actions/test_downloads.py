@@ -53,7 +53,7 @@ def test_odd_names_become_names_that_every_system_takes(studio, recording, compl
     assert download(studio, task_id, 1, "wav")["name"] == "b c - Kathleen.wav"
 
 
-def test_what_is_not_there_is_told(studio, other, converted):
+def test_take_download_refuses_an_unknown_format_a_missing_take_and_another_account(studio, other, converted):
     with pytest.raises(Invalid, match="wav, flac, mp3, m4a"):
         download(studio, converted, 1, "exe")
     with pytest.raises(NotFound, match="no such take"):

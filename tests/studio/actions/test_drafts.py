@@ -68,7 +68,7 @@ def test_recordings_are_gathered_one_after_the_other(studio, recording):
     assert all(one["url"].startswith("/files/drafts/") for one in listed(studio, first.draft_id))
 
 
-def test_what_is_brought_stays_where_it_is(studio, recording):
+def test_drop_draft_leaves_the_original_file_in_place(studio, recording):
     audio = recording(1.0, "a.wav")
     content = audio.read_bytes()
     draft = add_recordings(studio, studio.local, None, [audio], NOW_S).draft_id
@@ -77,14 +77,14 @@ def test_what_is_brought_stays_where_it_is(studio, recording):
     assert listed(studio, draft) == []
 
 
-def test_what_is_recorded_on_the_page_gets_a_name_of_its_own(studio, recording):
+def test_add_recorded_numbers_each_recording(studio, recording):
     draft = None
     for number in range(3):
         draft = add_recorded(studio, studio.local, draft, recording(1.0, "audio.wav"), NOW_S + number).draft_id
     assert names(studio, draft) == ["recorded 1.wav", "recorded 2.wav", "recorded 3.wav"]
 
 
-def test_a_loose_model_file_says_who_the_voice_is(studio, tmp_path):
+def test_add_recordings_reads_the_profile_from_a_loose_model_json(studio, tmp_path):
     (tmp_path / "model.json").write_text('{"genre": "jazz", "mood": "blue"}')
     brought = add_recordings(studio, studio.local, None, [tmp_path / "model.json"], NOW_S)
     assert (brought.values, brought.added, brought.refused) == ({"genre": "jazz", "mood": "blue"}, 0, ())
@@ -98,7 +98,7 @@ def test_two_of_one_name_are_two_recordings(studio, recording, tmp_path):
     assert names(studio, draft) == ["a.wav", "a-2.wav"] or names(studio, draft) == ["a-2.wav", "a.wav"]
 
 
-def test_a_zip_brings_its_recordings_and_what_it_says_of_the_voice(studio, package):
+def test_add_recordings_takes_recordings_and_profile_from_a_zip(studio, package):
     brought = add_recordings(studio, studio.local, None, [package(genre="jazz", mood="blue")], NOW_S)
     assert names(studio, brought.draft_id) == ["one.wav"]
     assert brought.values == {"name": "Mia", "genre": "jazz", "mood": "blue"}
@@ -116,7 +116,7 @@ def test_a_zip_without_a_name_is_called_as_the_file(studio, recording, tmp_path)
     assert "broken.wav" in brought.refused[0]
 
 
-def test_what_cannot_be_read_is_told_of_and_the_rest_is_taken(studio, recording, tmp_path):
+def test_add_recordings_names_unreadable_files_and_takes_the_rest(studio, recording, tmp_path):
     bad = {"notes.txt": b"la la", "broken.wav": b"RIFF", "cut.zip": b"PK\x03\x04", "model.json": b"[]", "x.json": b"{"}
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)
@@ -129,7 +129,7 @@ def test_what_cannot_be_read_is_told_of_and_the_rest_is_taken(studio, recording,
         assert str(tmp_path) not in sentence
 
 
-def test_a_wrong_field_of_a_zip_is_told_and_nothing_of_it_taken(studio, package):
+def test_add_recordings_refuses_a_zip_with_an_invalid_field_and_takes_nothing(studio, package):
     brought = add_recordings(studio, studio.local, None, [package(genre="polka")], NOW_S)
     assert (brought.added, brought.values) == (0, {})
     assert "genre must be one of" in brought.refused[0]
@@ -191,7 +191,7 @@ def test_a_voice_is_made_of_it_and_the_draft_ends(studio, recording):
     assert not kept(studio)
 
 
-def test_what_a_zip_says_besides_is_kept_and_what_the_form_says_counts(studio, package):
+def test_create_from_draft_prefers_the_form_and_keeps_extra_fields_of_a_zip(studio, package):
     draft = add_recordings(studio, studio.local, None, [package(genre="jazz", mood="blue")], NOW_S).draft_id
     create_from_draft(studio, studio.local, draft, {**STATED, "name": "Nina"})
     stated = json.loads((studio.settings.datasets / "nina" / "model.json").read_text())
@@ -228,7 +228,7 @@ def test_nothing_is_made_of_nothing_wrong_or_too_little(studio, recording):
 # ---- taken back
 
 
-def test_what_was_never_trained_can_be_taken_back_without_what_is_bad(studio, recording, examined):
+def test_take_back_turns_an_untrained_voice_into_a_draft_of_its_good_recordings(studio, recording, examined):
     files = [recording(12, "good.wav"), recording(3, "bad.wav")]
     draft = add_recordings(studio, studio.local, None, files, NOW_S).draft_id
     model = create_from_draft(studio, studio.local, draft, {**STATED, "genre": "jazz"})
@@ -247,7 +247,7 @@ def test_what_was_never_trained_can_be_taken_back_without_what_is_bad(studio, re
     assert create_from_draft(studio, studio.local, back.draft_id, STATED) == "mia"
 
 
-def test_what_is_trained_or_being_trained_is_not_taken_back(studio, other, recording, examined):
+def test_take_back_refuses_trained_and_training_voices_and_other_accounts(studio, other, recording, examined):
     draft = add_recordings(studio, studio.local, None, [recording(12)], NOW_S).draft_id
     model = create_from_draft(studio, studio.local, draft, STATED)
     examined(model, vocal="pass")

@@ -38,13 +38,13 @@ def test_a_voice_that_does_both_speaks_lower_than_it_sings(studio):
     assert sung == 12
 
 
-def test_the_voice_says_where_it_lies(studio):
+def test_fit_view_shows_the_range_of_the_voice(studio):
     fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
     assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
     assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
 
 
-def test_best_key_is_offered_with_what_stays_outside(studio):
+def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
     looked = looked_at(60.0) | {"pitch_histogram": [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]}
     assert fit_view(studio, studio.local, "kerstin", looked)["best"] == {"semitones": -2, "outside": 0.0}
     assert fit_view(studio, studio.local, "kerstin", None)["best"] is None
@@ -55,7 +55,7 @@ def test_without_a_pitch_there_is_no_shift(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
 
 
-def test_an_unknown_voice_is_told(studio):
+def test_fit_view_refuses_an_unknown_voice(studio):
     with pytest.raises(NotFound):
         fit_view(studio, studio.local, "nobody", None)
 

@@ -41,7 +41,7 @@ def shown(studio, account=None, **narrowed):
     return history_view(studio, account or studio.local, "", 0.0, wanted=TaskFilter(**narrowed))["tasks"]
 
 
-def test_tasks_are_told_newest_first_with_names_and_places(studio, conversion):
+def test_history_view_lists_tasks_newest_first_with_names_and_places(studio, conversion):
     first, second = conversion(), conversion()
     later, sooner = shown(studio)
     assert (later["id"], later["place"], sooner["id"], sooner["place"]) == (second, 2, first, 1)
@@ -49,7 +49,7 @@ def test_tasks_are_told_newest_first_with_names_and_places(studio, conversion):
     assert (later["file_name"], later["preset"], later["settings"]) == ("song.wav", "spoken", {"takes": 2, "seed": 7})
 
 
-def test_they_are_told_in_parts_and_narrowed(studio, conversion):
+def test_history_view_is_paged_and_filtered(studio, conversion):
     made = [conversion() for _ in range(5)]
     finish(studio, "failed")
     first = history_view(studio, studio.local, "", 0.0, limit=3)
@@ -61,7 +61,7 @@ def test_they_are_told_in_parts_and_narrowed(studio, conversion):
     assert not shown(studio, kind="training")
 
 
-def test_what_was_only_looked_at_is_no_part_of_it(studio):
+def test_history_view_leaves_out_estimates_checkups_and_analyses(studio):
     with studio.database.write() as connection:
         for kind in ("estimate", "checkup", "analysis"):
             submit(connection, studio.local.id, kind, {})
@@ -85,7 +85,7 @@ def test_a_conversion_is_repeated_with_all_its_settings(studio, conversion):
     assert first_bytes == again_bytes
 
 
-def test_a_conversion_without_its_recording_is_not_repeated_and_says_why(studio, conversion):
+def test_repeat_task_refuses_a_conversion_without_its_recording(studio, conversion):
     first = conversion()
     finish(studio)
     studio.storage.delete(find(studio.database, studio.local.id, first).parameters["input_key"])

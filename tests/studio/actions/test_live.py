@@ -65,7 +65,7 @@ def test_a_dead_process_ends_the_session_in_a_sentence_and_lets_the_next_one_in(
 
 
 @pytest.mark.system
-def test_ticket_refuses_what_cannot_be_sung(sessions, studio, monkeypatch):
+def test_live_sessions_refuse_unknown_voices_bad_settings_and_expired_tickets(sessions, studio, monkeypatch):
     with pytest.raises(NotFound):
         sessions.ticket(studio.local, "nobody", GIVEN, record=False)
     with pytest.raises(SettingsError, match="multiple of 20"):

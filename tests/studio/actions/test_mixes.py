@@ -47,7 +47,7 @@ def test_mix_again_uses_the_faders_and_keeps_the_file(studio, song, tmp_path):
         ({}, "exe", Invalid),
     ],
 )
-def test_mix_again_refuses_what_cannot_be(studio, song, faders, kind, error):
+def test_mix_again_refuses_invalid_faders_and_formats(studio, song, faders, kind, error):
     with pytest.raises(error):
         mix_again(studio, studio.local, song, faders, kind, "http://here", 0.0)
     assert not [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]

@@ -65,7 +65,7 @@ def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording)
     assert find(studio.database, other.id, theirs).model_name is None
 
 
-def test_a_take_is_told_by_its_number_where_there_are_several():
+def test_named_take_adds_a_number_only_to_several_takes():
     assert named_take("a.b.flac", "Kathleen", 2, 3, "mp3") == "a.b - Kathleen 2.mp3"
     assert named_take("a.b.flac", "Kathleen", 1, 1, "mp3") == "a.b - Kathleen.mp3"
 
@@ -78,7 +78,7 @@ def test_every_system_takes_the_names():
 
 @settings(deadline=None)
 @given(st.text(min_size=1, max_size=300), st.text(min_size=1, max_size=200), st.integers(1, 10))
-def test_takes_are_told_apart_however_long_the_names(recording, voice, take):
+def test_named_take_keeps_the_take_number_however_long_the_names(recording, voice, take):
     several = named_take(f"{recording}.wav", voice, take, 10, "wav")
 
     assert several.endswith(f" {take}.wav")

@@ -29,7 +29,7 @@ NOW_S = 1_800_000_000.0
 ROOT = Path(__file__).parents[3]
 
 
-def test_refusals_do_not_show_what_a_file_is_called_here(studio, package, tmp_path):
+def test_create_model_and_import_model_hide_the_internal_file_name(studio, package, tmp_path):
     upload = tmp_path / "0"
     with zipfile.ZipFile(upload, "w") as archive:
         archive.writestr("model.json", '{"name": "Nobody"}')
@@ -80,7 +80,7 @@ def test_a_model_of_another_program_is_answered_with_a_sentence(studio, tmp_path
         import_model(studio, studio.local, tmp_path / name, name=name)
 
 
-def test_what_is_no_voice_does_not_come_in(studio, package, recording):
+def test_import_model_refuses_a_dataset_and_a_recording(studio, package, recording):
     with pytest.raises(VoiceError):
         import_model(studio, studio.local, package())
     with pytest.raises(NotReadable):
@@ -105,7 +105,7 @@ def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, t
     assert package_link(studio, studio.local, "kathleen", "", NOW_S)["name"] == "Kathleen.voice.zip"
 
 
-def test_what_is_not_trained_or_is_somebody_elses_has_none(studio, other, package):
+def test_package_link_refuses_untrained_voices_voices_of_others_and_a_full_disk(studio, other, package):
     model = create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="train it first"):
         package_link(studio, studio.local, model, "", NOW_S)

@@ -94,7 +94,7 @@ def test_a_take_is_shown_with_the_curve_that_it_was_sung_with(studio, converted)
     assert f"/tasks/{converted}/1/take-2.wav" in heard["url"]
 
 
-def test_the_editor_is_told_what_each_tool_can_be_set_to(studio, converted):
+def test_edit_view_lists_the_settings_of_each_tool(studio, converted):
     tools = view(studio, converted)["tools"]
     assert set(tools) == set(TOOLS)
     assert set(tools["shift"]["settings"]) == {"semitones"}
@@ -115,7 +115,7 @@ def test_edits_can_be_looked_at_before_they_are_sung(studio, converted):
     assert changes_view(studio, studio.local, converted, 1, []) == []
 
 
-def test_an_edit_is_a_conversion_that_keeps_what_it_was_made_from(studio, converted):
+def test_start_edit_queues_a_conversion_with_its_own_copy_of_the_take(studio, converted):
     edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
     task = find(studio.database, studio.local.id, edit_id)
     assert (task.kind, task.state, task.model_id) == ("conversion", "queued", "kathleen")
@@ -157,7 +157,7 @@ def test_edits_can_be_taken_back(studio, converted, finished):
     assert find(studio.database, studio.local.id, back).parameters["edit"]["edits"] == []
 
 
-def test_an_edit_is_repeated_whatever_became_of_it_and_of_the_take(studio, converted):
+def test_repeat_task_repeats_a_cancelled_edit_of_a_deleted_take(studio, converted):
     edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
     with pytest.raises(WrongState):
         repeat_task(studio, studio.local, edit_id)
@@ -195,7 +195,7 @@ def test_nothing_is_not_sung_anew(studio, converted, edits):
         ("up", "must be a list"),
     ],
 )
-def test_edits_that_cannot_be_are_told_before_anything_is_stored(studio, converted, edits, sentence):
+def test_start_edit_and_changes_view_refuse_invalid_edits_and_store_nothing(studio, converted, edits, sentence):
     before = files(studio)
     for ask in (start_edit, changes_view):
         with pytest.raises(SettingsError, match=sentence):
@@ -210,26 +210,26 @@ def test_a_conversion_that_is_not_done_cannot_be_edited(studio, waiting):
         view(studio, waiting)
 
 
-def test_a_take_from_before_there_were_edits_is_told(studio, waiting, finished):
+def test_edit_view_refuses_a_take_without_edit_data(studio, waiting, finished):
     finished(waiting, with_edit_data=False)
     with pytest.raises(WrongState, match="before takes could be edited: convert the recording again"):
         view(studio, waiting)
 
 
 @pytest.mark.parametrize("take", [0, 3])
-def test_a_take_that_there_is_not_is_told(studio, converted, take):
+def test_edit_view_refuses_an_unknown_take(studio, converted, take):
     with pytest.raises(NotFound):
         view(studio, converted, take)
 
 
-def test_what_has_been_deleted_is_told(studio, converted):
+def test_start_edit_refuses_a_deleted_result(studio, converted):
     with studio.database.write() as connection:
         connection.execute(update(rows).where(rows.c.id == converted).values(outputs_deleted_at=NOW_S))
     with pytest.raises(NotFound, match="has been deleted: convert the recording again"):
         start_edit(studio, studio.local, converted, 1, [SHIFT])
 
 
-def test_a_voice_that_is_gone_is_told_before_anything_is_drawn(studio, recording, finished, tmp_path):
+def test_edit_view_and_start_edit_refuse_a_deleted_voice(studio, recording, finished, tmp_path):
     export_model(studio, studio.local, "kathleen", tmp_path / "out.zip")
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     edit_profile(studio, studio.local, model, {"name": "Mia"})
@@ -241,7 +241,7 @@ def test_a_voice_that_is_gone_is_told_before_anything_is_drawn(studio, recording
             act(studio, task_id)
 
 
-def test_files_that_are_gone_are_told_and_nothing_is_left(studio, converted):
+def test_start_edit_and_edit_view_refuse_missing_files_and_leave_nothing(studio, converted):
     task = find(studio.database, studio.local.id, converted)
     studio.storage.delete(task.parameters["input_key"])
     before = files(studio)
@@ -253,13 +253,13 @@ def test_files_that_are_gone_are_told_and_nothing_is_left(studio, converted):
         view(studio, converted)
 
 
-def test_edit_data_that_is_damaged_is_told(studio, converted):
+def test_edit_view_refuses_damaged_edit_data(studio, converted):
     studio.storage.put_bytes(b"PK", find(studio.database, studio.local.id, converted).result["groundwork"])
     with pytest.raises(EditError, match="convert the recording again"):
         view(studio, converted)
 
 
-def test_a_full_queue_is_told_and_nothing_is_left(studio, converted):
+def test_start_edit_refuses_a_full_queue_and_leaves_nothing(studio, converted):
     small = replace(studio, service=replace(studio.service, conversions_per_account=1))
     start_edit(small, studio.local, converted, 1, [SHIFT])
     before = files(studio)

@@ -53,7 +53,7 @@ def test_a_name_is_the_same_however_it_is_composed(studio):
         ("a", Preset("auto", {}, {"echo": 1.0}), SettingsError),
     ],
 )
-def test_what_cannot_be_used_is_not_saved(studio, name, preset, error):
+def test_save_preset_refuses_invalid_names_and_settings(studio, name, preset, error):
     with pytest.raises(error):
         save_preset(studio, studio.local, name, preset)
     assert preset_names(studio, studio.local) == []

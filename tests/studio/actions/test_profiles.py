@@ -42,7 +42,7 @@ def reports(studio):
     return [task for task in list_tasks(studio.database, studio.local.id)[0] if task.kind == "report"]
 
 
-def test_all_that_is_said_of_a_voice_can_be_said_anew(studio, voice):
+def test_edit_profile_replaces_every_stated_field(studio, voice):
     before = card_of(studio, voice)
     edit_profile(studio, studio.local, voice, SAID)
     view = model_view(studio, studio.local, voice)
@@ -57,7 +57,7 @@ def test_all_that_is_said_of_a_voice_can_be_said_anew(studio, voice):
     assert "Nina" in {one["name"] for one in models_view(studio, studio.local, genre="jazz")["models"]}
 
 
-def test_what_is_left_out_says_nothing_but_what_was_measured_stays(studio, voice):
+def test_edit_profile_clears_omitted_fields_but_keeps_measured_ones(studio, voice):
     before = card_of(studio, voice)
     edit_profile(studio, studio.local, voice, {"name": "Nina"})
     view = model_view(studio, studio.local, voice)
@@ -96,7 +96,7 @@ def test_recordings_are_examined_again_where_they_are_judged_by_something_else(s
         ({"name": "a\u0007b"}, "control characters"),
     ],
 )
-def test_what_is_wrong_is_refused_and_nothing_changed(studio, voice, values, says):
+def test_edit_profile_refuses_invalid_values_and_changes_nothing(studio, voice, values, says):
     before = profile_values(studio, studio.local, voice)
     with pytest.raises(ProfileError, match=says):
         edit_profile(studio, studio.local, voice, values)
@@ -126,7 +126,7 @@ def test_demo_voices_and_those_of_others_stay_as_they_are(studio, other, voice):
     assert card_of(studio, voice).name != "Nina"
 
 
-def test_in_a_storage_elsewhere_whoever_uses_the_voice_sees_it_too(studio, s3_storage, voice, other, tmp_path):
+def test_edit_profile_in_s3_storage_reaches_later_exports(studio, s3_storage, voice, other, tmp_path):
     there = replace(studio, storage=s3_storage)
     export_model(studio, studio.local, voice, tmp_path / "out.zip")
     model = import_model(there, other, tmp_path / "out.zip")

@@ -58,7 +58,7 @@ def song(studio, recording, finish):
     return find(studio.database, studio.local.id, first).recording
 
 
-def test_what_is_made_of_one_recording_is_one_project(studio, song, recording, finish):
+def test_projects_view_groups_all_conversions_of_one_recording(studio, song, recording, finish):
     start_conversion(studio, studio.local, recording(2.0), "other.wav", ConversionRequest("kathleen", {}))
     other = finish()
     names = [(one["name"], len(one["conversions"])) for one in seen(studio)]
@@ -75,7 +75,7 @@ def test_what_is_made_of_one_recording_is_one_project(studio, song, recording, f
     assert find(studio.database, studio.local.id, other).recording != song
 
 
-def test_projects_are_told_in_parts(studio, recording, finish):
+def test_projects_view_returns_pages_with_a_cursor(studio, recording, finish):
     for seconds in (1.0, 1.1, 1.2):
         start_conversion(studio, studio.local, recording(seconds), f"{seconds}.wav", ConversionRequest("kathleen", {}))
         finish()
@@ -175,7 +175,7 @@ def test_an_export_has_stems_that_begin_together_and_a_cue_sheet(studio, song, t
     assert not list((studio.settings.work / "incoming").iterdir())
 
 
-def test_takes_of_one_voice_are_told_apart_as_tracks(studio, recording, finish, tmp_path):
+def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, recording, finish, tmp_path):
     analysis = start_analysis(studio, studio.local, recording(2.0), "My song.wav")
     made = []
     for takes in (2, 1, 1):

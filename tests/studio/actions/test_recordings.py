@@ -20,7 +20,7 @@ from studio.actions.recordings import shown_name, suffix_of
         ("vocal", b"", ""),
     ],
 )
-def test_it_ends_as_what_a_browser_plays(tmp_path, name, head, suffix):
+def test_suffix_of_uses_a_known_suffix_of_the_name_or_the_file_header(tmp_path, name, head, suffix):
     (tmp_path / "upload").write_bytes(head)
     assert suffix_of(name, tmp_path / "upload") == suffix
 

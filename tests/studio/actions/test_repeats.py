@@ -68,13 +68,13 @@ def test_recording_and_takes_of_a_conversion_can_be_looked_at(studio, converted,
     assert task.parameters["file_name"] == "my vocal - Kathleen 2.wav"
 
 
-def test_a_take_that_is_not_there_is_told(studio, converted):
+def test_look_at_take_refuses_a_missing_take(studio, converted):
     for take in (0, 3):
         with pytest.raises(NotFound, match="no such take"):
             look_at_take(studio, studio.local, converted, take)
 
 
-def test_what_has_been_deleted_is_to_be_put_in_again(studio, converted):
+def test_convert_again_and_look_at_recording_refuse_a_deleted_recording(studio, converted):
     studio.storage.delete(asked(studio, converted).parameters["input_key"])
     for act in (convert_again, look_at_recording):
         with pytest.raises(NotFound, match="add it again"):

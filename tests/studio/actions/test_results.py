@@ -23,14 +23,14 @@ def started(studio, recording):
     )
 
 
-def test_one_that_waits_says_how_many_come_before_it(studio, recording, started):
+def test_result_view_counts_the_conversions_ahead_in_the_queue(studio, recording, started):
     later = start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
     assert (shown(studio, started)["state"], shown(studio, started)["ahead"]) == ("queued", 0)
     assert shown(studio, later)["ahead"] == 1
     assert (shown(studio, later)["left_s"], shown(studio, later)["starts_in_s"]) == (None, None)
 
 
-def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recording, converted):
+def test_result_view_estimates_the_start_from_finished_conversions(studio, recording, converted):
     with studio.database.write() as connection:
         done = update(rows).where(rows.c.id == converted)
         connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
@@ -41,7 +41,7 @@ def test_one_that_waits_says_when_it_begins_once_some_were_done(studio, recordin
     assert [shown(studio, one)["starts_in_s"] for one in waiting] == [None, pytest.approx(8.0), pytest.approx(16.0)]
 
 
-def test_while_all_workers_are_busy_the_next_one_waits_for_what_is_under_way(studio, recording, converted):
+def test_result_view_estimates_the_start_behind_a_running_conversion(studio, recording, converted):
     with studio.database.write() as connection:
         done = update(rows).where(rows.c.id == converted)
         connection.execute(done.values(started_at=rows.c.finished_at - 8.0))
@@ -72,7 +72,7 @@ def test_one_that_waits_knows_when_it_begins_by_the_progress_of_the_first_one_ev
     assert starts == [pytest.approx(10.0), None]  # how long the second takes is not known
 
 
-def test_one_that_runs_says_how_long_it_will_take(studio, started):
+def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, started):
     task = claim(studio.database, "worker", ["conversion"], 60)
     began = shown(studio, started)
     assert began["ahead"] is None
@@ -93,7 +93,7 @@ def test_the_best_take_comes_first_and_the_plain_one_among_equals(studio, conver
     assert (view["transpose"], view["style"], view["left_s"]) == (-2, "melodic", None)
 
 
-def test_one_that_failed_says_why(studio, started):
+def test_result_view_shows_the_error_of_a_failed_conversion(studio, started):
     task = claim(studio.database, "worker", ["conversion"], 60)
     with studio.database.write() as connection:
         fail(connection, task, "There was no sound in it.", "audio_error")
@@ -115,5 +115,5 @@ def test_nobody_else_sees_it(studio, other, started):
         ({}, None),
     ],
 )
-def test_a_mark_is_what_was_kept_of_the_notes(scores, mark):
+def test_kept_share_combines_pitch_accuracy_and_voicing_error(scores, mark):
     assert kept_share(scores) == (None if mark is None else pytest.approx(mark))

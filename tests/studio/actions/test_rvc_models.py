@@ -33,7 +33,7 @@ def model(tmp_path, monkeypatch):
     return path
 
 
-def test_imported_model_is_listed_and_says_what_is_missing(studio, model):
+def test_imported_model_is_listed_and_names_missing_contentvec(studio, model):
     identifier = import_model(studio, studio.local, model, files=RvcFiles(INDEX, speaker=2))
     assert identifier in [one["id"] for one in models_view(studio, studio.local)["models"]]
     view = model_view(studio, studio.local, identifier)
@@ -131,7 +131,7 @@ def test_fetch_checks_converts_and_keeps_one_file(studio, published):
     assert contentvec.load_contentvec(path).final_proj.out_features == 256
 
 
-def test_fetch_keeps_nothing_of_another_file_and_says_what_else_works(studio, published):
+def test_fetch_contentvec_keeps_no_wrong_file_and_names_rvc_use_when_unavailable(studio, published):
     with pytest.raises(ModelFileError, match="SHA-256 differs"):
         fetch_contentvec(studio, no_report, replace(published, sha256="0" * 64))
     gone, nobody = published.url.replace("there", "gone"), "http://127.0.0.1:9/there"

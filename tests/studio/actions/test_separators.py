@@ -80,7 +80,7 @@ def test_fetch_refuses_another_file_and_keeps_nothing(studio, pinned):
 
 
 @pytest.mark.parametrize(("path", "sentence"), [("/gone", "answered 404"), (":0/nowhere", "could not be fetched")])
-def test_fetch_says_that_the_file_cannot_be_reached(studio, pinned, path, sentence):
+def test_fetch_separator_reports_an_unreachable_file(studio, pinned, path, sentence):
     base = pinned.url.removesuffix("/network.onnx")
     url = "http://127.0.0.1:1/nowhere" if path.startswith(":") else base + path
     with pytest.raises(SeparationError, match=sentence):

@@ -6,7 +6,7 @@ from studio.errors import Invalid, NotFound, TooMany
 from studio.store.accounts import account_of_token
 
 
-def test_a_token_works_until_it_is_taken_back_and_is_told_once(studio):
+def test_make_token_shows_the_secret_once_and_it_works_until_revoked(studio):
     token, secret = make_token(studio, studio.local, "my program", None)
     assert account_of_token(studio.database, secret) == studio.local
     assert secret not in str(tokens_view(studio, studio.local))
@@ -16,7 +16,7 @@ def test_a_token_works_until_it_is_taken_back_and_is_told_once(studio):
         take_back_token(studio, studio.local, token["id"])
 
 
-def test_tokens_are_told_newest_first_with_how_they_stand(studio):
+def test_tokens_view_lists_newest_first_with_state_and_expiry(studio):
     make_token(studio, studio.local, "first", 1.0)
     make_token(studio, studio.local, "second", None)
     second, first = tokens_view(studio, studio.local)
@@ -25,7 +25,7 @@ def test_tokens_are_told_newest_first_with_how_they_stand(studio):
 
 
 @pytest.mark.parametrize(("name", "days"), [("", None), ("x" * 201, None), ("a\nb", None), ("x", 0.0), ("x", -1.0)])
-def test_what_is_no_name_or_no_time_is_refused(studio, name, days):
+def test_make_token_refuses_an_invalid_name_or_lifetime(studio, name, days):
     with pytest.raises(Invalid):
         make_token(studio, studio.local, name, days)
     assert not tokens_view(studio, studio.local)

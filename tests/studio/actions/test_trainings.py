@@ -85,7 +85,7 @@ def test_an_estimate_is_made_once_and_holds_for_any_number_of_epochs(studio, voi
     assert seconds_left(seen, 100) > 200
 
 
-def test_an_estimate_that_failed_says_why(studio, voice):
+def test_training_view_shows_the_error_of_a_failed_estimate(studio, voice):
     start_estimate(studio, studio.local, voice)
     task = claim(studio.database, "worker", ["estimate"], 60)
     with studio.database.write() as connection:
@@ -95,7 +95,7 @@ def test_an_estimate_that_failed_says_why(studio, voice):
     assert seen["timed"] is None
 
 
-def test_what_was_measured_for_an_earlier_voice_of_this_name_is_forgotten(studio, voice, package):
+def test_training_view_ignores_the_estimate_of_an_earlier_voice_of_the_same_name(studio, voice, package):
     start_estimate(studio, studio.local, voice)
     task = claim(studio.database, "worker", ["estimate"], 60)
     with studio.database.write() as connection:
@@ -105,7 +105,7 @@ def test_what_was_measured_for_an_earlier_voice_of_this_name_is_forgotten(studio
     assert view(studio, voice)["timed"] is None
 
 
-def test_what_the_epochs_took_says_how_long_the_rest_takes(studio, voice):
+def test_seconds_left_follows_from_the_measured_epochs(studio, voice):
     trained_so_far(studio, voice)
     seen = view(studio, voice)
     assert seen["timed"] == {"epoch_s": 3.0, "evaluation_s": 4.0, "total_s": 0.0, "epochs_apart": 2, "setup_s": 0.0}
@@ -192,7 +192,7 @@ def test_nobody_sees_or_touches_the_trainings_of_others(studio, other, voice):
             act()
 
 
-def test_what_an_earlier_version_began_is_not_shown_and_begins_anew(studio, voice):
+def test_training_view_ignores_a_history_of_an_earlier_version(studio, voice):
     folder = trained_so_far(studio, voice)
     assert view(studio, voice)["begun"]
     history = json.loads((folder / "history.json").read_text())

@@ -16,7 +16,7 @@ NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
 
 
-def test_cards_say_who_a_voice_is_and_what_it_sounds_like(studio):
+def test_voice_cards_show_profile_state_and_preview(studio):
     cards = voice_cards(studio, studio.local, "", NOW_S)
     assert [card["id"] for card in cards] == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     for card in cards:
@@ -35,7 +35,7 @@ def test_a_voice_of_ones_own_has_a_preview_where_it_has_one(studio, tmp_path):
     assert voice_details(studio, studio.local, model, "", NOW_S)["preview_url"] is None
 
 
-def test_one_of_an_earlier_base_says_that_it_must_be_trained_again(studio):
+def test_voice_cards_mark_a_voice_of_an_earlier_format_for_training_again(studio):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
     path = studio.settings.voices / "mine" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
@@ -56,7 +56,7 @@ def test_those_still_to_be_trained_can_be_used_untrained(studio, package):
     assert details["untrained"]
 
 
-def test_those_with_too_little_sound_are_told_where_they_are_asked_for_and_cannot_be_used(studio, package):
+def test_voice_cards_list_a_voice_with_too_little_sound_only_without_ready_only(studio, package):
     model = create_model(studio, studio.local, package())
     with studio.database.write() as connection:
         report_made(connection, studio.local.id, model, TOO_LITTLE)
@@ -75,7 +75,7 @@ def test_one_of_an_earlier_base_can_be_used_untrained_where_its_recordings_are(s
     assert (card["state"], card["untrained"]) == (TRAIN_AGAIN, True)
 
 
-def test_demo_voices_tell_what_they_were_made_of(studio):
+def test_voice_details_of_a_demo_voice_show_its_training(studio):
     details = voice_details(studio, studio.local, "kathleen", "", NOW_S)
     assert (details["demo"], details["has_recordings"]) == (True, False)
     assert details["learned"] == load_card(DEMO_VOICES / "kathleen").training

@@ -50,7 +50,7 @@ def finish_training(studio, model, epochs, **changes):
 # ---- trained
 
 
-def test_training_is_started_once_and_asking_again_tells_how_far_it_is(studio, package):
+def test_train_model_starts_once_and_returns_the_progress_when_called_again(studio, package):
     model = create_model(studio, studio.local, package())
     started = train_model(studio, studio.local, model, 3)
     assert started == {"status": "training", "model_id": model, "current_epoch": 0}
@@ -133,7 +133,7 @@ def test_a_voice_that_is_deleted_at_the_same_moment_is_not_trained(studio, other
     assert not [task for task in list_tasks(studio.database, other.id)[0] if task.kind == "training"]
 
 
-def test_a_failure_is_told_to_one_call_and_the_next_goes_on(studio, package):
+def test_train_model_returns_a_failure_once_and_then_continues(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     fail_training(studio)
@@ -176,7 +176,7 @@ def test_trainings_of_an_account_are_limited(studio, package):
     assert state(studio, models[2]) == "pending"
 
 
-def test_what_has_no_recordings_here_cannot_be_trained(studio, other):
+def test_train_model_refuses_unknown_voices_and_voices_without_recordings(studio, other):
     with pytest.raises(WrongState):
         train_model(studio, studio.local, "kathleen", 1)
     with pytest.raises(NotFound):
@@ -221,7 +221,7 @@ def test_a_voice_that_could_not_be_deleted_is_there_as_before(studio, package, m
     assert not (studio.settings.datasets / model).exists()
 
 
-def test_what_the_command_line_trains_is_not_deleted(studio, package):
+def test_delete_model_refuses_during_training_from_the_command_line(studio, package):
     model = create_model(studio, studio.local, package())
     with alone_in_training(studio.settings.datasets / model), pytest.raises(WrongState, match="command line"):
         delete_model(studio, studio.local, model)

@@ -132,7 +132,7 @@ def test_transpose_may_be_found_by_the_engine(here, source):
     assert "transposed by" in result.stderr
 
 
-def test_it_computes_on_the_device_that_is_wanted_or_says_why_not(source):
+def test_convert_runs_on_the_given_device_and_refuses_an_unknown_one(source):
     assert run("convert", source, "--device", "cpu").exit_code == 0
     result = run("convert", source, "--device", "tpu", "-o", "other.wav")
     assert (result.exit_code, result.stderr) == (1, "'tpu' is not a device; choose auto, cuda, mps or cpu.\n")
@@ -176,7 +176,7 @@ def commands(group: Any = None, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_every_command_and_each_of_its_options_says_what_it_is(name):
+def test_help_describes_every_command_and_option(name):
     command = commands()[name]
     assert command.help.splitlines()[0].rstrip().endswith(".")
     text = " ".join(run(*name.split(), "--help").stdout.replace("│", " ").split())
@@ -402,7 +402,7 @@ def test_doctor_finds_this_machine_well():
         assert subject in result.stdout
 
 
-def test_doctor_says_what_is_missing(monkeypatch):
+def test_doctor_reports_missing_voices(monkeypatch):
     monkeypatch.setattr(engine.voices.card, "list_voices", list)
     result = run("doctor")
     assert result.exit_code == 1
@@ -410,7 +410,7 @@ def test_doctor_says_what_is_missing(monkeypatch):
     assert "->" in result.stdout
 
 
-def test_demo_says_where_the_result_is_and_how_it_scored(here):
+def test_demo_prints_the_result_path_and_its_scores(here):
     result = run("demo")
     assert result.exit_code == 0, result.stderr
     [path] = result.stdout.splitlines()
@@ -428,7 +428,7 @@ def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_threads_wait_quietly_unless_told_otherwise(monkeypatch, given, kept):
+def test_main_makes_threads_wait_passively_unless_configured(monkeypatch, given, kept):
     monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
     if given is None:
         monkeypatch.delenv("OMP_WAIT_POLICY")

@@ -24,7 +24,7 @@ def made(home, tmp_path):
     return path
 
 
-def test_verify_tells_where_a_file_comes_from(made):
+def test_verify_reports_the_origin_of_a_file(made):
     result = run("verify", made)
     assert result.exit_code == 0
     assert result.stdout == f"{made}: Made here, a synthetic recording in the voice Mia, and unchanged since.\n"
@@ -39,7 +39,7 @@ def test_verify_exits_with_1_for_a_changed_file(made):
     assert json.loads(result.stdout)["state"] == "changed"
 
 
-def test_verify_refuses_what_is_no_audio_in_one_sentence(tmp_path, home):
+def test_verify_refuses_a_file_that_is_not_audio(tmp_path, home):
     (tmp_path / "notes.txt").write_text("Dear diary")
     result = run("verify", tmp_path / "notes.txt")
     assert (result.exit_code, result.stdout) == (1, "")

@@ -85,7 +85,7 @@ def test_a_zip_becomes_recordings_under_an_id_of_its_name(home, package):
     assert package.is_file()
 
 
-def test_what_is_said_on_the_command_line_wins(home, package):
+def test_create_prefers_options_to_the_profile_in_the_package(home, package):
     result = run(
         "create", package, "--name", "Anna", "--gender", "female", "--age", "young adult", "--description", "Clear.",
         "--base-language", "de", "--traits", "clear, warm,", "--genre", "pop", "--voice-type", "alto",
@@ -113,7 +113,7 @@ def test_too_little_voice_is_refused_and_nothing_is_left(home, here):
     assert left(home) == []
 
 
-def test_what_cannot_be_brought_in_is_one_sentence_and_leaves_nothing(home, here):
+def test_create_refuses_invalid_input_in_one_sentence_and_leaves_nothing(home, here):
     assert_one_sentence(run("create", "songs"), "name is missing")
     assert_one_sentence(run("create", "nothing.zip", "--name", "Anna"), "nothing.zip")
     assert_one_sentence(run("create", "songs", "--name", "Anna", "--gender", "loud"), "gender must be one of")
@@ -151,7 +151,7 @@ def test_a_report_of_a_zip_a_folder_and_a_created_voice(home, here, package):
     assert created["recordings"] == reports[0]["recordings"]
 
 
-def test_a_report_in_words_names_the_recording_what_is_wrong_and_the_remedy(here):
+def test_report_names_the_recording_the_fault_and_the_remedy(here):
     clipped = np.clip(12 * sung(SECONDS, 250), -1, 1)
     soundfile.write(here / "songs" / "loud.wav", clipped, RATE)
     lines = run("report", "songs").stdout.splitlines()
@@ -171,7 +171,7 @@ def test_a_report_is_drawn(here, suffix, magic):
     assert sorted(path.name for path in here.iterdir()) == [f"report.{suffix}", "songs"]
 
 
-def test_what_cannot_be_reported_on_is_one_sentence(here):
+def test_report_refuses_invalid_input_in_one_sentence(here):
     assert_one_sentence(run("report", "songs", "--plot", "report.xyz"), "report.xyz")
     assert_one_sentence(run("report", "nothing"), "nothing")
     (here / "songs" / "model.json").write_text('{"name": "Anna", "gender": "loud"}')

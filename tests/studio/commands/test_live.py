@@ -103,7 +103,7 @@ def sing(card, monkeypatch, *arguments, work=0.1):
     return run("live", "--content", "student", "--block-ms", "160", *arguments)
 
 
-def test_live_on_a_device_that_goes_away_keeps_the_recording_and_says_so(home, monkeypatch, tmp_path):
+def test_live_keeps_the_recording_and_reports_a_lost_device(home, monkeypatch, tmp_path):
     card = Card(ends_after=150)
     done = sing(card, monkeypatch, "--record", tmp_path / "session")
     assert done.exit_code != 0
@@ -123,12 +123,12 @@ def test_live_uses_the_rate_of_a_device_that_has_another(home, monkeypatch):
     assert card.rates == [44_100]
 
 
-def test_live_says_what_is_wrong_with_a_device_that_does_not_open(home, monkeypatch):
+def test_live_reports_a_device_that_does_not_open(home, monkeypatch):
     done = sing(Card(opens=False), monkeypatch)
     assert "The sound device cannot be used: Device unavailable" in done.output
 
 
-def test_live_fades_out_and_says_why_when_the_conversion_fails(home, monkeypatch):
+def test_live_fades_out_and_reports_the_error_when_the_conversion_fails(home, monkeypatch):
     from engine.errors import EngineError
     from engine.live.converter import LiveConverter
 

@@ -67,7 +67,7 @@ def test_a_project_is_named_listed_exported_and_deleted(project, tmp_path):
     assert refused(run("projects", "export", project)) == "There is no such project."
 
 
-def test_what_is_wrong_is_one_sentence(project):
+def test_projects_refuses_invalid_options_in_one_sentence(project):
     assert "tempo_bpm must be" in refused(run("projects", "export", project, "--tempo", 1000))
     assert "not a day" in refused(run("projects", "--since", "yesterday"))
     assert "cannot be written" in refused(run("projects", "export", project, "-o", "no/such/folder.zip"))

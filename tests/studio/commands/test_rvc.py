@@ -45,7 +45,7 @@ def test_imported_voice_teaches_and_both_scores_are_printed(imported, long_vocal
     assert (card.kind, card.source) == ("studio", "taught by Mia, imported from Mia.pth")
 
 
-def test_what_cannot_teach_is_refused_in_one_sentence(imported, home):
+def test_rvc_teach_failures_are_one_sentence(imported, home):
     assert_one_sentence(run("rvc", "teach", "kathleen"), "voice of this studio already")
     assert_one_sentence(run("rvc", "teach", "nobody"), "nobody")
     assert_one_sentence(run("rvc", "teach", imported, "--epochs", -1), "epochs")

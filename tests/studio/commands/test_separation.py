@@ -6,13 +6,13 @@ from engine.songs.separator_file import HTDEMUCS_FT_VOCALS
 from studio.commands.cli import app
 
 
-def test_status_says_what_is_missing():
+def test_separation_status_names_the_fetch_command_and_the_licence():
     told = CliRunner().invoke(app, ["separation", "status", "--json"])
     assert json.loads(told.stdout)["remedy"] == "python -m studio separation fetch"
     assert "MIT" in CliRunner().invoke(app, ["separation", "status"]).stdout
 
 
-def test_fetch_says_size_origin_and_licence_and_asks(home):
+def test_separation_fetch_shows_size_origin_and_licence_and_asks(home):
     told = CliRunner().invoke(app, ["separation", "fetch"], input="n\n")
     assert told.exit_code == 1
     for said in ("166 MB", "licence MIT", "facebookresearch/demucs", HTDEMUCS_FT_VOCALS.url, "Fetch it?"):

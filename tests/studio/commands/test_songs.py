@@ -108,7 +108,7 @@ def test_a_backing_that_a_lane_would_overwrite_is_refused(stems, tmp_path):
     assert backing.read_bytes() == before
 
 
-def test_convert_in_two_voices_says_where_two_pitches_sound(vocal, tmp_path):
+def test_convert_in_two_voices_warns_of_two_pitches_at_once(vocal, tmp_path):
     both = save(tmp_path / "both.wav", (vocal(4.0, 200.0) + 0.5 * vocal(4.0, 252.0)).astype(np.float32))
     told = run("convert", both, "--voice", "koguchi", "--from", "0:02 keep", "-o", "x.wav")
     assert "koguchi, " in told.stderr

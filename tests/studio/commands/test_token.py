@@ -43,7 +43,7 @@ def test_only_the_token_goes_to_stdout(owner):
     assert owner(token("create").stdout.strip()) == "local"
 
 
-def test_an_account_that_is_not_there_is_made_and_said(owner):
+def test_token_create_creates_a_missing_account_and_reports_it(owner):
     first = token("create", "--account", "anna", "--expires-days", "2")
     assert owner(first.stdout.strip()) == "anna"
     assert "Created account 'anna'." in first.stderr

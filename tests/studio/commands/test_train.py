@@ -136,7 +136,7 @@ def test_help_lists_every_setting_of_the_plan():
     ("voice", "remedy"),
     [("nobody", "no voice"), ("../anna", "no voice"), ("kathleen", "is a demo voice")],
 )
-def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
+def test_train_refuses_unknown_and_demo_voices(trainings, voice, remedy):
     result = run("train", voice)
     assert result.exit_code == 1
     [sentence] = result.stderr.splitlines()
@@ -145,7 +145,7 @@ def test_what_was_not_created_cannot_be_trained(trainings, voice, remedy):
 
 
 @pytest.mark.parametrize("stop", [Cancelled, KeyboardInterrupt])
-def test_a_stopped_training_says_how_to_go_on(home, recordings, monkeypatch, stop):
+def test_train_names_the_command_to_continue_after_a_stop(home, recordings, monkeypatch, stop):
     def train_dataset(dataset, plan, report, device):
         raise stop
 
@@ -238,7 +238,7 @@ def test_a_training_is_in_the_history(trainings, queue):
     assert (model.state, model.voice_key, model.epoch, model.epochs) == ("completed", "voices/anna", 10, 10)
 
 
-def test_no_worker_takes_what_is_trained_here(recordings, monkeypatch, queue):
+def test_train_keeps_its_task_from_workers(recordings, monkeypatch, queue):
     def train_dataset(dataset, plan, report, device):
         with local_studio() as studio:
             assert claim(studio.database, "a worker", ["training"], 60.0) is None

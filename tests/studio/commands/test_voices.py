@@ -86,7 +86,7 @@ def test_ids_are_whole_in_a_narrow_window(own):
     assert longest.name in CliRunner().invoke(app, ["voices"], env={"COLUMNS": "80"}).stdout
 
 
-def test_a_training_under_way_is_told(recordings):
+def test_voices_shows_the_progress_of_a_training(recordings):
     (recordings / "training").mkdir()
     begun = TrainingHistory("training", 50, [{"epoch": 7}]).as_json()
     (recordings / "training" / "history.json").write_text(json.dumps(begun))
@@ -123,7 +123,7 @@ def mia(home, here, vocal):
 
 
 @pytest.mark.system
-def test_a_voice_can_be_used_before_it_is_trained_and_says_so(mia, here, home):
+def test_convert_uses_an_untrained_voice_and_warns(mia, here, home):
     result = run("convert", "vocal.wav", "--voice", "mia")
     assert (result.exit_code, result.stdout) == (0, "vocal.mia.wav\n"), result.stderr
     assert (
@@ -164,7 +164,7 @@ def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(m
 
 
 @pytest.mark.system
-def test_what_is_deleted_takes_its_untrained_voice_with_it(mia, here, home):
+def test_voices_delete_removes_the_untrained_voice_too(mia, here, home):
     assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
     with alone_with_untrained(mia, lambda fraction, message: None):
         assert_one_sentence(run("voices", "delete", "mia", "--yes"), "being analysed")
@@ -233,7 +233,7 @@ def test_an_imported_voice_takes_no_others_id_or_name_unless_it_replaces_it(here
     assert_one_sentence(run("voices", "import", "kathleen.voice.zip", "--replace", "kathleen"), "demo voice")
 
 
-def test_what_cannot_go_out_or_come_in_is_one_sentence(here, home):
+def test_voices_export_and_import_failures_are_one_sentence(here, home):
     assert_one_sentence(run("voices", "export", "nobody"), "There is no voice 'nobody'. python -m studio voices lists")
     assert_one_sentence(run("voices", "export", "kathleen", "-o", "nowhere/a.zip"), "could not be written")
     assert_one_sentence(run("voices", "import", "nothing.zip"), "nothing.zip")
@@ -287,7 +287,7 @@ def test_deleting_asks_first(own):
     assert "anna" not in ids()
 
 
-def test_deleting_takes_recordings_and_training_too_and_says_so(own, recordings, home):
+def test_voices_delete_names_and_removes_recordings_and_training(own, recordings, home):
     shutil.copytree(own, home / "voices" / "berta")
     result = run("voices", "delete", "berta", answer="y\n")
     assert "the recordings it was made of, and its training" in result.stderr
@@ -296,13 +296,13 @@ def test_deleting_takes_recordings_and_training_too_and_says_so(own, recordings,
     assert sorted(path.name for path in own.iterdir()) == ["card.json", "preview.wav", "weights.safetensors"]
 
 
-def test_what_is_being_trained_is_not_deleted(recordings):
+def test_voices_delete_refuses_a_voice_in_training(recordings):
     with alone_in_training(recordings):
         assert_one_sentence(run("voices", "delete", "berta", "--yes"), "being trained")
     assert (recordings / "audio" / "1.wav").exists()
 
 
-def test_what_is_still_to_be_trained_can_be_deleted(recordings, home):
+def test_voices_delete_removes_a_voice_before_its_training(recordings, home):
     assert run("voices", "delete", "berta", "--yes").exit_code == 0
     assert list((home / "datasets").iterdir()) == []
 
@@ -315,7 +315,7 @@ def test_a_damaged_voice_can_be_deleted(own):
 
 
 @pytest.mark.parametrize("identifier", ["nobody", "../voices", "kathleen", ""])
-def test_what_is_not_the_users_is_refused_without_a_question(own, identifier):
+def test_voices_delete_refuses_unknown_and_demo_voices_without_asking(own, identifier):
     assert_one_sentence(run("voices", "delete", identifier))
     assert own.exists()
     assert (DEMO_VOICES / "kathleen" / "card.json").exists()

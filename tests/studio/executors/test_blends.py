@@ -31,7 +31,7 @@ def own(installation):
     return [model for model in found if not model.is_demo]
 
 
-def test_a_blend_becomes_a_voice_of_its_own_with_what_holds_for_both(installation, asked):
+def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, asked):
     task_id = asked()
     assert run_task(installation.bench(), installation.claim(KIND)) == "completed"
     assert installation.task(task_id).result == {"model_id": "kathe"}
@@ -63,7 +63,7 @@ def test_of_one_that_cannot_be_made_nothing_is_left(installation, asked):
     assert not list((installation.settings.data / "voices").glob("*"))
 
 
-def test_who_comes_late_leaves_no_voice(installation, asked, monkeypatch):
+def test_blend_leaves_no_voice_if_the_lease_is_lost(installation, asked, monkeypatch):
     asked()
     task = installation.claim(KIND)
 

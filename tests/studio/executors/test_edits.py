@@ -45,7 +45,7 @@ def edited(shared_installation, studio, converted) -> str:
     return edit_id
 
 
-def test_only_what_was_edited_is_another(shared_installation, converted, edited):
+def test_edit_changes_only_the_edited_stretch(shared_installation, converted, edited):
     before, after = samples(shared_installation, converted, 2), samples(shared_installation, edited)
     there = np.flatnonzero(before != after) / 44_100
     assert 1.4 < there[0] < 1.9

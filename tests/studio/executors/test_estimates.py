@@ -28,7 +28,7 @@ def test_a_training_is_timed_and_nothing_is_trained(installation, new_recordings
     assert not (installation.settings.datasets / voice.id / "training").exists()
 
 
-def test_what_cannot_be_trained_says_why(installation):
+def test_estimate_fails_for_a_voice_without_a_dataset(installation):
     task_id = submit(installation, "estimate", "kathleen")
     assert run_task(installation.bench(), installation.claim("estimate")) == "failed"
     assert installation.task(task_id).error_code == "no_dataset"

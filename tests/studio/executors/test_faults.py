@@ -238,7 +238,7 @@ def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, he
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_asked_to_end_gives_back_what_it_cannot_finish(installation, held):
+def test_worker_asked_to_end_requeues_its_unfinished_task(installation, held):
     with installation.worker(command=installation.slow_program(), grace_s=0.0) as worker:
         begun(installation, held)
         os.kill(worker.pid, signal.SIGINT)  # Ctrl-C on a terminal reaches it too, and is the server's to act on
@@ -249,7 +249,7 @@ def test_a_worker_that_is_asked_to_end_gives_back_what_it_cannot_finish(installa
     assert not list(installation.settings.work.iterdir())
 
 
-def test_a_worker_that_is_asked_to_end_finishes_what_it_can(installation, held):
+def test_worker_asked_to_end_finishes_its_task_within_the_grace_time(installation, held):
     with installation.worker(command=installation.slow_program(), grace_s=60.0) as worker:
         begun(installation, held)
         os.kill(worker.pid, signal.SIGTERM)
@@ -276,7 +276,7 @@ def test_a_database_that_is_locked_for_longer_than_a_lease_costs_nothing(install
         assert (task.fence, executor.alive()["restarts"]) == (1, 0)
 
 
-def test_a_full_disk_is_said_and_the_next_task_is_done_once_there_is_room(installation):
+def test_run_task_reports_a_full_disk_and_completes_the_next_task_once_freed(installation):
     work = installation.settings.work
     work.mkdir()
     mounting = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(work)]

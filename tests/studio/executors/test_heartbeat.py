@@ -80,7 +80,7 @@ def test_a_cancellation_is_heard_and_the_lease_held_until_it_is_carried_out(data
             tasks.cancelled(connection, task)
 
 
-def test_who_has_lost_the_lease_is_told_so(database, task):
+def test_heartbeat_report_raises_after_the_lease_is_lost(database, task):
     with heartbeat(database, task) as heart:
         tasks.recover(database, 3, [task.owner])
         eventually(lambda: heart.is_lost)
@@ -144,7 +144,7 @@ def test_a_beat_that_cannot_be_written_is_not_the_end(sqlite_database):
 
 
 @pytest.mark.parametrize(("grace_s", "may_finish"), [(0.0, True), (60.0, False)])
-def test_a_process_that_ends_stops_what_cannot_finish(database, task, grace_s, may_finish):
+def test_heartbeat_cancels_work_that_cannot_finish_when_the_process_stops(database, task, grace_s, may_finish):
     stopping = Stopping(grace_s)
     with heartbeat(database, task, may_finish=may_finish, stopping=stopping) as heart:
         heart.report(0.1, "")
@@ -154,7 +154,7 @@ def test_a_process_that_ends_stops_what_cannot_finish(database, task, grace_s, m
         assert not heart.is_cancelled
 
 
-def test_a_process_that_ends_lets_finish_what_can():
+def test_stopping_is_over_only_after_its_grace_period():
     stopping = Stopping(0.2)
     assert not stopping.is_over()
     stopping.ask()
@@ -166,7 +166,7 @@ def test_a_process_that_ends_lets_finish_what_can():
     assert not stopping.is_over(extra_s=60.0)
 
 
-def test_work_that_says_nothing_for_long_ends_the_process(sqlite_database):
+def test_heartbeat_ends_the_process_when_work_stalls(sqlite_database):
     database, account = sqlite_database, local_account(sqlite_database)
     with database.write() as connection:
         tasks.submit(connection, account.id, "conversion", {})

@@ -110,7 +110,7 @@ def test_a_deletion_that_breaks_is_done_the_next_time(database, s3_storage, me, 
     assert below(s3_storage, place) == []
 
 
-def test_what_lost_attempts_have_left_is_deleted(database, storage, me):
+def test_sweep_deletes_files_of_lost_attempts(database, storage, me):
     twice = ended(database, storage, me, 2 * 3600, attempts=2)
     failed = ended(database, storage, me, 2 * 3600, attempts=2, state="failed")
     just_now = ended(database, storage, me, 60, attempts=2)
@@ -121,7 +121,7 @@ def test_what_lost_attempts_have_left_is_deleted(database, storage, me):
     assert asdict(sweep(database, storage, KEPT)) == NOTHING
 
 
-def test_what_edits_build_on_stays(database, storage, me):
+def test_sweep_keeps_the_original_take_of_an_edit(database, storage, me):
     task_id, place = queued(database, storage, me)
     original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
     for key in (*original.values(), f"{place}/1/take-1.wav", f"{place}/2/take-1.wav", f"{place}/2/groundwork.npz"):
@@ -255,7 +255,9 @@ def test_visitors_of_a_demo_go_after_their_time_and_of_no_other_service(database
     assert sweep(database, folder_storage, DEMO).visitors == 1
 
 
-def test_what_a_killed_process_was_writing_goes_from_every_store(database, storage, me, tmp_path, monkeypatch):
+def test_sweep_deletes_unfinished_files_of_a_killed_process_from_every_store(
+    database, storage, me, tmp_path, monkeypatch
+):
     """A SIGKILL in the middle of a create left a hidden folder of recordings in the data sets, for ever."""
     home = storage.scratch.parent
     other = create_account(database, "other")

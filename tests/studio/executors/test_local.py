@@ -98,7 +98,7 @@ def test_one_that_was_never_started_stops(installation):
     executor.stop()
 
 
-def test_housekeeping_removes_what_nobody_works_in(installation, waiting_worker, monkeypatch):
+def test_housekeeping_removes_only_abandoned_work_folders(installation, waiting_worker, monkeypatch):
     monkeypatch.setattr(local, "_FIRST_SWEEP_S", 0.1)
     work = installation.settings.work
     task_id = installation.submit_conversion()
@@ -119,7 +119,7 @@ def test_workers_find_the_program_and_share_the_cores():
     assert (Path(first) / "studio" / "executors").is_dir()
 
 
-def test_whoever_watches_over_workers_need_not_load_what_they_need():
+def test_local_executor_does_not_import_torch():
     code = "import sys, studio.executors.local; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], env=environment_of(1), check=False).returncode == 0
 

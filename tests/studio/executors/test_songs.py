@@ -124,7 +124,7 @@ def test_a_vocal_with_a_backing_and_a_harmony_can_be_repeated(shared_installatio
     )
 
 
-def test_what_fails_is_a_sentence_and_leaves_the_recordings_alone(shared_installation, studio, stems, tmp_path):
+def test_song_task_that_fails_names_the_reason_and_keeps_its_recordings(shared_installation, studio, stems, tmp_path):
     sung = save(tmp_path / "vocal.wav", stems[0])
     holding = SentFile(save(tmp_path / "b.wav", stems[0] + stems[1]), "backing.wav")
     task_id = start(studio, sung, tmp_path, backing=holding)

@@ -96,7 +96,7 @@ def test_on_postgresql_as_on_sqlite(installation, database, recordings):
     assert (there.task(task_id).state, model.state, model.epoch) == ("completed", "completed", 1)
 
 
-def test_a_plan_that_is_asked_for_and_cannot_be_is_said(installation, voice):
+def test_training_fails_with_the_reason_for_a_different_batch_size(installation, voice):
     task_id = installation.submit_training(voice.id, 2, batch=4)
     assert run_task(installation.bench(), installation.claim()) == "failed"
     assert "batch 8" in installation.task(task_id).error
@@ -314,7 +314,7 @@ def test_a_storage_that_is_away_for_a_while_does_not_stop_a_training(elsewhere, 
     assert len(failed) == 2
 
 
-def test_what_is_said_of_a_voice_while_it_is_trained_counts(installation, voice):
+def test_training_keeps_profile_changes_made_after_its_submission(installation, voice):
     """The best moment may be from before that."""
     installation.submit_training(voice.id, 1)
     said = {"id": voice.id, "name": "Nina", "genre": "jazz", "consent": {"by": "Nina"}}

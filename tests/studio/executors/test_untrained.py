@@ -74,7 +74,7 @@ def test_it_is_made_ahead_when_the_recordings_are_examined(installation, mia, mo
     assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
 
 
-def test_who_does_not_ask_for_it_is_refused(installation, mia):
+def test_run_task_refuses_an_untrained_voice_unless_requested(installation, mia):
     task_id = convert(installation, mia, is_asked_for=False)
     assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
     assert "not trained yet" in installation.task(task_id).error
@@ -103,7 +103,7 @@ def test_of_too_little_sound_none_is_made_and_the_report_is(installation, tmp_pa
     assert not home(installation, short).exists()
 
 
-def test_what_is_made_of_one_that_was_deleted_meanwhile_is_deleted_too(installation, mia, monkeypatch):
+def test_run_task_deletes_an_untrained_voice_whose_model_was_deleted_meanwhile(installation, mia, monkeypatch):
     real = untrained.untrained_folder
 
     def made_late(storage, account, model, report, device):

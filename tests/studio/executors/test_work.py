@@ -95,7 +95,7 @@ def test_a_conversion_is_published_with_its_scores(installation):
     assert not list(installation.settings.work.iterdir())
 
 
-def test_auto_is_told_as_the_semitones_it_was(installation):
+def test_run_task_reports_auto_transpose_in_semitones(installation):
     task_id = installation.submit_conversion(1.0, transpose="auto")
     run_task(installation.bench(), installation.claim())
     transpose = installation.task(task_id).result["output_settings"]["transpose"]
@@ -120,7 +120,7 @@ def test_on_postgresql_as_on_sqlite(installation, database):
 # ---- cannot be done
 
 
-def test_what_is_no_audio_fails_with_the_sentence_of_the_engine(installation):
+def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation):
     task_id = installation.submit_conversion()
     (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(b"RIFF no more")
     assert run_task(installation.bench(), installation.claim()) == "failed"
@@ -143,7 +143,7 @@ def test_a_voice_that_is_gone_fails(installation):
     assert installation.task(task_id).error_code == "model_not_found"
 
 
-def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(installation, monkeypatch):
+def test_run_task_fails_a_too_long_recording_without_a_duration_in_its_header(installation, monkeypatch):
     monkeypatch.setattr("engine.audio.files.AudioSource.duration_s", None)
     task_id = installation.submit_conversion(4.0)
     service = replace(installation.service, longest_audio_minutes=0.05)
@@ -151,7 +151,7 @@ def test_a_recording_longer_than_is_taken_fails_though_its_header_says_nothing(i
     assert installation.task(task_id).error_code == "audio_too_long"
 
 
-def test_a_recording_longer_than_is_taken_fails_though_its_header_says_otherwise(installation, tmp_path):
+def test_run_task_fails_a_too_long_recording_with_a_wrong_duration_in_its_header(installation, tmp_path):
     soundfile.write(tmp_path / "long.mp3", 0.1 * np.sin(np.arange(4 * 44_100) * 0.05), 44_100)
     said = bytearray((tmp_path / "long.mp3").read_bytes())
     at = max(said.find(b"Xing"), said.find(b"Info")) + 8  # the number of frames
@@ -164,7 +164,7 @@ def test_a_recording_longer_than_is_taken_fails_though_its_header_says_otherwise
 
 
 @pytest.mark.parametrize("cause", [OSError(errno.ENOSPC, "No space left on device"), DiskFull("The disk is full.")])
-def test_a_full_disk_is_said_and_not_tried_again(installation, monkeypatch, cause):
+def test_run_task_fails_without_a_retry_if_the_disk_is_full(installation, monkeypatch, cause):
     def fill_up(real, source, targets, *rest):
         targets[0].write_bytes(b"half")
         raise cause
@@ -333,7 +333,7 @@ def test_a_storage_that_fails_once_is_not_noticed(installation, method):
     assert installation.task(task_id).attempt == 1
 
 
-def test_a_storage_that_stays_away_is_tried_again_later_and_then_said(installation):
+def test_run_task_retries_and_then_fails_if_the_storage_stays_unreachable(installation):
     task_id = installation.submit_conversion()
     storage = Failing(installation.storage, "put_file", 1_000)
     for attempt in (1, 2):
@@ -395,7 +395,7 @@ def test_a_database_that_stays_away_at_the_end_costs_the_attempt_and_no_more(ins
 # ---- mistakes in the program
 
 
-def test_a_mistake_is_tried_again_and_then_said_without_its_details(installation, monkeypatch):
+def test_run_task_retries_an_internal_error_and_then_fails_without_its_details(installation, monkeypatch):
     def make_a_mistake(real, *given):
         raise KeyError("secret detail")
 
@@ -438,7 +438,7 @@ def test_insisting_ends(monkeypatch):
 # ---- on a device
 
 
-def test_a_device_that_is_asked_for_and_is_not_there_is_told_and_nothing_else_taken(installation, monkeypatch):
+def test_run_task_fails_if_the_requested_device_is_missing(installation, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     service = replace(installation.service, device="cuda")
     task_id = installation.submit_conversion(1.0)

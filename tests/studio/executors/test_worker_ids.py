@@ -20,11 +20,11 @@ def process():
     running.communicate()
 
 
-def test_whoever_lives_is_not_dead(process):
+def test_dead_among_leaves_out_living_processes(process):
     assert dead_among([owner_of(os.getpid()), owner_of(process.pid)]) == []
 
 
-def test_whoever_was_killed_is_dead_even_before_it_is_buried(process):
+def test_dead_among_counts_a_killed_process_before_and_after_it_is_reaped(process):
     owner = owner_of(process.pid)
     process.kill()
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # dead, and still in the table of processes

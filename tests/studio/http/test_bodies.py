@@ -69,7 +69,7 @@ def test_a_form_is_the_same_in_pieces_of_any_size(tmp_path, piece):
     assert file.digest == hashlib.sha256(VOCAL).hexdigest()
 
 
-def test_fingerprints_are_those_of_what_is_said_not_of_how(tmp_path):
+def test_form_fingerprint_depends_on_content_and_not_on_the_boundary(tmp_path):
     first = read(BODY, MULTIPART, tmp_path / "1")
     other_boundary = BODY.replace(BOUNDARY.encode(), b"XX")
     second = read(other_boundary, "multipart/form-data; boundary=XX", tmp_path / "2")
@@ -163,7 +163,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_wrong_with_a_body_is_said(tmp_path, name):
+def test_body_reader_refuses_a_broken_body_with_a_reason(tmp_path, name):
     content_type, body = BROKEN[name]
     with pytest.raises(Invalid) as said:
         read(body, content_type, tmp_path / "in")
@@ -209,7 +209,7 @@ def test_room_that_must_stay_free_is_not_filled(tmp_path):
         ("folder/", "unnamed"),
     ],
 )
-def test_file_names_lose_folders_and_what_cannot_be_seen(given, kept):
+def test_plain_file_name_drops_folders_and_invisible_characters(given, kept):
     assert plain_file_name(given.encode()) == kept
 
 
@@ -233,7 +233,7 @@ fields = st.dictionaries(
 
 @repeated
 @given(fields, st.binary(max_size=3000), st.integers(1, 900))
-def test_whatever_is_said_arrives(tmp_path, said, content, piece):
+def test_body_reader_keeps_any_fields_and_file_unchanged(tmp_path, said, content, piece):
     said.pop("audio", None)
     body = whole(*(part(name, value.encode()) for name, value in said.items()), part("audio", content, "a.wav"))
     if f"--{BOUNDARY}".encode() in content:
@@ -261,7 +261,7 @@ def test_a_damaged_form_is_a_form_or_is_refused_by_an_error_of_ours(tmp_path, da
         read(bytes(body), MULTIPART, Path(mkdtemp(dir=tmp_path)), data.draw(st.integers(1, 300)))
 
 
-def test_a_name_that_is_no_text_is_shown_without_what_cannot_be_sent(tmp_path):
+def test_body_reader_names_an_invalid_field_without_unencodable_characters(tmp_path):
     with pytest.raises(Invalid) as error:
         read(b'{"a\\ud800": "\\u0000"}', JSON, tmp_path)
     assert error.value.problems == (("a?", "a? is not a field name."),)

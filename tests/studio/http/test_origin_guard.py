@@ -87,7 +87,7 @@ def test_origin_guard_passes_on_links_of_other_sites_but_nothing_they_embed(serv
 
 
 @pytest.mark.parametrize(("service", "status"), [(LOCAL, 405), (LAN, 403), (PUBLIC, 403), (DEMO, 403)])
-def test_origin_guard_requires_an_origin_of_what_changes_something(service, status):
+def test_origin_guard_requires_an_origin_for_changes_except_on_this_machine(service, status):
     assert asked(service, "localhost:7860").post("/config").status_code == status
 
 

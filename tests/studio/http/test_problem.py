@@ -79,7 +79,7 @@ def test_headers_say_when_and_how_to_try_again():
 @pytest.mark.parametrize(
     "error", [RuntimeError("the password is swordfish"), KeyError("swordfish"), OSError(5, "swordfish")]
 )
-def test_of_what_was_not_foreseen_nothing_is_told(error):
+def test_problem_of_hides_unexpected_errors(error):
     document = problem_of(error).as_json()
     assert document["detail"] == INTERNAL
     assert (document["status"], document["code"]) == (500, "internal")
@@ -122,7 +122,7 @@ def test_problem_of_wrong_parameters_names_them_in_our_words(name, value, told):
     assert problem_of(RequestValidationError(errors)).as_json()["errors"] == [{"field": name, "message": told}]
 
 
-def test_a_full_disk_is_told_wherever_it_shows():
+def test_problem_of_reports_a_full_disk_as_507_also_as_a_cause():
     problem = problem_of(OSError(errno.ENOSPC, "No space left on device", "/home/somebody/work"))
     assert (problem.status, problem.code) == (507, "disk_full")
     assert "somebody" not in json.dumps(problem.as_json())

@@ -81,7 +81,7 @@ def test_a_part_of_another_file_is_not_sent():
         ({"if-modified-since": "nonsense"}, False),
     ],
 )
-def test_what_the_client_has(headers, unchanged):
+def test_is_unchanged_follows_if_none_match_and_if_modified_since(headers, unchanged):
     assert is_unchanged(Headers(headers), ETAG, MODIFIED_S) is unchanged
 
 

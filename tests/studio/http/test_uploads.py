@@ -59,7 +59,7 @@ def test_a_file_is_there_for_as_long_as_it_is_needed(place):
     ],
     ids=["ends early", "client gone", "too large", "too large, as the middleware counts", "error in the route"],
 )
-def test_nothing_is_left_whatever_happens(place, sent, error, raised):
+def test_received_form_leaves_no_files_after_any_error(place, sent, error, raised):
     async def upload() -> None:
         async with received_form(chunks(sent, error), TYPE, place, ("audio",)):
             raise KeyError

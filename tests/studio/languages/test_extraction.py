@@ -51,7 +51,7 @@ def test_an_f_string_becomes_a_template(code, template):
     assert found(f"x = {code}") == [template.replace("\\n", "\n")]
 
 
-def test_what_programs_read_is_no_text():
+def test_python_texts_skips_strings_read_by_programs():
     for code in (
         'x = "kathleen"', 'x = re.compile("two words")', 'x = "SELECT name FROM models"', 'button(elem_id="my own id")',
         'if kind == "two words": pass', 'assert x, "two words"', 'x = "color: red; margin: 0"',

@@ -12,7 +12,7 @@ WORDS = some.lists(
 
 
 @given(WORDS, some.integers(1, 4), some.data())
-def test_every_template_recognises_what_it_formats_to(words, count, data):
+def test_template_recognises_its_formatted_text_and_returns_the_values(words, count, data):
     """With values that hold none of the template's own words."""
     names = [f"f{number}" for number in range(count)]
     parts = [f"{' '.join(data.draw(WORDS))} {{{name}}}" for name in names]

@@ -31,7 +31,7 @@ def test_texts_and_templates_are_translated(german):
     assert german.translate("  Convert\n") == "  Umwandeln\n"
 
 
-def test_what_is_in_no_catalogue_stays(german):
+def test_translate_leaves_unknown_texts_unchanged(german):
     for text in ("Kathleen", "", "   ", "C:\\a {b} {", "12", "unknown words of 5"):
         assert german.translate(text) == text
 
@@ -59,7 +59,7 @@ def test_several_sentences_are_translated_one_by_one(german):
     assert german.translate("The disk is full. Call Anna.") == "Die Platte ist voll. Call Anna."
 
 
-def test_format_fills_what_is_too_short_to_be_recognised(german):
+def test_format_translates_templates_too_short_to_recognise(german):
     assert german.translate("C#3 to E4") == "C#3 bis E4"
     assert german.translate("Mia to Tom") == "Mia to Tom"
     assert german.format("{min} to {max}", min="C#3", max="E4") == "C#3 bis E4"

@@ -26,7 +26,7 @@ def texts(*given):
     return found
 
 
-def test_the_template_on_disk_is_what_the_code_says(template):
+def test_template_on_disk_matches_the_texts_in_the_code(template):
     kept = {str(one.id) for one in catalogues.read_catalogue(catalogues.TEMPLATE) if one.id}
     now = {str(one.id) for one in template if one.id}
     assert kept == now, "run: python -m studio.languages extract"
@@ -57,7 +57,7 @@ def test_labels_of_the_page_stay_short(code):
     assert not long
 
 
-def test_extract_gives_two_forms_to_what_counts():
+def test_extract_gives_a_plural_form_to_texts_with_a_count():
     catalogue = upkeep.extract(texts("{count} takes of {name}", "Convert", "{name} has its faults"))
     assert sorted(str(one.id) for one in catalogue if one.id and one.pluralizable) == [
         "('{count} takes of {name}', '{count} takes of {name}')"
@@ -74,11 +74,11 @@ def test_extract_gives_two_forms_to_what_counts():
         ("{seconds} s", ""),
     ],
 )
-def test_counted_field_of_finds_what_counts(text, field):
+def test_counted_field_of_returns_only_a_counted_field(text, field):
     assert counted_field_of(text) == field
 
 
-def test_update_keeps_what_is_known_and_takes_what_is_fresh(tmp_path, monkeypatch):
+def test_update_keeps_known_translations_and_adds_new_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(catalogues, "FOLDER", tmp_path)
     german = LANGUAGES["de"]
     first = upkeep.update(german, upkeep.extract(texts("Convert", "Old")), {"Convert": "Konvertieren", "Old": "Alt"})
@@ -111,7 +111,7 @@ def test_every_template_recognises_itself(template):
     assert not lost
 
 
-def test_missing_writes_what_is_left_to_a_file(tmp_path, capsys):
+def test_missing_writes_untranslated_texts_to_a_file(tmp_path, capsys):
     file = tmp_path / "missing.json"
     assert main(["missing", "de", str(file)]) == 0
     assert json.loads(file.read_text()) == {}

@@ -91,7 +91,7 @@ def test_a_file_is_served_to_its_own_visitor_alone(demo):
     [("POST", "run/predict"), ("POST", "call/predict"), ("POST", "component_server"), ("POST", "process_recording"),
      ("GET", "proxy=http://127.0.0.1"), ("GET", "file/etc/hosts"), ("POST", "vibe-edit"), ("GET", "deep_link")],
 )  # fmt: skip
-def test_what_the_page_does_not_use_of_gradio_is_closed(service, method, path):
+def test_unused_gradio_routes_return_not_found(service, method, path):
     with asked(service) as client:
         answer = client.request(method, f"/gradio_api/{path}", json={"data": [], "fn_index": 0})
         assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
@@ -119,7 +119,7 @@ def test_the_messages_of_a_session_are_for_its_own_visitor(demo):
         assert bert.post("/gradio_api/cancel", json=event | {"event_id": "x"}).status_code == 401
 
 
-def test_what_is_no_choice_any_more_does_not_stop_an_event(service):
+def test_events_accept_a_choice_that_no_longer_exists(service):
     with asked(service) as client:
         configuration = client.get("/config").json()
         props = {one["id"]: one["props"] for one in configuration["components"]}

@@ -82,7 +82,7 @@ def test_the_form_is_in_a_language_and_so_is_the_page_before_a_log_in(public):
     assert 'name="password"' in form
 
 
-def test_log_out_ends_the_log_in_for_those_who_have_its_cookie_too(public):
+def test_log_out_also_ends_the_log_in_for_copies_of_its_cookie(public):
     with logged_in(public, public.token("band")) as client:
         assert "Max-Age=0" in client.post("/logout").headers["set-cookie"]
         assert client.get("/config").status_code == 401

@@ -17,7 +17,7 @@ def test_session_register_forgets_the_longest_unused_above_the_limit():
     assert len(register) == 3
 
 
-def test_session_register_sweeps_what_is_idle():
+def test_session_register_sweeps_idle_sessions():
     register = SessionRegister(ServiceSettings())
     register.use("old", "", HERE, 0.0)
     register.use("kept", "", HERE, 2.0)
@@ -49,7 +49,7 @@ def test_session_register_slows_down_an_address_with_ever_new_sessions():
         register.use("another", "", HERE, 13.0)
 
 
-def test_session_register_serves_only_the_visitor_who_began_it():
+def test_session_register_refuses_a_session_of_another_visitor():
     register = SessionRegister(DEMO)
     register.use("a", "anna", HERE, 0.0)
     for refused in (lambda: register.check("a", "bert"), lambda: register.use("a", "", HERE, 1.0)):
@@ -72,6 +72,6 @@ def test_session_register_serves_only_the_visitor_who_began_it():
         ("127.0.0.1", "", "127.0.0.1"),
     ],
 )
-def test_address_of_a_client_is_what_the_nearest_proxy_reports(peer, reported, address):
+def test_address_of_trusts_only_the_report_of_the_nearest_proxy(peer, reported, address):
     headers = [(b"x-forwarded-for", reported.encode())] if reported else []
     assert address_of({"type": "http", "client": (peer, 1), "headers": headers}) == address

@@ -57,7 +57,7 @@ def test_an_upload_within_the_limits_is_passed_on(upload):
     assert upload(ServiceSettings(), 300, 300 * MB) == (200, "[]", 300)  # of several files
 
 
-def test_a_demo_takes_no_more_than_it_says(upload):
+def test_upload_limits_refuse_more_than_25_mb_in_a_demo(upload):
     """It said 25 MB, and took four files of 95."""
     status, text, received = upload(DEMO, 30, 30 * MB)
     assert (status, received) == (413, 0)

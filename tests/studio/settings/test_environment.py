@@ -10,7 +10,7 @@ from studio.store.database import open_database
 from studio.store.studio import open_studio
 
 
-def test_the_environment_says_where_the_users_things_are(home, monkeypatch):
+def test_load_settings_takes_the_folders_from_the_environment(home, monkeypatch):
     settings = load_settings()
     assert settings.data == home
     assert settings.voices == home / "voices"
@@ -31,7 +31,7 @@ def test_a_path_may_be_short_for_another(monkeypatch, tmp_path):
     assert load_settings({HOME_VARIABLE: "studio"}).data == tmp_path / "studio"
 
 
-def test_a_home_that_is_no_folder_is_told_in_a_sentence(tmp_path):
+def test_open_studio_and_open_database_refuse_a_home_that_is_a_file(tmp_path):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(SettingsError, match=rf"cannot be used \(it is a file\): set {HOME_VARIABLE} to another folder"):
         open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())

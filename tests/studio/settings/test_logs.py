@@ -38,7 +38,7 @@ def test_a_line_is_an_object_with_the_ids_of_the_call(written):
     assert entry["timestamp"].endswith("Z")
 
 
-def test_what_other_packages_log_is_in_it(written):
+def test_start_logs_includes_other_packages_but_not_uvicorn_access(written):
     logging.getLogger("uvicorn.error").info("Started server process [%d]", 7)
     logging.getLogger("uvicorn.access").info("GET /files/a?signature=abc")
     assert [entry["event"] for entry in entries(written)] == ["Started server process [7]"]

@@ -81,7 +81,7 @@ def test_a_value_outside_is_a_sentence_that_names_it(name, value, said):
     assert str(error.value) == said
 
 
-def test_every_setting_says_what_it_is_for():
+def test_service_settings_describe_every_field():
     for one in fields(ServiceSettings):
         assert one.metadata["meaning"].endswith("."), one.name
 
@@ -100,7 +100,7 @@ def test_on_a_hosted_space_it_is_a_demo_unless_that_is_refused():
     assert load_service_settings(environment={"TIMBRE_STUDIO_DEMO": "on"}) == DEMO
 
 
-def test_what_is_said_wins_over_what_a_demo_would_have():
+def test_load_service_settings_prefers_given_values_to_demo_defaults():
     service = load_service_settings({"api": "on"}, {"SPACE_ID": "x", "TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES": "2"})
     assert (service.has_api, service.longest_audio_minutes) == (True, 2.0)
 

@@ -63,7 +63,7 @@ def test_names_that_are_none(database, name):
         create_token(database, local_account(database), name)
 
 
-def test_a_token_tells_whose_it_is(database):
+def test_account_of_token_returns_the_owner(database):
     anna, leo = create_account(database, "anna"), create_account(database, "leo")
     made, secret = create_token(database, anna, "laptop")
     _, other = create_token(database, leo, "laptop")

@@ -98,7 +98,7 @@ def test_of_the_same_calls_at_once_one_is_carried_out(database, account):
     assert tasks.counts(database) == {("conversion", "queued"): 1}
 
 
-def test_who_only_looks_waits_for_nobody(database, account):
+def test_recall_on_a_read_connection_does_not_wait_for_a_writer(database, account):
     with database.write() as connection:
         answers.recall(connection, account, CALL, "key", "f")
         with database.read() as other:

@@ -162,13 +162,13 @@ def test_page_by_page_all_are_seen_once(database, folder_storage, guest, limit):
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "bnVsbA", "WzEsMl0", "WyJhIl0", "W1tbW1tb", "é", "e30", "[" * 3000])
-def test_cursors_that_are_none_are_told(database, folder_storage, guest, cursor):
+def test_list_models_refuses_invalid_cursors(database, folder_storage, guest, cursor):
     with pytest.raises(Invalid, match="cursor"):
         list_models(database, guest, cursor=cursor)
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1001])
-def test_limits_are_told(database, folder_storage, guest, limit):
+def test_list_models_refuses_limits_out_of_range(database, folder_storage, guest, limit):
     with pytest.raises(Invalid, match="limit"):
         list_models(database, guest, limit=limit)
 
@@ -248,7 +248,7 @@ def test_from_pending_to_completed(database, folder_storage, guest):
     assert ids(database, guest, voice_type=card.voice_type, q="mia") == ["mia"]
 
 
-def test_a_failure_is_told_once(database, folder_storage, guest):
+def test_tell_failure_reports_each_failure_once(database, folder_storage, guest):
     model = added(database, folder_storage, guest, "Mia", "training")
     with database.write() as connection:
         training_failed(connection, guest.id, model.id, "There is no voice in it.")
@@ -264,7 +264,7 @@ def test_a_failure_is_told_once(database, folder_storage, guest):
 
 
 @pytest.mark.parametrize(("voice_key", "before"), [(None, "pending"), ("voices/mia/1", "completed")])
-def test_a_stopped_training_leaves_what_was_before(database, folder_storage, guest, voice_key, before):
+def test_training_stopped_restores_the_state_before_the_training(database, folder_storage, guest, voice_key, before):
     model = added(database, folder_storage, guest, "Mia", "training", voice_key=voice_key)
     with database.write() as connection:
         task_id = tasks.submit(connection, guest.id, "training", {"epochs": 5}, model_id=model.id)

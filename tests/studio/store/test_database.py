@@ -95,7 +95,7 @@ def test_rows_that_are_there_already(database):
     assert names(database) == ["leo"]
 
 
-def test_faults_in_statements_stay_what_they_are(database):
+def test_database_passes_on_statement_errors_unchanged(database):
     with pytest.raises(DBAPIError, match="nowhere"), database.read() as connection:
         connection.execute(text("SELECT 1 FROM nowhere"))
     with database.write() as connection:
@@ -150,7 +150,7 @@ def test_more_at_once_than_there_are_connections(sqlite_database):
     impatient.close()
 
 
-def test_whoever_reads_waits_for_nobody_who_writes(sqlite_database):
+def test_database_read_does_not_wait_for_writers(sqlite_database):
     """The service reads in the thread that answers everybody."""
     holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
@@ -199,7 +199,7 @@ def test_open_database_lets_only_this_user_read_it(tmp_path):
         database.close()
 
 
-def test_upgrade_of_a_damaged_database_says_so(tmp_path, sqlite_template):
+def test_upgrade_reports_a_damaged_database(tmp_path, sqlite_template):
     content = bytearray(sqlite_template.read_bytes())
     content[100:3000] = b"\xff" * 2900  # in the first page, behind the header
     (tmp_path / "damaged.sqlite").write_bytes(content)

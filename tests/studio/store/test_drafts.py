@@ -5,7 +5,7 @@ from studio.store.drafts import gathered_at, is_draft_id, moment_of, new_draft_i
 NOW_S = 1_800_000_000.123
 
 
-def test_a_key_tells_all_that_is_shown_of_a_recording():
+def test_gathered_at_reads_name_duration_and_place_from_the_key():
     draft = f"accounts/x/drafts/{new_draft_id()}"
     key = f"{draft}/{new_moment(NOW_S)}/12345/day 1/a.wav"
     found = gathered_at(key, draft)
@@ -19,13 +19,13 @@ def test_anything_else_is_no_recording(place):
     assert gathered_at(f"drafts/d/{place}", "drafts/d") is None
 
 
-def test_what_comes_later_is_named_after_what_came_before():
+def test_new_moment_sorts_by_time_and_never_repeats():
     moments = [new_moment(NOW_S + 0.001 * step) for step in (0, 1, 100, 1e6, 1e9)]
     assert moments == sorted(moments)
     assert new_moment(NOW_S) != new_moment(NOW_S)
     assert moment_of("model.json") is None
 
 
-def test_ids_are_told_from_paths():
+def test_is_draft_id_accepts_new_ids_and_refuses_paths():
     assert is_draft_id(new_draft_id())
     assert not any(map(is_draft_id, ["", "../x", "0" * 23, "0" * 25, "G" * 24, "0" * 23 + "\n"]))

@@ -108,7 +108,7 @@ def reads_taken(reads, account, number) -> int:
     return taken
 
 
-def test_servers_share_what_may_be_read(database, account):
+def test_shared_reads_count_one_limit_for_all_servers(database, account):
     one, other = (rates.SharedReads(database, 200) for _ in range(2))
     assert reads_taken(one, account, 3) == 3
     with database.read() as connection:
@@ -118,7 +118,7 @@ def test_servers_share_what_may_be_read(database, account):
     assert reads_taken(one, account, 5) == 1
 
 
-def test_who_was_refused_is_refused_without_a_look_at_the_database(database, account, monkeypatch):
+def test_shared_reads_refuse_again_without_a_database_query(database, account, monkeypatch):
     reads = rates.SharedReads(database, 1)
     assert reads_taken(reads, account, 2) == 1
     monkeypatch.setattr(rates, "_take", None)
@@ -133,7 +133,7 @@ def test_a_few_reads_are_shared_to_the_last(database, account):
     assert calls_taken(database, account, LIMIT) == LIMIT  # submissions are counted apart
 
 
-def test_what_was_taken_is_worth_nothing_in_the_next_minute(database, account):
+def test_shared_reads_expire_in_the_next_minute(database, account):
     reads = rates.SharedReads(database, 1000)
     reads.take(account, 0.0)
     assert reads.has_one(account, 1.0)

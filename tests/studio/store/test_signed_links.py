@@ -45,7 +45,7 @@ def test_a_link_holds_as_long_as_was_asked_and_not_much_longer():
     assert not opens(link, NOW_S + 60 + HOUR_S)
 
 
-def test_who_asks_again_gets_the_same_link():
+def test_sign_returns_the_same_link_within_the_hour():
     begin = NOW_S // HOUR_S * HOUR_S
     links = {sign(SECRET, "a", begin + second) for second in (1, 60, HOUR_S)}
     assert len(links) == 1

@@ -45,7 +45,7 @@ def everything(storage: Storage) -> list[str]:
 # ---- stored and read
 
 
-def test_what_is_stored_is_there(storage, tmp_path):
+def test_storage_returns_stored_files_and_bytes(storage, tmp_path):
     before = time.time()
     storage.put_file(written(tmp_path / "song.wav", LARGE), "tasks/a/input.wav")
     storage.put_bytes(b"{}", "tasks/a/1/scores.json")
@@ -205,7 +205,7 @@ def test_a_folder_takes_the_place_of_another(folder_storage, tmp_path):
     assert left_behind(tmp_path) == []
 
 
-def test_what_is_below_is_deleted_and_nothing_else(storage):
+def test_delete_below_deletes_only_keys_under_the_folder(storage):
     for key in ("tasks/mia/a", "tasks/mia/b/c", "tasks/mia-2/a", "tasks/mi/a", "tasks/other"):
         storage.put_bytes(b"x", key)
     storage.delete_below("tasks/mia")
@@ -216,7 +216,7 @@ def test_what_is_below_is_deleted_and_nothing_else(storage):
     assert everything(storage) == ["tasks/mi/a", "tasks/mia-2/a"]
 
 
-def test_what_is_taken_away_is_deleted_when_all_went_well(storage):
+def test_deleting_removes_the_given_folders_on_success(storage):
     for key in ("tasks/voices/mia/card.json", "tasks/datasets/mia/a", "tasks/voices/lou/card.json"):
         storage.put_bytes(b"x", key)
     with storage.deleting() as take_away:
@@ -226,7 +226,7 @@ def test_what_is_taken_away_is_deleted_when_all_went_well(storage):
     assert everything(storage) == ["tasks/voices/lou/card.json"]
 
 
-def test_what_is_taken_away_is_back_when_it_did_not(storage, tmp_path):
+def test_deleting_restores_the_given_folders_on_failure(storage, tmp_path):
     for key in ("tasks/voices/mia/card.json", "tasks/datasets/mia/a"):
         storage.put_bytes(b"x", key)
 
@@ -290,7 +290,7 @@ def test_no_key_leads_elsewhere(storage, tmp_path, key):
 # ---- troubles
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(folder_storage, tmp_path, monkeypatch):
+def test_put_bytes_and_put_file_raise_disk_full_and_leave_nothing_behind(folder_storage, tmp_path, monkeypatch):
     folder_storage.put_bytes(b"before", "tasks/a")
 
     def full(descriptor: int) -> None:
@@ -307,7 +307,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(folder_storage, tmp_path, monkey
     assert left_behind(tmp_path) == []
 
 
-def test_a_folder_that_nobody_may_write_to_is_told(folder_storage, tmp_path):
+def test_put_bytes_raises_unavailable_for_an_unwritable_folder(folder_storage, tmp_path):
     written(tmp_path / "data" / "tasks", b"a file where a folder should be")
     with pytest.raises(Unavailable) as trouble:
         folder_storage.put_bytes(b"x", "tasks/a/b")
@@ -328,7 +328,7 @@ def test_a_storage_that_fails_once_is_asked_again(s3_server, s3_bucket, tmp_path
             assert failures == []
 
 
-def test_a_storage_that_stays_away_is_told(s3_server, s3_bucket, tmp_path):
+def test_s3_storage_raises_unavailable_while_the_server_fails(s3_server, s3_bucket, tmp_path):
     with flaky(s3_server) as (url, failures):
         storage = open_storage(f"s3://{s3_bucket}?endpoint={url}&region=us-east-1", tmp_path / "data")
         storage.put_bytes(b"x", "tasks/a")
@@ -363,7 +363,7 @@ def test_a_fetch_that_breaks_leaves_nothing(s3_server, s3_bucket, tmp_path):
     ["nonsense", "http://bucket", "s3://", "s3:///prefix", "s3://key:secret@bucket", "s3://bucket?password=secret",
      "s3://bucket?endpoint", "file:///tmp"],
 )  # fmt: skip
-def test_addresses_that_are_none_are_told(url, tmp_path):
+def test_open_storage_refuses_invalid_addresses(url, tmp_path):
     with pytest.raises(SettingsError, match="storage") as trouble:
         open_storage(url, tmp_path)
     assert "secret" not in str(trouble.value)
@@ -373,7 +373,7 @@ def test_a_storage_that_answers_is_well(storage):
     storage.check()
 
 
-def test_a_bucket_that_is_not_there_is_told(s3_server, s3_bucket, tmp_path):
+def test_s3_storage_refuses_a_missing_bucket(s3_server, s3_bucket, tmp_path):
     missing = open_storage(f"s3://missing-bucket?endpoint={s3_server}&region=us-east-1", tmp_path)
     with pytest.raises(SettingsError, match="no such bucket"):
         missing.check()

@@ -95,7 +95,7 @@ def test_a_task_that_was_submitted_in_a_transaction_that_failed_is_not_there(dat
     assert queue.counts(database) == {}
 
 
-def test_failure_is_told(database, account):
+def test_fail_records_the_error_and_its_code(database, account):
     submit(database, account)
     failed = ending(database, queue.fail, claim(database), "There is no voice in it.", "no_voice")
     assert (failed.state, failed.error, failed.error_code) == ("failed", "There is no voice in it.", "no_voice")
@@ -145,7 +145,7 @@ def test_progress_is_a_share(database, account):
         assert queue.find(database, account, task_id).progress == kept
 
 
-def test_what_cannot_be_stored_is_left_out(database, account):
+def test_complete_and_fail_drop_or_replace_unstorable_values(database, account):
     submit(database, account)
     result = {"scores": [{"likeness": math.nan, "clarity": 3.5}, (math.inf,)], "name": "a\0b"}
     done = ending(database, queue.complete, claim(database), result)
@@ -160,7 +160,7 @@ def test_what_cannot_be_stored_is_left_out(database, account):
 # ---- who is next
 
 
-def test_of_one_account_the_oldest_but_what_is_shown_in_place_comes_first(database, account):
+def test_claim_takes_estimates_and_checkups_first_then_the_oldest(database, account):
     submit(database, account)
     running = claim(database)
     ids = [submit(database, account, kind) for kind in ("conversion", "blend", "estimate", "conversion", "checkup")]
@@ -197,7 +197,7 @@ def test_accounts_are_served_in_turn(database, account):
     assert (order[:4].count("b"), order[:4].count("c"), len(order)) == (2, 1, 92), order[:8]
 
 
-def test_who_comes_back_is_not_served_for_the_time_away(database, account):
+def test_claim_gives_an_account_that_was_idle_no_extra_turns(database, account):
     other = create_account(database, "anna").id
     for _ in range(20):
         submit(database, account)
@@ -291,7 +291,7 @@ def test_a_worker_hears_that_its_task_shall_be_cancelled(database, account):
 
 
 @pytest.mark.parametrize("way", ["requeue", "give_up", "recover"])
-def test_what_shall_be_cancelled_does_not_come_back(database, account, way):
+def test_requeue_give_up_and_recover_cancel_a_task_with_a_cancel_request(database, account, way):
     task_id = submit(database, account)
     task = claim(database)
     queue.request_cancel(database, account, task_id)
@@ -307,14 +307,14 @@ def test_what_shall_be_cancelled_does_not_come_back(database, account, way):
     assert found.finished_at is not None
 
 
-def test_what_was_done_before_the_cancel_was_heard_is_done(database, account):
+def test_complete_ends_a_task_as_completed_despite_a_cancel_request(database, account):
     task_id = submit(database, account)
     task = claim(database)
     queue.request_cancel(database, account, task_id)
     assert ending(database, queue.complete, task, {}).state == "completed"
 
 
-def test_no_cancel_of_what_has_ended_or_is_another_s(database, account):
+def test_request_cancel_refuses_ended_unknown_and_foreign_tasks(database, account):
     task_id = submit(database, account)
     stranger = create_account(database, "anna").id
     with pytest.raises(NotFound):
@@ -351,7 +351,7 @@ def test_lost_three_times_then_failed(database, account):
     assert failed.finished_at is not None
 
 
-def test_what_else_a_recovery_does_is_done_with_it_or_not_at_all(database, account):
+def test_recover_changes_nothing_if_its_also_callback_fails(database, account):
     task_id = submit(database, account)
     lose(database, claim(database))
 

@@ -140,7 +140,7 @@ def test_a_voice_that_is_kept_can_be_used(storage, guest, voice):
     assert not storage.scratch.exists() or [path.name for path in storage.scratch.iterdir()] == ["cache"]
 
 
-def test_a_voice_stays_what_it_was_until_its_row_says_otherwise(s3_storage, guest, voice):
+def test_keep_voice_leaves_the_earlier_voice_until_its_row_changes(s3_storage, guest, voice):
     first = keep_voice(s3_storage, guest, "mia", 1, voice)
     before = voice_folder(s3_storage, a_model(guest, first))
     second = keep_voice(s3_storage, guest, "mia", 1, replace(voice, card=replace(voice.card, name="Anew")))
@@ -196,7 +196,7 @@ def upload(tmp_path) -> Path:
     return tmp_path / "upload"
 
 
-def test_what_arrives_lies_where_its_row_says(storage, guest, upload):
+def test_arriving_stores_files_under_the_returned_key(storage, guest, upload):
     with arriving(storage, guest, DATASETS, upload) as arrive:
         assert storage.head(f"accounts/{guest.id}/datasets/mia/model.json") is None
         key = arrive("mia")
@@ -204,7 +204,7 @@ def test_what_arrives_lies_where_its_row_says(storage, guest, upload):
     assert stored(storage) == [f"{key}/audio/one.wav", f"{key}/model.json"]
 
 
-def test_what_arrives_again_under_another_id_is_moved(storage, guest, upload):
+def test_arriving_moves_files_when_the_id_changes(storage, guest, upload):
     """As where a transaction is tried again, and somebody else has taken the id meanwhile."""
     with arriving(storage, guest, DATASETS, upload) as arrive:
         arrive("mia")
@@ -214,7 +214,7 @@ def test_what_arrives_again_under_another_id_is_moved(storage, guest, upload):
 
 
 @pytest.mark.parametrize("arrives", [False, True])
-def test_of_what_does_not_arrive_nothing_is_left(storage, guest, upload, arrives):
+def test_arriving_leaves_nothing_after_an_interruption(storage, guest, upload, arrives):
     with pytest.raises(KeyboardInterrupt), arriving(storage, guest, VOICES, upload) as arrive:  # noqa: PT012
         if arrives:
             arrive("mia")
@@ -223,13 +223,13 @@ def test_of_what_does_not_arrive_nothing_is_left(storage, guest, upload, arrives
     assert not storage.scratch.exists() or list(storage.scratch.iterdir()) == []
 
 
-def test_what_nobody_asks_for_is_not_kept(storage, guest, upload):
+def test_arriving_keeps_no_files_without_an_id(storage, guest, upload):
     with arriving(storage, guest, VOICES, upload):
         pass
     assert stored(storage) == []
 
 
-def test_what_was_uploaded_is_removed_with_its_voice(sqlite_database, storage, guest, upload):
+def test_remove_model_deletes_its_uploaded_files(sqlite_database, storage, guest, upload):
     with arriving(storage, guest, DATASETS, upload) as arrive, sqlite_database.write() as connection:
         model = add_model(connection, storage, guest, {"name": "Mia"}, "pending")
         set_keys(connection, model, dataset_key=arrive(model.id))
@@ -252,7 +252,7 @@ def test_recordings_can_be_worked_on(sqlite_database, storage, guest, model):
     assert workspace.folder.exists() == (not workspace.is_copy)
 
 
-def test_what_has_no_recordings_cannot_be_trained(storage, guest, model):
+def test_dataset_workspace_refuses_a_voice_without_recordings(storage, guest, model):
     with (
         pytest.raises(WrongState, match="cannot be trained"),
         dataset_workspace(storage, guest, replace(model, dataset_key=None), 1),
@@ -283,7 +283,7 @@ def test_a_training_goes_on_where_it_was(sqlite_database, storage, guest, model)
     assert len(written) == len(set(written)) == (4 if workspace.is_copy else 0)
 
 
-def test_a_snapshot_costs_what_is_new(sqlite_database, s3_storage, guest, model_on_s3):
+def test_workspace_save_stores_only_new_files(sqlite_database, s3_storage, guest, model_on_s3):
     model, written = model_on_s3, []
     point = pointing(sqlite_database, model, written)
     with dataset_workspace(s3_storage, guest, model, 1) as workspace:
@@ -450,7 +450,7 @@ def test_one_of_an_earlier_base_is_made_anew(storage, guest, untrained, monkeypa
 
 
 @pytest.mark.parametrize("storage", ["folder"], indirect=True)
-def test_who_wants_it_while_another_makes_it_waits_and_may_stop(storage, guest, untrained):
+def test_untrained_folder_waits_while_another_makes_it_and_can_be_cancelled(storage, guest, untrained):
     home = storage.folder(untrained.dataset_key)
 
     def stop(fraction, message):
@@ -465,7 +465,7 @@ def test_who_wants_it_while_another_makes_it_waits_and_may_stop(storage, guest, 
     refuse_busy(home)
 
 
-def test_of_what_has_no_recordings_none_can_be_made(storage, guest, model):
+def test_untrained_folder_refuses_a_voice_without_recordings(storage, guest, model):
     with pytest.raises(WrongState, match="not made of recordings"):
         hear(storage, guest, replace(model, dataset_key=None))
 

@@ -153,7 +153,7 @@ def test_a_worker_that_found_nothing_is_not_replaced_at_once(database, dispatche
 
 
 @pytest.mark.parametrize("outcome", [LOST, TROUBLE, WITHDRAWN])
-def test_what_a_lost_worker_had_in_work_is_given_back_long_before_its_lease_is_over(
+def test_dispatcher_requeues_the_task_of_an_ended_worker_before_its_lease_expires(
     database, dispatcher, cluster, account, outcome
 ):
     task = submit(database)
@@ -243,7 +243,7 @@ def test_only_one_is_on_duty_and_the_other_takes_over(database, dispatcher, clus
     assert not dispatcher.leads
 
 
-def test_the_end_leaves_the_duty_and_gives_back_what_was_begun(database, dispatcher, cluster, account):
+def test_dispatcher_end_requeues_claimed_tasks_and_gives_up_the_lead(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
     [worker] = cluster.placed
@@ -257,7 +257,7 @@ def test_the_end_leaves_the_duty_and_gives_back_what_was_begun(database, dispatc
     assert second.leads
 
 
-def test_a_cluster_that_cannot_be_joined_is_said_and_leaves_the_duty_to_another(database, dispatcher, cluster):
+def test_dispatcher_raises_if_the_cluster_refuses_and_leaves_the_lead_to_another(database, dispatcher, cluster):
     cluster.refuses = "no such head"
     with pytest.raises(StudioError, match="no such head"):
         dispatcher.look()

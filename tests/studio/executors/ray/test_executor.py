@@ -42,7 +42,7 @@ def test_ray_elsewhere_with_a_database_and_a_storage_that_all_reach():
         ({"ray_address": "10.0.0.5"}, "HOST:PORT"),
     ],
 )
-def test_what_other_machines_could_not_reach_is_refused_with_a_sentence(changed, said):
+def test_ray_executor_refuses_settings_other_machines_cannot_reach(changed, said):
     with pytest.raises(SettingsError, match=said) as refused:
         refuse_what_cannot_work(ServiceSettings(**ELSEWHERE | changed), TOKEN)
     assert str(refused.value).endswith(".")
@@ -65,7 +65,7 @@ def test_ray_of_this_machine_may_share_its_folder(address):
     refuse_what_cannot_work(ServiceSettings(ray_address=address), TOKEN)
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch):
+def test_ray_executor_names_the_package_to_install_when_ray_is_missing(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"pip install 'ray==2\.60"):
         refuse_what_cannot_work(ServiceSettings())

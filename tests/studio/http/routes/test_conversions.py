@@ -48,7 +48,7 @@ def test_a_conversion_from_its_start_to_its_end(http, singing, field):
     assert client.get(address).json() == done  # the same links, so that nothing is fetched twice
 
 
-def test_what_the_fields_say_arrives(http, singing):
+def test_convert_stores_its_field_values_in_the_task(http, singing):
     client = http.client("fields")
     for given, expected in (
         ({}, (0, 1)),
@@ -81,7 +81,7 @@ def test_a_field_out_of_range_is_named(http, singing, field, value):
     assert error["message"].startswith(field)
 
 
-def test_a_voice_that_is_not_trained_is_used_where_that_is_said(http, singing, tmp_path):
+def test_convert_uses_an_untrained_voice_only_on_request(http, singing, tmp_path):
     client = http.client("untrained")
     with zipfile.ZipFile(tmp_path / "mia.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Mia"}))
@@ -105,7 +105,7 @@ def test_a_voice_that_is_not_trained_is_used_where_that_is_said(http, singing, t
 
 
 @pytest.mark.parametrize("value", ["yes", "1", "wahr"])
-def test_what_is_neither_true_nor_false_is_named(http, singing, value):
+def test_convert_names_an_untrained_value_other_than_true_or_false(http, singing, value):
     answer = convert(http.client(), singing, untrained=value)
     assert answer.status_code == 422
     assert answer.json()["errors"] == [
@@ -113,7 +113,7 @@ def test_what_is_neither_true_nor_false_is_named(http, singing, value):
     ]
 
 
-def test_all_that_is_wrong_is_told_at_once(http):
+def test_convert_names_all_faulty_fields_at_once(http):
     answer = http.client().post("/convert", data={"transpose": "13"})
     assert {error["field"] for error in answer.json()["errors"]} == {"audio", "model", "transpose"}
 
@@ -137,7 +137,7 @@ def test_an_unknown_voice_is_not_found(http, singing, model):
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"RIFF\x24\x00\x00\x00WAVEfmt ", b"fLaC" + bytes(100), b"ID3" * 50])
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.mp3", "a.exe", ""])
-def test_what_is_no_audio_is_refused(http, content, name):
+def test_convert_refuses_a_file_that_is_not_audio(http, content, name):
     answer = http.client().post("/convert", files={"audio": (name or "x", content)}, data=FIELDS)
     assert (answer.status_code, answer.json()["code"]) == (415, "audio_not_readable")
     assert str(http.studio.settings.data) not in answer.text
@@ -185,7 +185,7 @@ def test_at_the_same_time_too(http, singing):
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "\xfc"])
-def test_what_is_no_key_is_refused(http, singing, key):
+def test_convert_refuses_an_invalid_idempotency_key(http, singing, key):
     answer = convert(http.client(), singing, headers={"Idempotency-Key": key.encode("latin-1")})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "Idempotency-Key"
@@ -237,7 +237,7 @@ def test_links_begin_where_the_settings_say(serve, singing):
 @pytest.mark.parametrize(
     "host", ["", "[::1", "a b", "x/../y?z#", "evil.example", "ü", "a:b:c", "127.0.0.1:99999999", "%00"]
 )
-def test_links_can_be_made_whatever_name_the_service_is_called_by(http, singing, host):
+def test_check_task_and_tasks_never_fail_on_an_odd_host_header(http, singing, host):
     client = http.client("hosts")
     task_id = convert(client, singing).json()["task_id"]
     http.work("hosts", [b"RIFF"])
@@ -246,7 +246,7 @@ def test_links_can_be_made_whatever_name_the_service_is_called_by(http, singing,
         assert answer.status_code in (200, 400), answer.text
 
 
-def test_verify_tells_where_a_file_comes_from_and_keeps_nothing(http, singing, tmp_path):
+def test_verify_reports_the_origin_of_a_file_and_keeps_nothing(http, singing, tmp_path):
     client = http.client("verifies")
     take = tmp_path / "take.flac"
     with AudioWriter(take, 44_100, 1, Statement("mia", "Mia", None, {}, None, "0.9"), http.studio.installation) as made:
@@ -262,7 +262,7 @@ def test_verify_tells_where_a_file_comes_from_and_keeps_nothing(http, singing, t
     assert not any((http.studio.settings.work / "incoming").iterdir())
 
 
-def test_verify_refuses_what_is_no_audio_by_the_clients_name_for_it(http):
+def test_verify_refuses_a_file_that_is_not_audio_and_names_it(http):
     answer = http.client("verifies").post("/verify", files={"audio": ("my notes.txt", b"Dear diary")})
     assert (answer.status_code, answer.json()["code"]) == (415, "audio_not_readable")
     assert answer.json()["detail"].startswith('"my notes.txt" is not an audio file')

@@ -49,7 +49,7 @@ def test_every_call_is_in_it(document):
     assert document["openapi"].startswith("3.1")
 
 
-def test_every_call_says_what_it_is_for_and_what_can_go_wrong(document):
+def test_openapi_document_describes_every_call_and_its_errors(document):
     ids = set()
     for method, path, operation in operations(document):
         ids.add(operation["operationId"])
@@ -112,14 +112,14 @@ def test_the_page_needs_nothing_from_elsewhere(http):
         ("DELETE", "/docs-files/swagger-ui.css", "GET, HEAD"),
     ],
 )  # fmt: skip
-def test_other_methods_are_told_which_there_are(http, method, path, allowed):
+def test_routes_list_the_allowed_methods_for_a_wrong_method(http, method, path, allowed):
     answer = http.client().request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["allow"] == allowed
 
 
 @pytest.mark.parametrize("path", ["/models/a/b", "/convert/x", "/check-task", "/tasks/a/b", "/models/", "/no", "/"])
-def test_other_addresses_are_told_to_be_none(http, path):
+def test_unknown_paths_return_no_such_path(http, path):
     answer = http.client().get(path)
     assert (answer.status_code, answer.json()["code"]) == (404, "no_such_path")
 
@@ -147,7 +147,7 @@ UNFIT = [checks.negative_data_rejection, checks.positive_data_acceptance]
     ],
 )
 @pytest.mark.system
-def test_the_service_does_what_its_document_says(http, api, mode, method, path):
+def test_routes_conform_to_the_openapi_document(http, api, mode, method, path):
     token = http.client("fuzzer").headers["authorization"]
 
     @given(case=api[path][method].as_strategy(generation_mode=mode))

@@ -74,7 +74,7 @@ def test_parts_it_does_not_have(http, link):
     assert http.stranger().get(link, headers={"Range": "bytes=9-5"}).status_code == 200
 
 
-def test_what_a_client_has_is_not_sent_again(http, link):
+def test_files_does_not_resend_cached_content(http, link):
     client = http.stranger()
     etag = client.head(link).headers["etag"]
     modified = client.head(link).headers["last-modified"]
@@ -93,7 +93,7 @@ def test_an_empty_file_is_a_file(http):
     assert (answer.status_code, answer.content, answer.headers["content-length"]) == (200, b"", "0")
 
 
-def test_only_audio_is_shown_as_what_it_is(http):
+def test_files_serves_audio_as_audio_but_html_and_svg_as_octet_stream(http):
     for name, media_type in (("a.html", "application/octet-stream"), ("a.svg", "application/octet-stream"),
                              ("a", "application/octet-stream"), ("a.flac", "audio/flac")):  # fmt: skip
         http.studio.storage.put_bytes(b"<script>", f"tasks/abc/1/{name}")
@@ -124,7 +124,7 @@ def test_nothing_without_the_right_link(http, link):
     assert client.post(link).status_code == 401
 
 
-def test_a_storage_out_of_reach_is_told(http, link, monkeypatch):
+def test_files_returns_503_for_unreachable_storage(http, link, monkeypatch):
     def unreachable(key: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         raise Unavailable("The storage cannot be reached.", 2.0, "storage_unreachable")
         yield b""

@@ -14,7 +14,7 @@ def numbers(http) -> dict:
     return {(sample.name, *sorted(sample.labels.items())): sample.value for sample in samples}
 
 
-def test_health_needs_no_token_and_tells_little(http):
+def test_health_needs_no_token_and_returns_only_status_and_workers(http):
     answer = http.stranger().get("/health")
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "workers": None})
 
@@ -38,7 +38,7 @@ def test_a_database_out_of_reach_shows(serve, monkeypatch):
     assert broken.stranger().get("/models").status_code == 401
 
 
-def test_many_who_ask_are_one_look(http, monkeypatch):
+def test_checkup_checks_the_storage_once_for_many_calls(http, monkeypatch):
     looks = []
     monkeypatch.setattr(type(http.studio.storage), "check", lambda self: looks.append(1))
     checkup = Checkup(http.studio)
@@ -73,7 +73,7 @@ def test_calls_and_tasks_are_counted(serve, singing):
 
 
 @pytest.mark.parametrize("path", ["/" + "x" * 2000, "/models/" + "y" * 2000, "/tasks/%F0%9F%8E%B5"])
-def test_what_a_client_writes_is_no_label(http, path):
+def test_metrics_never_use_client_paths_as_labels(http, path):
     http.client().get(path)
     text = http.client("prometheus").get("/metrics").text
     assert "xxxx" not in text
@@ -81,7 +81,7 @@ def test_what_a_client_writes_is_no_label(http, path):
     assert "🎵" not in text
 
 
-def test_a_busy_database_is_told_with_when_to_try_again(serve, monkeypatch, singing):
+def test_routes_report_a_busy_database_with_a_retry_after(serve, monkeypatch, singing):
     busy = serve()
     client = busy.client()
 

@@ -79,7 +79,7 @@ def test_other_sites_pages_are_refused_before_anything_is_read(client, sessions,
     assert not sessions.session.finished
 
 
-def test_blocks_come_back_with_their_numbers_and_stop_says_where_the_recording_is(client, sessions):
+def test_live_returns_numbered_blocks_and_on_stop_the_task_of_the_recording(client, sessions):
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
         assert socket.receive_json()["ready"]["block"] == 4
@@ -128,7 +128,7 @@ def test_a_dead_conversion_and_a_foreign_message_end_in_a_sentence(client, sessi
         assert "something else" in socket.receive_json()["error"]
 
 
-def test_a_network_that_stalls_for_two_seconds_drops_what_is_old_and_goes_on(client, sessions):
+def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessions):
     sessions.session.may.clear()  # what comes in a burst after the stall finds the conversion busy
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})

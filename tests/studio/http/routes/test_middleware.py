@@ -168,7 +168,7 @@ def test_too_much_is_refused_by_its_length(serve):
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] == "too_large"
 
 
-def test_too_much_is_counted_where_no_length_is_said(serve):
+def test_upload_limit_counts_a_body_without_content_length(serve):
     small = serve(largest_upload_mb=1)
 
     def body():
@@ -302,7 +302,7 @@ def test_while_it_is_ending_nothing_new_is_taken(serve):
 # ---- what goes wrong behind it
 
 
-def test_an_error_inside_is_told_without_its_text_and_logged_with_it(serve):
+def test_internal_error_hides_its_text_from_the_client_and_logs_it(serve):
     broken = serve()
 
     async def fail() -> None:

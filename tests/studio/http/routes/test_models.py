@@ -140,7 +140,7 @@ def test_epochs_out_of_range_are_refused(http, epochs):
     assert client.post("/models/kathleen/train", json={"epochs": [3]}).status_code == 422
 
 
-def test_what_cannot_be_trained(http):
+def test_train_refuses_unknown_and_demo_voices(http):
     client = http.client()
     assert client.post("/models/nobody/train", data={"epochs": "1"}).status_code == 404
     assert client.post("/models/NoBody%20/train", data={"epochs": "1"}).status_code == 404
@@ -168,7 +168,7 @@ def test_the_same_key_makes_one_voice(http, recording):
         ({"traits": "loud"}, "traits"), ({"consent": {"date": "x"}}, "consent.date"),
     ],
 )  # fmt: skip
-def test_a_wrong_model_json_is_told_by_its_field(http, recording, fields, named):
+def test_create_model_names_the_invalid_field_of_model_json(http, recording, fields, named):
     answer = create(http.client(), voice(recording, **fields))
     assert (answer.status_code, answer.json()["code"]) == (422, "profile_invalid")
     assert any(error["field"].startswith(named) for error in answer.json()["errors"])
@@ -281,7 +281,7 @@ def test_a_voice_goes_from_one_account_to_another_as_a_package(http):
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-3", "bytes=abc", "bytes=99999999999-"])
-def test_a_package_comes_whole_whatever_part_is_asked_for(http, asked):
+def test_package_is_sent_whole_for_any_range_header(http, asked):
     package = http.client().get("/models/kathleen/package", headers={"Range": asked})
     assert package.status_code == 200
     assert zipfile.ZipFile(io.BytesIO(package.content)).testzip() is None
@@ -295,13 +295,13 @@ def test_a_package_needs_room_on_the_disk(serve):
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04" + bytes(60)])
-def test_what_is_no_package_is_refused(http, content):
+def test_import_and_create_model_refuse_an_invalid_zip(http, content):
     answer = http.client().post("/models/import", files={"package": ("a.zip", content)})
     assert answer.status_code in (415, 422)
     assert create(http.client(), content).status_code in (415, 422)
 
 
-def test_what_cannot_be_exported_or_deleted(http, recording):
+def test_export_refuses_untrained_and_delete_refuses_demo_or_training_voices(http, recording):
     client = http.client("keeps")
     model_id = create(client, voice(recording)).json()["model_id"]
     assert client.get(f"/models/{model_id}/package").status_code == 409

@@ -34,7 +34,7 @@ def test_another_file_has_a_stable_code(http):
 
 
 @pytest.mark.system
-def test_teaching_by_the_service_says_what_is_missing_and_who_may(http):
+def test_teach_refuses_other_voices_missing_contentvec_and_invalid_epochs(http):
     client = http.client()
     answer = client.post("/models/kathleen/teach", files={"recordings": ("one.wav", b"no sound")})
     assert (answer.status_code, answer.json()["code"]) == (409, "not_imported")

@@ -31,7 +31,7 @@ def test_every_setting_is_a_field_with_its_range():
     assert (said["likeness"]["type"], said["likeness"]["maximum"]) == ("number", 1.0)
 
 
-def test_what_is_left_out_is_not_given():
+def test_given_settings_contain_only_given_fields_and_defaults():
     assert read() == DEFAULTS
     assert read(likeness=" ", other="1") == DEFAULTS
     assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == {

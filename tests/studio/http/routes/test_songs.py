@@ -10,7 +10,7 @@ def send(client, singing, files=("audio",), **fields):
     return client.post("/convert", files=opened, data={"model": "kathleen"} | fields)
 
 
-def test_what_the_fields_say_arrives(http, singing):
+def test_convert_passes_song_fields_to_the_task(http, singing):
     client = http.client("songs")
     answer = send(
         client, singing, ("audio", "backing", "stem"), parts="0:02 koguchi, 0:04 keep", offset="-0.5",
@@ -62,7 +62,7 @@ def test_a_finished_song_answers_with_its_lanes(http, singing):
         ((), {"backing": "text"}, 422, "backing must be a file"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(http, singing, files, fields, status, said):
+def test_convert_refuses_invalid_song_fields_with_a_sentence(http, singing, files, fields, status, said):
     answer = send(http.client("songs"), singing, ("audio", *files), **fields)
     assert (answer.status_code, said in answer.json()["detail"]) == (status, True), answer.text
 

@@ -30,7 +30,7 @@ def test_tasks_are_listed_newest_first_and_page_by_page(http, singing):
         client.delete(f"/tasks/{task_id}")
 
 
-def test_a_task_shows_what_became_of_it(http, singing):
+def test_get_task_shows_state_times_and_results(http, singing):
     client = http.client("looks")
     task_id = convert(client, singing)
     waiting = client.get(f"/tasks/{task_id}").json()

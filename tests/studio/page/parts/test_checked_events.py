@@ -5,7 +5,7 @@ import gradio as gr
 from studio.page.parts.checked_events import with_choices_left
 
 
-def test_what_is_no_choice_any_more_is_nothing():
+def test_with_choices_left_clears_choices_that_no_longer_exist():
     with gr.Blocks():
         voices = gr.Dropdown([("Zoë", "voice-1"), ("Ann", "voice-2")])
         several = gr.Dropdown(["a"], multiselect=True)

@@ -62,7 +62,7 @@ def test_the_defaults_of_the_engine_are_the_first_values(settings):
     assert settings(**given) == settings()
 
 
-def test_what_is_out_of_range_is_told_by_the_engine():
+def test_settings_of_leaves_the_range_check_to_the_engine():
     with gr.Blocks():
         made = controls(TrainingPlan, ["epochs"])
     with pytest.raises(SettingsError, match="from 1 to 100000"):

@@ -43,7 +43,7 @@ def test_the_keys_of_the_first_stretch_are_coloured(low, high, count):
     assert start <= min(inside) <= max(inside) <= start + float(marks[0].get("width"))
 
 
-def test_notes_outside_are_told_apart_and_the_longest_is_the_tallest():
+def test_keyboard_svg_marks_notes_outside_and_scales_bars_by_duration():
     picture = drawn([Stretch(48, 60, "voice")], {47: 2.0, 48: 8.0, 60: 4.0, 61: 0.0})
     bars = {one.find("title").text: one for one in picture.findall("rect") if one.get("class").startswith("time")}
     assert {name: one.get("class").split()[1] for name, one in bars.items()} == {
@@ -53,13 +53,13 @@ def test_notes_outside_are_told_apart_and_the_longest_is_the_tallest():
     assert heights[1] == 2 * heights[2] == 4 * heights[0]
 
 
-def test_it_is_told_in_words_too():
+def test_keyboard_svg_describes_the_ranges_in_words():
     picture = drawn([Stretch(48, 60, "the voice")], {47: 2.0, 48: 8.0})
     assert picture.get("role") == "img"
     assert picture.get("aria-label") == "Keyboard. the voice: C3 to C4. 2 of 10 s of singing are outside this range"
 
 
-def test_what_a_label_says_stays_text():
+def test_keyboard_svg_escapes_labels():
     picture = drawn([Stretch(48, 60, '<script>"&')])
     assert picture.find("script") is None
     assert next(picture.iter("text")).text == '<script>"&'

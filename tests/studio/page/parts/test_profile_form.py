@@ -26,24 +26,24 @@ def given(form, updates):
     return first | {control: update["value"] for control, update in updates.items()}
 
 
-def test_at_first_nothing_is_said_but_the_day(form):
+def test_profile_form_starts_with_only_the_consent_date(form):
     assert form.values(given(form, {})) == {"consent": {"date": "2026-03-31"}}
 
 
-def test_what_is_filled_in_comes_out_again(form):
+def test_profile_form_returns_the_values_it_was_filled_with(form):
     values = form.values(given(form, form.filled(SAID)))
     assert values == SAID
     assert profile_as_json(read_profile(values)) == SAID
 
 
-def test_filling_in_takes_away_what_is_not_said_or_leaves_it(form):
+def test_profile_form_filled_clears_missing_fields_unless_only_said(form):
     filled = given(form, form.filled(SAID))
     assert form.values(filled | given(form, form.filled({"name": "Anna"}))) == {"name": "Anna"}
     said = {control: update["value"] for control, update in form.filled({"name": "Anna"}, only_said=True).items()}
     assert form.values(filled | said) == SAID | {"name": "Anna"}
 
 
-def test_what_is_kept_is_restored_and_unknown_names_are_passed_over(form):
+def test_profile_form_restores_kept_values_and_ignores_unknown_names(form):
     kept = form.kept(given(form, form.filled(SAID)))
     assert form.values(given(form, form.restored(kept | {"shoe_size": 43}))) == SAID
     assert form.restored({}) == {}

@@ -8,16 +8,16 @@ from studio.page.parts.progress_bar import duration_text, progress_bar, time_lef
 @pytest.mark.parametrize(
     ("seconds", "said"), [(3.0, "5 s"), (12.6, "15 s"), (89.0, "90 s"), (91.0, "2 min"), (3600.0, "60 min")]
 )
-def test_times_are_told_as_people_do(seconds, said):
+def test_time_left_and_time_until_round_to_plain_times(seconds, said):
     assert time_left(seconds) == f"about {said} left"
     assert time_until(seconds) == f"starts in about {said}"
 
 
-def test_a_length_is_told_in_seconds_or_minutes():
+def test_duration_text_shows_seconds_or_minutes():
     assert [duration_text(seconds) for seconds in (5.34, 59.9, 720.0)] == ["5.3 s", "59.9 s", "12:00 min"]
 
 
-def test_what_is_not_known_is_not_told():
+def test_time_left_and_time_until_are_empty_for_unknown_times():
     assert (time_left(None), time_until(None)) == ("", "")
     assert time_until(0.0) == "starts in a moment"  # and not for ever in 5 s
 

@@ -7,7 +7,7 @@ import pytest
 from studio.page.parts.recorded import name_of
 
 
-def test_recordings_are_told_apart_by_when_they_were_made():
+def test_name_of_names_recordings_by_their_time():
     first, second = (name_of("/tmp/x/audio.wav", True, now_s) for now_s in (1_800_000_000.0, 1_800_000_007.0))
     assert re.fullmatch(r"Recording \d\d \w{3} \d\d\.\d\d\.\d\d\.wav", first)
     assert first != second

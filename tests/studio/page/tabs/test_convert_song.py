@@ -67,7 +67,7 @@ def test_a_vocal_and_its_backing_become_a_track_with_faders(visitor, stems, tmp_
     expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)  # still there
 
 
-def test_without_a_backing_the_page_says_what_to_add(visitor, stems):
+def test_song_start_without_a_backing_names_the_missing_part(visitor, stems):
     open_song(visitor)
     add(visitor, "song-lead", stems[0])
     visitor.locator("#song-start").click()

@@ -56,7 +56,7 @@ def made(studio_page) -> Iterator[Path]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-def test_a_voice_is_made_of_files_and_what_is_recorded_here(page, made, open_tab, photographed):
+def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, open_tab, photographed):
     drop(page, SINGING)
     expect(rows(page)).to_have_count(1)
     drop(page, SPEECH)
@@ -151,7 +151,7 @@ def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, 
     expect(chosen.locator(".name")).to_have_text(NAME)
 
 
-def test_a_zip_fills_in_what_it_says_and_what_is_no_recording_is_told(page, tmp_path):
+def test_create_tab_fills_in_the_profile_of_a_zip_and_names_unreadable_files(page, tmp_path):
     with zipfile.ZipFile(tmp_path / "anna.zip", "w") as archive:
         archive.writestr("model.json", json.dumps({"name": "Anna", "genre": "jazz", "traits": ["smoky"]}))
         archive.write(SPEECH, "audio/day 1/speech.flac")

@@ -22,7 +22,7 @@ def names(row) -> list[str]:
     return [action["name"] for action in row["actions"]]
 
 
-def test_a_conversion_is_told_with_what_was_found():
+def test_row_of_a_conversion_shows_its_settings_and_findings():
     row = row_of(TASK)
     assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
     assert row["facts"] == [
@@ -33,7 +33,7 @@ def test_a_conversion_is_told_with_what_was_found():
     assert row["actions"][-1]["question"]
 
 
-def test_an_edited_take_says_how_much_was_edited():
+def test_row_of_an_edited_take_counts_its_edits():
     row = row_of(TASK | {"edit_of": "b2", "edit_count": 3})
     assert row["kind"] == "Edited take"
     assert row["facts"][0] == ["Pitch edits", "3"]
@@ -68,7 +68,7 @@ def test_no_row_is_without_a_name():
     assert row_of(TRAINING | {"model_name": None})["title"] == "A deleted voice"
 
 
-def test_what_was_deleted_can_not_be_heard_or_repeated():
+def test_row_of_deleted_files_has_no_player_and_no_repeat():
     row = row_of(TASK | {"input_audio_url": None, "output_audio_urls": [], "note": "They have been deleted."})
     assert (row["player"], row["note"], names(row)) == (None, "They have been deleted.", ["delete"])
 
@@ -84,7 +84,7 @@ def test_what_was_deleted_can_not_be_heard_or_repeated():
         ({"state": "cancelled"}, "Cancelled", ["repeat", "convert", "delete"]),
     ],
 )
-def test_each_state_has_its_word_and_what_can_be_done(changed, label, actions):
+def test_row_of_each_state_has_its_label_and_actions(changed, label, actions):
     row = row_of(TASK | {"output_audio_urls": [], "finished_at": None} | changed)
     assert (row["label"], names(row)) == (label, actions)
     assert row["took"] == ""
@@ -103,6 +103,6 @@ def test_a_training_goes_on_where_it_was_stopped():
     ]  # fmt: skip
 
 
-def test_a_report_is_told_and_cannot_be_repeated():
+def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
     row = row_of(TRAINING | {"kind": "report"})
     assert (row["title"], names(row)) == ("Recordings of Mia", ["voice", "delete"])

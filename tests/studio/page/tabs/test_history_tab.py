@@ -136,7 +136,7 @@ def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab,
     assert gone not in left
 
 
-def test_what_failed_says_why_and_names_are_nothing_but_text(page, open_tab, clean, database):
+def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, open_tab, clean, database):
     put_failed(database, "The recording holds no sound: choose another.", ODD)
     open_tab(page, "History")
     inside = opened(page, ODD)
@@ -147,7 +147,7 @@ def test_what_failed_says_why_and_names_are_nothing_but_text(page, open_tab, cle
     expect(row(page, ODD)).to_have_count(1)
 
 
-def test_what_waits_is_cancelled(page, open_tab, clean, database):
+def test_history_tab_cancels_a_waiting_task(page, open_tab, clean, database):
     put(database, "first.wav", "second.wav")
     open_tab(page, "History")
     expect(row(page, "first.wav").locator(".label")).to_have_text("Next in line")
@@ -157,7 +157,7 @@ def test_what_waits_is_cancelled(page, open_tab, clean, database):
     expect(row(page, "second.wav").locator(".label")).to_have_text("Next in line")
 
 
-def test_what_was_done_long_ago_is_leafed_to_and_narrowed(page, open_tab, clean, database):
+def test_history_tab_pages_to_old_tasks_and_filters_by_status_and_type(page, open_tab, clean, database):
     put_failed(database, "Why.", *(f"old {number:02d}.wav" for number in range(23)))
     put(database, "new.wav", not_before=Now() + 1000.0)
     open_tab(page, "History")
@@ -174,6 +174,6 @@ def test_what_was_done_long_ago_is_leafed_to_and_narrowed(page, open_tab, clean,
     expect(page.locator("timbre-tasks .empty")).to_contain_text("No matching tasks")
 
 
-def test_one_who_has_done_nothing_is_told_what_this_is(page, open_tab, clean):
+def test_history_tab_shows_a_note_when_empty(page, open_tab, clean):
     open_tab(page, "History")
     expect(page.locator("timbre-tasks .empty")).to_contain_text("Nothing here yet")

@@ -60,7 +60,7 @@ def sung(blocks: int) -> np.ndarray:
     return np.sin(np.arange(blocks * BLOCK) * 0.02).astype(np.float32) * 0.5
 
 
-def test_what_is_in_time_is_heard_one_block_and_the_reserve_later(run):
+def test_live_worklet_delays_timely_sound_by_one_block_and_the_reserve(run):
     heard = sung(40)
     found = run(heard, IN_TIME)
     delay = BLOCK + RESERVE
@@ -113,7 +113,7 @@ def test_a_lost_block_is_a_gap_and_the_next_is_heard_in_its_time(run):
     np.testing.assert_allclose(found["output"][-10 * BLOCK :], heard[-10 * BLOCK - delay : -delay], atol=1e-6)
 
 
-def test_what_comes_in_a_burst_is_dropped_not_queued(run):
+def test_live_worklet_drops_blocks_that_arrive_in_a_burst(run):
     late = [(8 - n) * BLOCK for n in range(8)]  # all at once
     found = run(sung(60), *[IN_TIME] * 10, *late, IN_TIME)
     assert found["dropped"] > 0

@@ -14,11 +14,11 @@ FINDINGS = [
 @pytest.mark.parametrize(
     ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (25e9, "25 GB"), (5e15, "5000 TB")]
 )
-def test_sizes_are_said_as_people_say_them(count, said):
+def test_size_formats_bytes_in_readable_units(count, said):
     assert size(count) == said
 
 
-def test_findings_tell_what_matters_and_every_fault():
+def test_finding_rows_show_the_machine_and_every_fault():
     rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
     assert [(row["label"], row["state"]) for row in rows] == [
         ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
@@ -29,7 +29,7 @@ def test_findings_tell_what_matters_and_every_fault():
     assert (failed[0]["value"], failed[0]["state"]) == ("The worker was lost.", "bad")
 
 
-def test_a_storage_elsewhere_says_so_and_names_no_secrets():
+def test_storage_rows_show_storage_outside_a_folder_as_external():
     [row] = storage_rows({"place": None, "is_folder": False, "free_bytes": None, "areas": {}})
     assert "external" in row["value"]
 
@@ -40,13 +40,13 @@ def test_room_that_was_not_counted_to_its_end_is_more():
     assert [row["value"] for row in rows] == ["more than 2.0 GB in 50001 files", "7.0 GB"]
 
 
-def test_limits_that_do_not_limit_are_said_so():
+def test_limit_rows_show_zero_days_as_until_deleted():
     rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
     note = {"note": "serve --keep-outputs-days", "is_command": True}
     assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
 
 
-def test_a_service_whose_work_is_done_elsewhere_says_so():
+def test_machine_rows_show_none_here_without_local_workers():
     machine = {"version": "1", "system": "s", "cores": 2, "memory_bytes": None,
                "conversion_workers": 0, "training_workers": 0}  # fmt: skip
     rows = {row["label"]: row["value"] for row in machine_rows(machine, {"running": 1, "queued": 2})}

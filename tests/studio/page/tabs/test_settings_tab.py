@@ -69,7 +69,7 @@ def test_a_new_token_is_not_left_lying_about(page, open_tab):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed here")
-def test_what_was_done_last_can_be_done_from_a_terminal(studio_page, page, open_tab, tmp_path, photographed):
+def test_settings_tab_offers_the_last_call_for_a_terminal(studio_page, page, open_tab, tmp_path, photographed):
     token = studio_page.token()
     with Client(studio_page.base_url, token) as client:
         client.convert(SPEECH, "kathleen", transpose="auto")
@@ -104,7 +104,7 @@ def test_the_theme_is_kept(page, open_tab):
     assert not page.evaluate(is_dark)
 
 
-def test_who_has_a_dark_system_can_have_it_light(new_visitor, open_tab):
+def test_settings_tab_light_theme_overrides_a_dark_system(new_visitor, open_tab):
     page = new_visitor("Settings", color_scheme="dark")
     page.wait_for_function("document.body.classList.contains('dark')")
     page.get_by_label("Light", exact=True).check()
@@ -114,7 +114,7 @@ def test_who_has_a_dark_system_can_have_it_light(new_visitor, open_tab):
     page.wait_for_function("!document.body.classList.contains('dark')")
 
 
-def test_machine_storage_and_limits_are_told(studio_page, page):
+def test_settings_tab_shows_machine_storage_and_limits(studio_page, page):
     expect(page.locator("#machine")).to_contain_text("1 for conversions, 1 for trainings")
     expect(page.locator("#storage")).to_contain_text(str(studio_page.home))
     expect(page.locator("#storage")).to_contain_text("can be made again")

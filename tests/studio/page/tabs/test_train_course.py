@@ -48,7 +48,7 @@ def test_before_anything_there_is_nothing_to_draw_or_to_hear():
     assert (start_label(BEFORE), proposed_epochs(BEFORE), is_active(BEFORE)) == ("Start training", 100, False)
 
 
-def test_curves_hold_what_was_learned_and_judged_with_units_and_the_best_checkpoint():
+def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
     data = curves(BEGUN, 30)
     assert (data["epochs"], data["kept"], data["chosen"], data["choices"]) == (40, 20, 30, [0, 10, 20, 30, 40])
     assert curves(RUNNING, None)["epochs"] == 100  # where it goes
@@ -70,7 +70,7 @@ def test_of_a_very_long_training_not_every_epoch_is_sent():
     assert (points[0][0], points[-1][0]) == (1, 10_000)
 
 
-def test_what_was_not_measured_is_left_out():
+def test_curves_leave_out_scores_that_were_not_measured():
     lines = [line | {"mel_distance": None, "content": None} for line in EVALUATIONS]
     data = curves(BEGUN | {"evaluations": lines}, None)
     assert [line["label"] for line in data["charts"][0]["lines"]] == ["likeness", "score"]
@@ -95,14 +95,14 @@ def test_and_the_checkpoint_that_was_chosen():
     assert sounds(BEGUN, "speech-high", 7)["chosen"] == 2  # none such: the best one
 
 
-def test_the_scores_of_what_is_heard_are_told():
+def test_score_rows_list_the_scores_of_playable_checkpoints():
     rows = score_rows(BEGUN, "speech-high", None)
     assert [row["label"] for row in rows] == ["Before training", "Epoch 20 (best)", "Epoch 40"]
     assert rows[0]["value"] == "likeness 0.800, intelligibility 0.700, spectral distance of held-out recordings 0.50"
     assert score_rows(BEFORE, None, None) == []
 
 
-def test_it_says_where_it_stands():
+def test_state_rows_show_the_state_of_a_training():
     rows = {row["label"]: row["value"] for row in state_rows(BEGUN)}
     assert rows == {
         "Status": "stopped, can be continued", "Epochs": "40 of 100", "Best checkpoint": "epoch 20, score 0.900",
@@ -128,7 +128,7 @@ def test_it_says_where_it_stands():
         ({"estimating": {"state": "running", "error": None, "message": "a.wav"}}, 100, "Estimating the training time"),
     ],
 )
-def test_it_says_how_long_it_takes(changed, epochs, said):
+def test_estimate_text_gives_the_training_time_or_the_reason_for_none(changed, epochs, said):
     assert said in estimate_text(BEGUN | changed, epochs)
 
 
@@ -140,13 +140,13 @@ def test_the_number_of_epochs_is_proposed():
     assert start_label(BEGUN) == "Continue from epoch 40"
 
 
-def test_settings_that_cannot_change_are_not_said_again():
+def test_given_settings_keep_only_changed_or_still_changeable_settings():
     settings = {"patience": 10, "evaluate_epochs": 5, "batch": 8, "seed": 0}
     assert given_settings(BEFORE, settings) == {"evaluate_epochs": 5, "batch": 8}
     assert given_settings(BEGUN, settings) == {"patience": 10, "evaluate_epochs": 5}
 
 
-def test_the_signature_changes_with_what_is_drawn():
+def test_signature_changes_with_the_drawn_data():
     further = {"history": HISTORY | {"epochs": HISTORY["epochs"][:-1]}}
     assert signature(BEGUN) == signature(dict(BEGUN))
     assert signature(BEGUN) != signature(BEGUN | further)
@@ -154,7 +154,7 @@ def test_the_signature_changes_with_what_is_drawn():
     assert signature(BEFORE) != signature(BEFORE | {"id": "other"})
 
 
-def test_a_voice_is_told_with_how_it_stands():
+def test_choice_of_shows_the_training_state_of_a_voice():
     assert choice_of(BEFORE) == ("Mia (not trained yet)", "mia")
     assert choice_of(BEGUN)[0] == "Mia (stopped at epoch 40)"
     assert choice_of(BEGUN | {"state": "completed"})[0] == "Mia (trained)"

@@ -139,7 +139,7 @@ def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
     expect(page.locator("#train-queue .empty")).to_contain_text("No training is running")
 
 
-def test_a_new_voice_is_timed_and_what_was_learned_can_be_forgotten(studio_page, page, open_tab, brought, begun):
+def test_train_tab_start_over_deletes_progress_and_estimates_the_time(studio_page, page, open_tab, brought, begun):
     brought(begun, "cleo")
     open_tab(page, "Train")
     choose(page, "Cleo")
@@ -156,7 +156,7 @@ def test_a_new_voice_is_timed_and_what_was_learned_can_be_forgotten(studio_page,
     expect(page.locator("#train-estimate")).to_contain_text(re.compile(r"About \d+ \w+"), timeout=WORK_MS)
 
 
-def test_errors_are_told_where_they_happen_and_the_form_keeps_its_values(page, open_tab, brought, begun):
+def test_train_tab_shows_errors_in_place_and_keeps_form_values(page, open_tab, brought, begun):
     brought(begun, "dora")
     open_tab(page, "Train")
     choose(page, "Dora")
@@ -197,7 +197,7 @@ def test_the_voice_that_another_tab_asks_for_is_shown(studio_page, page, open_ta
     expect(page.get_by_role("combobox", name="Voice")).to_have_value("")
 
 
-def test_who_has_no_voice_is_told_where_to_make_one(page, open_tab):
+def test_train_tab_without_voices_points_to_the_create_tab(page, open_tab):
     open_tab(page, "Train")
     expect(page.locator("#train-state")).to_contain_text("Create tab")
     expect(page.get_by_role("button", name="Start training")).to_be_disabled()

@@ -13,13 +13,13 @@ def rows(facts):
     return {row["label"]: (row["value"], row.get("note", "")) for row in facts}
 
 
-def test_a_voice_says_who_it_is_without_what_says_nothing():
+def test_head_leaves_out_unspecific_fields_and_shows_the_badge():
     assert head(VOICE)["kind"] == ["alto", "female"]
     assert (head(VOICE)["badge"], head(VOICE | {"state": "pending"})["badge"]) == ("", "untrained")
     assert head(VOICE | {"demo": True})["badge"] == "built-in"
 
 
-def test_whose_it_is_and_what_it_was_blended_of():
+def test_about_shows_id_consent_and_blend():
     assert rows(about(VOICE)["rows"]) == {"ID": ("mia", "for the command line and the API")}
     blend = {"share": 0.25, "voices": [{"name": "Kathleen"}, {"name": "Koguchi"}]}
     consent = {"statement": "It is mine.", "by": "Mia", "date": "2026-03-31"}
@@ -28,7 +28,7 @@ def test_whose_it_is_and_what_it_was_blended_of():
     assert shown["Blended from"][0] == "Kathleen (75 %), Koguchi (25 %)"
 
 
-def test_what_the_training_came_to():
+def test_training_rows_show_checkpoint_scores_and_the_last_error():
     scores = {"likeness": 0.9626, "content": None, "pitch_error_cents": 7.56}
     learned = {"minutes": 11.8, "epochs": 10, "best_epoch": 4, "scores": scores}
     shown = rows(training_rows(VOICE | {"learned": learned}))
@@ -41,7 +41,7 @@ def test_what_the_training_came_to():
     assert rows(training_rows(VOICE | {"error": "The disk was full."})) == {"Last training": ("The disk was full.", "")}
 
 
-def test_who_taught_it_and_the_scores_of_both():
+def test_about_and_training_rows_show_the_teacher_and_the_scores_of_both():
     scores = {"likeness": 0.9, "content": 0.7, "score": 1.2}
     taught = {"taught_by": {"name": "Mia (RVC)", "file": "mia.pth", "scores": scores}}
     voice = VOICE | taught | {"learned": {"epochs": 3}, "training": {"history": {"evaluations": [scores]}}}

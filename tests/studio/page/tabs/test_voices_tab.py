@@ -211,7 +211,9 @@ def test_the_checkpoints_of_a_training_are_heard_side_by_side_and_one_is_chosen(
     assert not trained.exists()
 
 
-def test_an_imported_model_is_made_ours_or_says_what_is_missing(page, studio_page, tmp_path, forget, photographed):
+def test_voices_tab_imports_an_rvc_model_and_reports_missing_contentvec(
+    page, studio_page, tmp_path, forget, photographed
+):
     torch.save(checkpoint_of("v1"), tmp_path / "Rvc Mia.pth")
     forget("rvc-mia")
     expect(button(page, "Make it ours")).to_have_count(0)  # a demo voice
