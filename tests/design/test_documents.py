@@ -44,7 +44,7 @@ def test_documents_name_only_existing_paths():
     assert not [f"{document}: {path}" for document, path in named if not is_there(path)]
 
 
-def test_documents_link_to_headings_that_are_there():
+def test_documents_link_only_to_existing_headings():
     offenders = []
     for document in documents():
         for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text(encoding="utf-8")):
@@ -53,12 +53,12 @@ def test_documents_link_to_headings_that_are_there():
     assert not offenders
 
 
-def test_only_developers_are_sent_outside_the_project():
+def test_documents_mention_the_shared_folder_only_for_developers():
     texts = {one: one.read_text(encoding="utf-8").partition(DEVELOPERS)[0] for one in documents() if one != LABORATORY}
     assert not [str(one.relative_to(ROOT)) for one, text in texts.items() if "../shared" in text]
 
 
-def test_readme_maps_every_room():
+def test_readme_lists_every_folder_and_module_of_the_packages():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     block = re.search(r"## Where things are\n+```\n(.*?)```", text, re.DOTALL)
     package, mapped = "", set()

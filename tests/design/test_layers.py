@@ -90,14 +90,14 @@ def modules(package: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("package", ["engine", "studio"])
-def test_every_module_lies_in_a_room_of_the_table(package):
+def test_layers_match_the_modules_on_disk(package):
     known = set(rooms_of(package))
     found = {room for path in modules(package) if (room := room_of(module_name(path)))}
     assert found == known
 
 
 @pytest.mark.parametrize("package", ["engine", "studio"])
-def test_no_room_imports_from_a_later_one(package):
+def test_layers_do_not_import_from_later_layers(package):
     rooms = rooms_of(package)
     offenders = set()
     for path in modules(package):
@@ -112,7 +112,7 @@ def test_no_room_imports_from_a_later_one(package):
 
 
 @pytest.mark.parametrize("package", ["engine", "studio"])
-def test_nothing_imports_the_last_rooms(package):
+def test_last_layers_are_not_imported_by_others(package):
     offenders = set()
     for path in [*modules("engine"), *modules("studio")]:
         own = room_of(module_name(path))
@@ -123,7 +123,7 @@ def test_nothing_imports_the_last_rooms(package):
 
 
 @pytest.mark.parametrize("package", ["engine", "studio"])
-def test_modules_do_not_import_each_other_in_circles(package):
+def test_modules_have_no_circular_imports(package):
     """Inside functions too: a circle that is cut by a late import is a circle."""
     graph = {module_name(path): {name for _, name in imports(path)} for path in modules(package)}
     graph = {name: {found for found in found_all if found in graph} - {name} for name, found_all in graph.items()}
@@ -134,7 +134,7 @@ def test_modules_do_not_import_each_other_in_circles(package):
 
 
 @pytest.mark.parametrize("package", ["engine", "studio"])
-def test_rooms_are_opened_by_module(package):
+def test_layers_have_empty_init_files(package):
     """Their own __init__ is empty: importing one module of a room must not load its neighbours, or torch."""
     first = {ROOT / package / "__init__.py", ROOT / "engine/widgets/__init__.py"}
     filled = [path for path in (ROOT / package).rglob("__init__.py") if path not in first and path.read_text().strip()]

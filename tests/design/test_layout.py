@@ -84,7 +84,7 @@ def project() -> dict:
 # ---- files
 
 
-def test_top_level_is_as_agreed():
+def test_repository_root_holds_the_agreed_files_and_folders():
     top = {name.split("/")[0] for name in tracked()}
     assert {name for name in top if not name.startswith(".")} == TOP_LEVEL
     assert {name for name in top if name.startswith(".")} <= DOTTED
@@ -95,11 +95,11 @@ def test_files_and_folders_have_no_vague_names_such_as_utils():
     assert not [name_of(path) for path in named if set(path.stem.lower().split("_")) & NAMELESS]
 
 
-def test_tests_are_no_packages():
+def test_tests_have_no_init_files():
     assert not [name_of(path) for path in modules("tests") if path.name == "__init__.py"]
 
 
-def test_ci_runs_the_readme():
+def test_readme_contains_the_setup_and_test_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert SETUP in readme
     assert TESTS in readme
@@ -115,11 +115,11 @@ def test_requirements_of_the_hosted_space_match_the_project(project):
 # ---- imports go one way
 
 
-def test_engine_knows_no_web_no_database_and_no_shell():
+def test_engine_imports_no_web_database_or_studio_modules():
     assert not [name_of(path) for path in modules("engine") if top_imports(path) & SHELL_ONLY]
 
 
-def test_the_server_does_without_the_networks():
+def test_server_and_voice_actions_do_not_import_torch():
     """It answers while workers compute, so it should be small; what needs a network imports it when it is asked."""
     program = "import sys, studio.server, studio.actions.voices; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=False).returncode == 0
@@ -132,14 +132,14 @@ def test_routes_and_tabs_do_not_import_database_storage_or_catalogue():
     assert not [name_of(path) for path in faces if made_of & set(imports(path))]
 
 
-def test_notebooks_use_nothing_of_ours_but_the_engine_and_the_client():
+def test_notebooks_do_not_import_studio_except_its_client():
     """Read as text, since a cell may hold commands of the notebook beside Python."""
     pattern = re.compile(r"\b(?:import|from)\s+(?:studio(?!\.client\b)|app|gradio)\b")
     notebooks = (ROOT / "notebooks").rglob("*.ipynb")
     assert not [name_of(path) for path in notebooks if pattern.search(path.read_text(encoding="utf-8"))]
 
 
-def test_users_are_shown_one_door_to_the_engine():
+def test_readme_notebooks_and_examples_import_names_directly_from_engine():
     """README files, notebooks and examples import names from `engine`, whatever room they live in."""
     shown = [ROOT / "README.md", *ROOT.glob("*/README.md"), *(ROOT / "notebooks").glob("*.ipynb"), *modules("engine")]
     deep = re.compile(r'(?:^|>>> |")\s*from engine\.(?!widgets\b)[\w.]+ import', re.MULTILINE)
@@ -150,26 +150,26 @@ def test_users_are_shown_one_door_to_the_engine():
     assert not [name_of(path) for path, text in examples.items() if deep.search(text)]
 
 
-def test_the_door_offers_each_name_once():
+def test_engine_offers_each_name_once():
     """Two rooms may have a Part of their own; through one door only one would come."""
     offered = [name for names in engine._OFFERS.values() for name in names.split()]
     assert len(offered) > 50
     assert sorted(offered) == sorted(set(offered))
 
 
-def test_the_client_needs_nothing_of_the_server():
+def test_client_imports_nothing_from_studio():
     ours = {name for name in imports(ROOT / "studio" / "client.py") if name.startswith("studio")}
     assert not ours
 
 
-def test_nothing_imports_the_program_or_its_tests():
+def test_engine_and_studio_do_not_import_app_tests_or_notebooks():
     assert not [name_of(path) for path in OURS if top_imports(path) & {"app", "tests", "notebooks"}]
 
 
 # ---- what the code may not do
 
 
-def test_nothing_loads_code_from_data():
+def test_engine_and_studio_do_not_load_code_from_data():
     offenders = []
     for path in OURS:
         offenders += [f"{name_of(path)} imports {name}" for name in top_imports(path) & UNSAFE]
@@ -187,7 +187,7 @@ def test_engine_does_not_print():
     assert not [f"{name_of(path)}:{line}" for path in silent for line, name, _ in calls(path) if name in spoken]
 
 
-def test_engine_has_no_globals():
+def test_engine_has_no_global_statements():
     trees = {name_of(path): ast.walk(ast.parse(path.read_text("utf-8"))) for path in modules("engine")}
     assert not [
         f"{name}:{node.lineno}" for name, tree in trees.items() for node in tree if isinstance(node, ast.Global)

@@ -20,7 +20,7 @@ SCRIPTS = [
     [("ruff", ["check", "."]), ("mypy", []), ("oxlint", ["--deny-warnings", *SCRIPTS])],
     ids=["ruff", "mypy", "oxlint"],
 )
-def test_clean(program: str, arguments: list[str]) -> None:
+def test_code_passes_ruff_mypy_and_oxlint(program: str, arguments: list[str]) -> None:
     installed = shutil.which(program, path=Path(sys.executable).parent)
     if installed is None:
         pytest.skip(f"{program} is not installed here")

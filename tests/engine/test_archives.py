@@ -79,24 +79,24 @@ def contents(folder):
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_files_come_out_as_they_went_in(unpack, tmp_path, method):
+def test_extract_archive_round_trips_stored_and_deflated_files(unpack, tmp_path, method):
     files = [("model.json", b"{}"), ("audio/b.wav", SONG), ("audio/soft/a.wav", b"")]
     assert unpack(zipped(files, method)) == [PurePosixPath(name) for name, _ in files]
     assert contents(tmp_path / "new") == dict(files)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "new.zip"]
 
 
-def test_a_zip_behind_other_bytes_is_read(unpack, tmp_path):
+def test_extract_archive_reads_a_zip_after_other_bytes(unpack, tmp_path):
     unpack(b"a program that unpacks itself" + zipped([("a.wav", SONG)]))
     assert contents(tmp_path / "new") == {"a.wav": SONG}
 
 
-def test_an_empty_zip_is_an_empty_folder(unpack, tmp_path):
+def test_extract_archive_makes_an_empty_folder_of_an_empty_zip(unpack, tmp_path):
     assert unpack(zipped([])) == []
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_folders_above_the_new_one_are_made(tmp_path):
+def test_extract_archive_creates_missing_parent_folders(tmp_path):
     (tmp_path / "new.zip").write_bytes(zipped([("a.wav", SONG)]))
     extract_archive(tmp_path / "new.zip", tmp_path / "far" / "away" / "new")
     assert contents(tmp_path / "far") == {"away/new/a.wav": SONG}
@@ -117,7 +117,7 @@ def test_is_junk_is_false_for_similar_names(name):
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["said to be", "silently"])
-def test_names_in_utf8_are_read_and_composed(unpack, tmp_path, said):
+def test_extract_archive_composes_utf8_names_with_or_without_the_utf8_flag(unpack, tmp_path, said):
     content = zipped([("G\u006f\u0308khan/\u30bd\u30f3\u30b0.wav", SONG)])
     flags = struct.unpack_from("<H", content, 6)[0]
     assert flags & 0x800
@@ -128,7 +128,7 @@ def test_names_in_utf8_are_read_and_composed(unpack, tmp_path, said):
     assert contents(tmp_path / "new") == {"G\u00f6khan/\u30bd\u30f3\u30b0.wav": SONG}
 
 
-def test_names_of_old_zips_are_read_in_their_code_page(unpack):
+def test_extract_archive_reads_names_of_old_zips_in_their_code_page(unpack):
     content = zipped([("G@khan.wav", SONG)]).replace(b"G@khan", b"G\x94khan")
     assert unpack(content) == [PurePosixPath("Gökhan.wav")]
 
@@ -152,17 +152,17 @@ def test_names_of_old_zips_are_read_in_their_code_page(unpack):
         ("\u200d\U0001f3a4.wav", "\u200d\U0001f3a4.wav"),
     ],
 )  # fmt: skip
-def test_names_are_made_safe_for_every_system(name, path):
+def test_safe_path_makes_names_safe_for_every_system(name, path):
     assert safe_path(name) == PurePosixPath(path)
 
 
 @pytest.mark.parametrize("name", ["", ".", "./", ".//."])
-def test_some_names_stand_for_no_file(name):
+def test_safe_path_is_none_for_empty_and_dot_names(name):
     assert safe_path(name) is None
 
 
 @given(some.text(max_size=60))
-def test_every_name_is_safe_or_refused(name):
+def test_safe_path_returns_a_safe_path_or_refuses_any_text(name):
     try:
         path = safe_path(name)
     except ArchiveError:
@@ -182,12 +182,12 @@ def test_every_name_is_safe_or_refused(name):
     "name",
     ["../a.wav", "audio/../../a.wav", "audio/..", "..\\a.wav", "audio\\..\\..\\a.wav", ".. /a.wav", "a/. ./a.wav"],
 )
-def test_names_that_climb_out_are_refused(refused, name):
+def test_extract_archive_refuses_names_that_leave_the_folder(refused, name):
     refused(zipped([("good.wav", SONG), (name, SONG)]), "outside its folder")
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "\\\\server\\share\\a.wav", "C:\\a.wav", "c:a.wav", "//a.wav"])
-def test_absolute_names_are_refused(refused, name):
+def test_extract_archive_refuses_absolute_names(refused, name):
     refused(zipped([("good.wav", SONG), (name, SONG)]), "an absolute path")
 
 
@@ -200,11 +200,11 @@ def test_absolute_names_are_refused(refused, name):
         (stat.S_IFDIR | 0o755, "not a regular file"),  # without the slash of a folder
     ],
 )
-def test_links_and_special_files_are_refused(refused, mode, words):
+def test_extract_archive_refuses_links_and_special_files(refused, mode, words):
     refused(zipped([("good.wav", SONG), (entry("a.wav", mode), b"/etc/passwd")]), words)
 
 
-def test_a_link_disguised_as_a_folder_is_refused(refused):
+def test_extract_archive_refuses_a_link_with_a_folder_name(refused):
     refused(zipped([(entry("audio/", stat.S_IFLNK | 0o777), b"/etc")]), "a link to another file")
 
 
@@ -220,41 +220,41 @@ def test_a_link_disguised_as_a_folder_is_refused(refused):
     ],
 )
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_names_that_some_system_takes_for_one_are_refused(refused, names):
+def test_extract_archive_refuses_names_that_collide_on_some_systems(refused, names):
     refused(zipped([(name, SONG) for name in names]), "twice")
 
 
 @pytest.mark.parametrize("names", [("a", "a/b.wav"), ("A/b.wav", "a"), ("a", "a/")])
-def test_a_file_that_is_a_folder_too_is_refused(refused, names):
+def test_extract_archive_refuses_a_name_used_as_file_and_folder(refused, names):
     refused(zipped([(name, b"" if name.endswith("/") else SONG) for name in names]), "both a file and a folder")
 
 
 @pytest.mark.parametrize("flag", [0x1, 0x40, 0x2000])
-def test_encrypted_files_are_refused(refused, flag):
+def test_extract_archive_refuses_encrypted_files(refused, flag):
     refused(patched(zipped([("a.wav", SONG)]), "a.wav", FLAGS, flag), "password")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_methods_whose_memory_cannot_be_bounded_are_refused(refused, method):
+def test_extract_archive_refuses_bzip2_and_lzma(refused, method):
     refused(zipped([("a.wav", SONG)], method), "Deflate")
 
 
 @pytest.mark.parametrize("method", [1, 9, 12, 93, 99])
-def test_unknown_methods_are_refused(refused, method):
+def test_extract_archive_refuses_unknown_compression_methods(refused, method):
     refused(patched(zipped([("a.wav", SONG)]), "a.wav", METHOD, method), "Deflate")
 
 
-def test_exactly_as_many_files_as_allowed_are_unpacked(unpack, refused, tmp_path):
+def test_extract_archive_accepts_most_files_and_refuses_one_more(unpack, refused, tmp_path):
     files = [(f"{number}.wav", b"") for number in range(4)]
     refused(zipped(files), "more than 3 files", ArchiveLimits(most_files=3))
     assert len(unpack(zipped([*files, ("__MACOSX/x", b"")]), ArchiveLimits(most_files=4))) == 4
 
 
-def test_the_usual_limit_is_two_thousand_files(refused):
+def test_extract_archive_refuses_more_than_2000_files_by_default(refused):
     refused(zipped([(f"{number}.wav", b"") for number in range(2001)]), "more than 2,000 files")
 
 
-def test_a_list_of_contents_too_long_to_be_honest_is_not_even_read(refused, monkeypatch):
+def test_extract_archive_refuses_an_oversized_central_directory(refused, monkeypatch):
     monkeypatch.setattr(archives, "_LARGEST_READ", 4096)
     refused(zipped([(f"__MACOSX/{number}", b"") for number in range(100)]), "damaged")
 
@@ -268,12 +268,12 @@ def test_a_list_of_contents_too_long_to_be_honest_is_not_even_read(refused, monk
         ("a/" * 12 + "b", "more than 11 folders"),
     ],
 )
-def test_names_too_long_or_too_deep_are_refused(refused, name, words):
+def test_extract_archive_refuses_names_too_long_or_too_deep(refused, name, words):
     refused(zipped([(name, SONG)]), words)
 
 
 @pytest.mark.parametrize("name", ["/".join(["a" * 199, "b" * 200]), "a" * 255, "a/" * 11 + "b"])
-def test_the_longest_and_deepest_names_are_unpacked(unpack, name):
+def test_extract_archive_accepts_the_longest_and_deepest_names(unpack, name):
     assert unpack(zipped([(name, SONG)])) == [PurePosixPath(name)]
 
 
@@ -282,23 +282,23 @@ def test_the_longest_and_deepest_names_are_unpacked(unpack, name):
 SMALL = ArchiveLimits(most_bytes=100_000, most_ratio=10.0, free_bytes=50_000)
 
 
-def test_silence_is_no_bomb(unpack, tmp_path):
+def test_extract_archive_accepts_60_mb_of_silence(unpack, tmp_path):
     unpack(zipped([("silence.wav", bytes(60 << 20))]))  # 1000:1, but within the allowance
     assert (tmp_path / "new" / "silence.wav").stat().st_size == 60 << 20
 
 
-def test_the_usual_limits_stop_a_bomb(refused):
+def test_extract_archive_refuses_a_zip_bomb_by_default(refused):
     refused(zipped([("silence.wav", bytes(90 << 20))]), "more than 200 times")
 
 
-def test_as_much_as_allowed_is_unpacked_and_no_more(unpack, refused):
+def test_extract_archive_refuses_a_compression_ratio_above_the_limit(unpack, refused):
     content = zipped([("silence.wav", bytes(40_000)), ("more.wav", bytes(12_000))])
     assert 50_000 + 10 * len(content) in range(52_000, 60_000)
     refused(zipped([("silence.wav", bytes(40_000)), ("more.wav", bytes(22_000))]), "more than 10 times", SMALL)
     assert len(unpack(content, SMALL)) == 2
 
 
-def test_the_sum_of_all_files_is_bounded(unpack, refused):
+def test_extract_archive_limits_the_total_size_of_all_files(unpack, refused):
     sound = bytes(value % 251 for value in range(50_000))
     files = [("a.wav", sound), ("b.wav", sound)]
     refused(zipped([*files, ("c.wav", b"x")], zipfile.ZIP_STORED), "more than 0.0954 MB", SMALL)
@@ -306,7 +306,7 @@ def test_the_sum_of_all_files_is_bounded(unpack, refused):
 
 
 @pytest.mark.parametrize("promised", [0, 1, 1000])
-def test_a_bomb_that_promises_to_be_small_is_damaged(refused, promised):
+def test_extract_archive_refuses_a_bomb_with_a_false_size_as_damaged(refused, promised):
     content = zipped([("a.wav", bytes(1 << 20))])
     refused(patched(content, "a.wav", UNPACKED, promised), "damaged", SMALL)
 
@@ -319,18 +319,18 @@ def test_extract_archive_limits_unpacked_bytes_despite_a_false_header(unpack, re
     refused(patched(zipped([("a.wav", SONG)]), "a.wav", UNPACKED, promised), "more than 10 times", SMALL)
 
 
-def test_files_that_overlap_are_refused(refused):
+def test_extract_archive_refuses_overlapping_files(refused):
     """Fifield's bomb: several names for the same compressed bytes."""
     content = zipped([("a.wav", SONG), ("b.wav", SONG)])
     refused(patched(content, "b.wav", PLACE, 0), "overlap")
 
 
-def test_a_file_that_reaches_into_the_next_is_refused(refused):
+def test_extract_archive_refuses_a_file_that_runs_into_the_next(refused):
     content = zipped([("a.wav", SONG), ("b.wav", SONG)], zipfile.ZIP_STORED)
     refused(patched(content, "a.wav", PACKED, len(SONG) + 100), "overlap")
 
 
-def test_a_file_that_reaches_into_the_list_is_refused(refused):
+def test_extract_archive_refuses_a_file_that_runs_into_the_central_directory(refused):
     content = zipped([("a.wav", SONG)], zipfile.ZIP_STORED)
     refused(patched(content, "a.wav", PACKED, len(SONG) + 60), "overlap")
 
@@ -339,35 +339,35 @@ def test_a_file_that_reaches_into_the_list_is_refused(refused):
 
 
 @pytest.mark.parametrize("content", [b"", b"R", b"Rar!\x1a\x07\x00" + bytes(100), b"RIFF" + bytes(100)])
-def test_other_files_are_no_zip(refused, content):
+def test_extract_archive_refuses_files_of_other_formats(refused, content):
     refused(content, '"new.zip" is not a ZIP file')
 
 
 @pytest.mark.parametrize("kept", [4, 30, 100, -1, -22, -60])
-def test_a_zip_cut_short_is_refused(refused, kept):
+def test_extract_archive_refuses_a_truncated_zip(refused, kept):
     refused(zipped([("a.wav", SONG), ("b.wav", SONG)], zipfile.ZIP_STORED)[:kept], "damaged or incomplete")
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_flipped_byte_is_found(refused, method):
+def test_extract_archive_names_the_file_with_a_flipped_bit(refused, method):
     content = bytearray(zipped([("good.wav", SONG), ("bad.wav", SONG)], method))
     content[content.rindex(b"PK\x01\x02", 0, content.rindex(b"PK\x01\x02")) - 40] ^= 1
     refused(bytes(content), r'"bad.wav" in "new.zip" is damaged')
 
 
-def test_contents_shorter_than_promised_are_found(refused):
+def test_extract_archive_refuses_contents_shorter_than_their_header(refused):
     content = zipped([("a.wav", SONG)])
     refused(patched(content, "a.wav", UNPACKED, len(SONG) + 1), '"a.wav" in "new.zip" is damaged')
 
 
-def test_a_missing_zip_is_a_sentence(tmp_path):
+def test_extract_archive_reports_a_missing_zip(tmp_path):
     for name in ("nothing.zip", "."):
         with pytest.raises(ArchiveError, match="There is no file"):
             extract_archive(tmp_path / name, tmp_path / "new")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_there_is_left_alone(unpack, tmp_path):
+def test_extract_archive_refuses_an_existing_folder_and_keeps_it(unpack, tmp_path):
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine.txt").write_text("kept")
     with pytest.raises(ArchiveError, match="already exists"):
@@ -375,7 +375,7 @@ def test_a_folder_that_is_there_is_left_alone(unpack, tmp_path):
     assert contents(tmp_path / "new") == {"mine.txt": b"kept"}
 
 
-def test_a_full_disk_is_a_sentence_and_nothing_is_left(refused, monkeypatch):
+def test_extract_archive_reports_a_full_disk_and_leaves_nothing(refused, monkeypatch):
     real_open = Path.open
 
     class Full(io.BytesIO):
@@ -391,13 +391,13 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_left(refused, monkeypatch):
     refused(zipped([("a.wav", SONG), ("b.wav", SONG)]), "could not be unpacked: No space left on device")
 
 
-def test_a_disk_without_room_is_found_before_it_is_filled(refused, monkeypatch):
+def test_extract_archive_refuses_a_zip_larger_than_the_free_disk_space(refused, monkeypatch):
     usage = archives.shutil.disk_usage("/")
     monkeypatch.setattr(archives.shutil, "disk_usage", lambda path: usage._replace(free=2 * len(SONG) - 1))
     refused(zipped([("a.wav", SONG), ("b.wav", SONG)]), "disk space .* needs 0.0195 MB")
 
 
-def test_an_interruption_leaves_nothing(unpack, tmp_path, monkeypatch):
+def test_extract_archive_leaves_nothing_after_an_interruption(unpack, tmp_path, monkeypatch):
     def interrupted(self, size):
         raise KeyboardInterrupt
 
@@ -428,7 +428,7 @@ def only_refused(folder, content):
 
 @many
 @given(content=some.binary(max_size=300))
-def test_any_bytes_are_refused(tmp_path, content):
+def test_extract_archive_refuses_random_bytes(tmp_path, content):
     (tmp_path / "new.zip").write_bytes(content)
     with pytest.raises(ArchiveError):
         extract_archive(tmp_path / "new.zip", tmp_path / "new")
@@ -437,7 +437,7 @@ def test_any_bytes_are_refused(tmp_path, content):
 
 @many
 @given(changes=some.lists(some.tuples(some.integers(0, len(GOOD) - 1), some.integers(0, 255)), min_size=1, max_size=6))
-def test_a_zip_changed_anywhere_is_unpacked_or_refused(tmp_path, changes):
+def test_extract_archive_unpacks_or_refuses_a_zip_with_changed_bytes(tmp_path, changes):
     content = bytearray(GOOD)
     for place, value in changes:
         content[place] = value
@@ -449,7 +449,7 @@ def test_a_zip_changed_anywhere_is_unpacked_or_refused(tmp_path, changes):
     place=some.integers(GOOD.index(b"PK\x01\x02"), len(GOOD) - 4),
     value=some.sampled_from([0, 1, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF]),
 )
-def test_a_list_of_contents_with_extreme_numbers_is_unpacked_or_refused(tmp_path, place, value):
+def test_extract_archive_unpacks_or_refuses_extreme_numbers_in_the_directory(tmp_path, place, value):
     content = bytearray(GOOD)
     struct.pack_into("<L", content, place, value)
     only_refused(tmp_path, bytes(content))
@@ -457,5 +457,5 @@ def test_a_list_of_contents_with_extreme_numbers_is_unpacked_or_refused(tmp_path
 
 @many
 @given(name=some.text(some.characters(codec="utf-8"), min_size=1, max_size=20))
-def test_any_name_stays_inside(tmp_path, name):
+def test_extract_archive_keeps_files_of_any_name_inside_the_folder(tmp_path, name):
     only_refused(tmp_path, zipped([(name, SONG)]))

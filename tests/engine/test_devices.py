@@ -7,7 +7,7 @@ from engine.errors import SettingsError
 
 
 @pytest.mark.parametrize("able", [{"avx512_bf16": True}, {"amx_bf16": True}, {"avx2": True}, {}])
-def test_processor_always_works_and_trains_in_half_precision_where_it_multiplies_it(able, monkeypatch):
+def test_choose_device_uses_half_precision_only_on_capable_processors(able, monkeypatch):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: able)
     device = choose_device("cpu")
     assert device.kind == "cpu"
@@ -16,29 +16,29 @@ def test_processor_always_works_and_trains_in_half_precision_where_it_multiplies
     assert "core" in device.name
 
 
-def test_auto_takes_the_first_kind_that_works():
+def test_choose_device_takes_the_first_working_kind_by_default():
     working = [probe.kind for probe in probe_devices() if probe.device]
     assert choose_device().kind == working[0]
     assert working[-1] == "cpu"
 
 
-def test_every_probe_gives_a_device_or_a_reason():
+def test_probe_devices_returns_a_device_or_a_reason_for_each_kind():
     for probe in probe_devices():
         assert bool(probe.device) != bool(probe.reason)
 
 
-def test_unknown_kind_is_refused_by_name():
+def test_choose_device_refuses_and_names_an_unknown_kind():
     with pytest.raises(SettingsError, match="'tpu' is not a device; choose auto, cuda, mps or cpu"):
         choose_device("tpu")
 
 
-def test_absent_device_is_refused_and_not_replaced(monkeypatch):
+def test_choose_device_refuses_an_absent_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SettingsError, match="no cuda device"):
         choose_device("cuda")
 
 
-def test_device_that_is_listed_but_fails_is_not_chosen(monkeypatch):
+def test_choose_device_skips_a_device_that_fails_its_trial(monkeypatch):
     present = {"cuda", "cpu"}
     monkeypatch.setattr(devices, "_is_present", present.__contains__)
     real_trial = devices._trial
@@ -56,13 +56,13 @@ def test_device_that_is_listed_but_fails_is_not_chosen(monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [0.5, float("nan")])
-def test_device_with_wrong_results_is_not_chosen(wrong):
+def test_probe_device_refuses_a_device_with_wrong_results(wrong):
     probe = probe_device("cpu", lambda device, precision: devices._trial(device, precision) * wrong)
     assert probe.device is None
     assert "wrong results" in probe.reason
 
 
-def test_half_precision_stays_close_to_single():
+def test_trial_in_half_precision_stays_close_to_single():
     device = torch.device("cpu")
     single, half = (devices._trial(device, precision) for precision in (torch.float32, torch.bfloat16))
     assert 0 < devices._difference(half, single) < devices.HALF_TOLERANCE

@@ -20,12 +20,12 @@ def raised_from(cause: Exception) -> VoiceError:
 @pytest.mark.parametrize(
     "error", [FULL, OSError(errno.EDQUOT, "Quota"), OF_RUST, raised_from(FULL), raised_from(OF_RUST)]
 )
-def test_a_full_disk(error):
+def test_is_full_disk_is_true_for_full_disk_and_quota_errors(error):
     assert is_full_disk(error)
 
 
 @pytest.mark.parametrize(
     "error", [None, ValueError("28"), OSError(errno.EACCES, "x"), raised_from(OSError(28_000, "x"))]
 )
-def test_anything_else(error):
+def test_is_full_disk_is_false_for_anything_else(error):
     assert not is_full_disk(error)

@@ -149,7 +149,7 @@ def recordings(tmp_path_factory) -> Path:
     "example",
     [pytest.param(one, id=one.name, marks=[pytest.mark.slow] if one.name in LONG else []) for one in examples()],
 )
-def test_an_example_is_true(example, recordings, tmp_path, monkeypatch):
+def test_docstring_example_runs_as_written(example, recordings, tmp_path, monkeypatch):
     place = tmp_path / "place"
     shutil.copytree(recordings, place)
     monkeypatch.chdir(place)

@@ -5,7 +5,7 @@ import pytest
 from engine.files import replacing, write_atomically
 
 
-def test_a_file_is_written_and_takes_the_place_of_the_one_before(tmp_path):
+def test_write_atomically_creates_and_replaces_a_file(tmp_path):
     for content in (b"first", b"", b"second" * 100_000):
         write_atomically(tmp_path / "a.bin", content)
         assert (tmp_path / "a.bin").read_bytes() == content
@@ -26,7 +26,7 @@ def test_write_atomically_raises_if_the_folder_is_missing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_disk_that_is_full_leaves_the_file_before_as_it_was(tmp_path, monkeypatch):
+def test_write_atomically_keeps_the_old_file_on_a_full_disk(tmp_path, monkeypatch):
     write_atomically(tmp_path / "a.bin", b"before")
 
     def full(path, content):
@@ -42,18 +42,18 @@ def test_a_disk_that_is_full_leaves_the_file_before_as_it_was(tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
-def test_text_is_written_as_utf_8(tmp_path):
+def test_write_atomically_writes_text_as_utf_8(tmp_path):
     write_atomically(tmp_path / "a.txt", "größer\n", durable=True)
     assert (tmp_path / "a.txt").read_bytes() == "größer\n".encode()
 
 
-def test_a_file_with_the_longest_name_can_be_replaced(tmp_path):
+def test_write_atomically_accepts_a_file_name_of_254_bytes(tmp_path):
     write_atomically(tmp_path / ("ä" * 127), b"content")
     assert (tmp_path / ("ä" * 127)).read_bytes() == b"content"
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_folder_appears_once_its_block_has_succeeded(tmp_path, fails):
+def test_replacing_creates_the_folder_only_after_its_block_succeeds(tmp_path, fails):
     with pytest.raises(KeyError) if fails else nullcontext(), replacing(tmp_path / "folder") as unfinished:
         (unfinished / "in").mkdir(parents=True)
         (unfinished / "in" / "a.bin").write_bytes(b"content")

@@ -74,7 +74,7 @@ def test_pretended_gpu_refuses_mixed_devices_and_numpy():
 
 
 @pytest.mark.system
-def test_a_conversion_is_the_same_to_the_bit(song, voice, request):
+def test_convert_on_a_pretended_gpu_is_bit_identical_to_the_processor(song, voice, request):
     wanted = convert(song, voice, SETTINGS)
     request.getfixturevalue("elsewhere")
     found = convert(song, voice, SETTINGS)
@@ -91,7 +91,7 @@ def test_convert_file_on_a_pretended_gpu_returns_storable_edit_data(song, voice,
     assert np.array_equal(kept.timbre, done.edit_data.timbre)
 
 
-def test_an_edit_is_the_same_to_the_bit(song, voice, request):
+def test_edit_take_on_a_pretended_gpu_is_bit_identical_to_the_processor(song, voice, request):
     conversion, edits = convert(song, voice), [Shift(1.0, 1.5, semitones=2.0)]
     wanted = edit_take(song, conversion, 0, voice, edits)
     request.getfixturevalue("elsewhere")
@@ -100,7 +100,9 @@ def test_an_edit_is_the_same_to_the_bit(song, voice, request):
 
 
 @pytest.mark.system
-def test_a_training_learns_the_same_and_goes_on_anywhere(clips, short_trainings, here, tmp_path, request):
+def test_train_on_a_pretended_gpu_matches_and_resumes_a_processor_training(
+    clips, short_trainings, here, tmp_path, request
+):
     wanted = train(clips, PLAN, tmp_path / "here")
     request.getfixturevalue("elsewhere")
     found = train(clips, PLAN, tmp_path / "there")
@@ -115,12 +117,12 @@ def test_a_training_learns_the_same_and_goes_on_anywhere(clips, short_trainings,
 
 
 @pytest.mark.system
-def test_the_time_of_a_training_is_estimated_there(clips, short_auditions, elsewhere):
+def test_estimate_training_works_on_a_pretended_gpu(clips, short_auditions, elsewhere):
     assert estimate_training(clips, PLAN).total_s > 0
 
 
 @pytest.mark.system
-def test_networks_that_are_learned_are_on_the_device_of_the_base(clips, elsewhere):
+def test_fine_tuning_keeps_its_networks_on_the_device_of_the_base(clips, elsewhere):
     from engine.networks.base import load_base
 
     tuning = FineTuning(load_base(device=THERE), clips, PLAN, precision=torch.float32)
@@ -146,6 +148,6 @@ def test_convert_on_a_real_gpu_matches_the_processor_within_50_db(song, voice):
 
 
 @on_a_real_one
-def test_a_real_gpu_draws_the_same_curve(clips, short_auditions, tmp_path):
+def test_train_on_a_real_gpu_matches_the_timbre_of_the_processor(clips, short_auditions, tmp_path):
     one, other = (train(clips, PLAN, tmp_path / device, device=device) for device in ("cpu", "cuda"))
     assert torch.nn.functional.cosine_similarity(one.timbre, other.timbre, dim=0) > 0.999

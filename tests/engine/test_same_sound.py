@@ -48,12 +48,12 @@ def digest(*arrays: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize(("name", "settings"), [("plain", ConversionSettings(seed=5)), ("shaped", SHAPED)])
-def test_conversion_keeps_its_sound(known, name, settings):
+def test_convert_matches_the_known_checksum(known, name, settings):
     done = convert(read_audio(SAMPLES / "singing.flac"), load_voice("koguchi"), settings, device="cpu")
     assert digest(*(take.audio.samples for take in done.takes)) == known[name]
 
 
-def test_training_keeps_its_weights(known, tmp_path):
+def test_train_matches_the_known_checksum_of_its_weights(known, tmp_path):
     clips = analysed_clips([SAMPLES / f"{name}.flac" for name in RECORDINGS])
     voice = train(clips, TrainingPlan(epochs=2, seed=3), tmp_path, device="cpu")
     vectors = [voice.timbre, voice.spread, voice.centre, voice.contrast, voice.retrieval_frames]

@@ -45,7 +45,7 @@ def vibrato_of(semitones: np.ndarray) -> tuple[float, float]:
 
 @pytest.mark.parametrize("singer", SINGERS)
 @pytest.mark.parametrize(("note", "rate", "depth"), [(50, 5.5, 0.5), (57, 4.5, 1.0), (64, 6.5, 0.3), (83.9, 6.0, 0.5)])
-def test_vibrato_keeps_its_rate_and_its_depth(singer, note, rate, depth):
+def test_convert_keeps_the_rate_and_depth_of_vibrato(singer, note, rate, depth):
     output = sung_by(singer, note + depth * np.sin(2 * np.pi * rate * seconds(3.0)))
     found = vibrato_of(detect_pitch(output, SAMPLE_RATE).semitones[50:250])
     assert found == (pytest.approx(rate, rel=KEPT), pytest.approx(depth, rel=KEPT))
@@ -53,7 +53,7 @@ def test_vibrato_keeps_its_rate_and_its_depth(singer, note, rate, depth):
 
 @pytest.mark.parametrize("singer", SINGERS)
 @pytest.mark.parametrize("glide_s", [0.1, 0.3, 0.6])
-def test_a_glide_takes_its_way_and_its_time(singer, glide_s):
+def test_convert_keeps_the_pitch_and_timing_of_a_glide(singer, glide_s):
     wanted = 57 + 7 * np.clip((seconds(2.0) - 0.7) / glide_s, 0, 1)
     found = detect_pitch(sung_by(singer, wanted), SAMPLE_RATE).semitones[20:180]
     cents = 100 * np.abs(found - wanted[:: SAMPLE_RATE // FRAME_RATE][20:180])
@@ -62,7 +62,7 @@ def test_a_glide_takes_its_way_and_its_time(singer, glide_s):
 
 
 @pytest.mark.parametrize("singer", SINGERS)
-def test_a_note_that_is_held_is_held_in_pitch_and_colour(singer):
+def test_convert_holds_a_long_note_steady_in_pitch_and_timbre(singer):
     output = sung_by(singer, np.full(8 * SAMPLE_RATE, 60.0))
     pitch = detect_pitch(output, SAMPLE_RATE)
     assert 100 * pitch.semitones[50:-50].std() < 5

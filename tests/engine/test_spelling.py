@@ -18,18 +18,18 @@ from engine.spelling import composed, folded
         ("يُوسُف", "يوسف"), ("أحمد", "احمد"), ("ﾊﾞﾘﾄﾝ", "バリトン"), ("ज़ैद", "जैद"), ("Ǿ", "o"),
     ],
 )  # fmt: skip
-def test_folded_finds_a_name_as_people_type_it(typed, searched):
+def test_folded_matches_a_name_as_users_type_it(typed, searched):
     assert folded(searched) in folded(typed)
 
 
-def test_folded_keeps_the_letters_of_other_words():
+def test_folded_keeps_different_letters_apart():
     assert folded("は") != folded("ば")
     assert folded("कि") != folded("कु")
     assert folded("한") != folded("할")
 
 
 @given(some.text())
-def test_folded_is_the_same_however_a_text_is_composed_and_changes_nothing_twice(text):
+def test_folded_ignores_composition_and_composed_is_idempotent(text):
     assert folded(unicodedata.normalize("NFD", text)) == folded(unicodedata.normalize("NFC", text))
     assert composed(composed(text)) == composed(text)
 

@@ -28,19 +28,19 @@ def changed(part, **values):
     return type(part)(**{**vars(part), **values})
 
 
-def test_bounds_are_kept_only_without_errors_and_in_time():
+def test_polling_keeps_bounds_only_without_errors_and_in_time():
     assert POLLING.keeps_bounds
     assert not changed(POLLING, p95_ms=50.0).keeps_bounds
     assert not changed(POLLING, errors={"ReadTimeout": 1}).keeps_bounds
 
 
-def test_bounds_are_kept_only_if_every_upload_was_taken_in_little_memory():
+def test_uploads_keep_bounds_only_without_refusals_and_in_little_memory():
     assert UPLOADS.keeps_bounds
     assert not changed(UPLOADS, answers={"200": 19, "503": 1}).keeps_bounds
     assert not changed(UPLOADS, memory_peak_mb=600.0).keeps_bounds
 
 
-def test_figures_for_programs_and_for_eyes():
+def test_as_json_and_as_table_show_the_figures():
     figures = json.loads(as_json(POLLING, UPLOADS))
     assert figures["polling"]["p95_ms"] == 12.0
     assert figures["uploads"]["memory_peak_mb"] == 400.0
@@ -52,7 +52,7 @@ def test_figures_for_programs_and_for_eyes():
     assert "200 x 20" in shown
 
 
-def test_one_part_can_be_left_out():
+def test_as_json_and_as_table_leave_out_a_missing_part():
     assert "uploads" not in json.loads(as_json(POLLING, None))
     console = Console(file=io.StringIO(), width=100)
     console.print(as_table(None, UPLOADS))
@@ -60,7 +60,7 @@ def test_one_part_can_be_left_out():
 
 
 @pytest.mark.system
-def test_a_few_clients_poll_a_real_service(service: TrialService):
+def test_measure_polling_measures_a_few_clients_of_a_real_service(service: TrialService):
     polling = measure_polling(service, Load(clients=10, conversions=2, seconds=2.0))
     assert polling.errors == {}
     assert 10 <= polling.answers <= 30
@@ -68,7 +68,7 @@ def test_a_few_clients_poll_a_real_service(service: TrialService):
     assert 0 < polling.load_generator_share < 1
 
 
-def test_a_few_uploads_to_a_real_service(service: TrialService):
+def test_measure_uploads_measures_a_few_uploads_to_a_real_service(service: TrialService):
     uploads = measure_uploads(service, Load(uploads=3, megabytes=1))
     assert uploads.answers == {"200": 3}
     assert 20 < uploads.memory_before_mb <= uploads.memory_peak_mb < 600

@@ -24,7 +24,7 @@ def test_cost_keeps_bounds_unless_a_frequent_operation_slows_down():
     assert Cost("all voices", False, 1, 2.0, 700.0).keeps_bounds
 
 
-def test_a_database_that_is_in_use_is_left_alone(sqlite_database, folder_storage):
+def test_measure_tables_refuses_a_database_in_use(sqlite_database, folder_storage):
     account = create_account(sqlite_database, "anna").id
     with sqlite_database.write() as connection:
         tasks.submit(connection, account, "conversion", {})
@@ -32,7 +32,7 @@ def test_a_database_that_is_in_use_is_left_alone(sqlite_database, folder_storage
         measure_tables(sqlite_database, folder_storage, 10, 10, lambda text: None)
 
 
-def test_figures_for_programs_and_for_eyes(capsys, monkeypatch):
+def test_main_prints_figures_as_json_or_text(capsys, monkeypatch):
     monkeypatch.setattr(table_loadtest, "measure_tables", lambda *given: [Cost("claim", True, 3, 1.0, 9.0)])
     assert main(["--json"]) == 1
     figures = json.loads(capsys.readouterr().out)

@@ -19,7 +19,7 @@ def test_throughput_computes_the_overhead_of_a_task():
     assert FOUND.overhead_ms(FOUND.ways[1]) == pytest.approx(100.0)
 
 
-def test_figures_for_programs_and_for_eyes():
+def test_throughput_as_json_and_as_table_show_the_overhead():
     assert json.loads(as_json(FOUND))["ways"][1]["overhead_ms"] == pytest.approx(100.0)
     console = Console(file=io.StringIO(), width=100)
     console.print(as_table(FOUND))
@@ -27,13 +27,13 @@ def test_figures_for_programs_and_for_eyes():
     assert "200" in console.file.getvalue()  # a minute
 
 
-def test_ray_needs_places_that_all_machines_reach(capsys):
+def test_throughput_command_requires_database_and_storage_urls_together(capsys):
     assert main(["--database-url", "postgresql://x/y"]) == 2
     assert "both" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_few_conversions_are_measured(capsys):
+def test_throughput_command_measures_a_few_conversions(capsys):
     assert main(["--conversions", "2", "--workers", "1", "--json"]) == 0
     ways = json.loads(capsys.readouterr().out)["ways"]
     assert [(way["name"], way["conversions"]) for way in ways] == [("the engine itself", 2), ("local workers", 2)]

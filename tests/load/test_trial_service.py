@@ -17,7 +17,7 @@ def test_trial_service_raises_the_reason_if_it_cannot_start(tmp_path):
         pytest.fail("it started")
 
 
-def test_a_service_sees_only_its_own_folder_and_ends(tmp_path, monkeypatch):
+def test_trial_service_uses_only_its_own_folder_and_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_DATABASE_URL", "mysql://somebody-elses")
     with trial_service(tmp_path / "home", executor="none", page="off") as service:
         assert httpx.get(f"{service.base_url}/health").status_code == 200

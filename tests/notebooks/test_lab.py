@@ -95,7 +95,7 @@ def changes(picture: Locator, act: Callable[[], object]) -> None:
     )
 
 
-def test_a_file_a_part_of_it_and_a_scale_are_chosen_and_the_picture_follows(page):
+def test_notebook_redraws_for_a_new_file_scale_and_window(page):
     page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()  # before that it would ask for a kernel
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()

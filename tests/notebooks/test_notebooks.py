@@ -46,7 +46,7 @@ def code_cells(name: str) -> list[NotebookNode]:
 # ---- as they lie in git
 
 
-def test_these_are_all():
+def test_notebooks_folder_holds_exactly_the_known_notebooks():
     assert sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb")) == list(NAMES)
 
 
@@ -66,7 +66,7 @@ def test_notebook_holds_no_outputs_and_no_personal_metadata(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_notebook_explains_itself_and_its_cells_are_short(name):
+def test_notebook_has_a_title_explanations_and_short_cells(name):
     cells = notebook(name).cells
     assert cells[0].cell_type == "markdown"
     assert cells[0].source.startswith(f"# {name[0]}. ")
@@ -74,7 +74,7 @@ def test_a_notebook_explains_itself_and_its_cells_are_short(name):
     assert all(len(cell.source.splitlines()) <= 22 for cell in cells)
 
 
-def test_no_notebook_starts_a_page_or_asks_for_input():
+def test_notebooks_start_no_page_and_ask_for_no_input():
     sources = {name: "\n".join(cell.source for cell in code_cells(name)) for name in NAMES}
     forbidden = ("gradio", "uvicorn", "subprocess", "os.system", "run_server", "input(", "getpass")
     assert not [(name, word) for name, source in sources.items() for word in forbidden if word in source]
@@ -87,7 +87,7 @@ def first_cell(name: str) -> str:
     return code_cells(name)[0].source
 
 
-def test_all_begin_with_the_same_cell_which_knows_where_the_project_is():
+def test_first_cell_is_the_same_in_all_notebooks_and_names_the_repository():
     (source,) = {first_cell(name) for name in NAMES}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     published = project.get("urls", {}).get("Repository", "")
@@ -118,17 +118,17 @@ def run_first_cell(monkeypatch: pytest.MonkeyPatch, there: bool, where: str = ""
     return shell.installed
 
 
-def test_where_the_engine_is_nothing_is_installed(monkeypatch):
+def test_first_cell_installs_nothing_if_the_engine_is_there(monkeypatch):
     assert run_first_cell(monkeypatch, there=True) == []
 
 
-def test_in_a_checkout_that_is_installed(monkeypatch):
+def test_first_cell_installs_the_checkout_it_runs_in(monkeypatch):
     monkeypatch.chdir(ROOT / "notebooks")
     (line,) = run_first_cell(monkeypatch, there=False)
     assert shlex.split(line)[-1] == str(ROOT)
 
 
-def test_elsewhere_an_uploaded_file_is_installed_or_the_address(monkeypatch, tmp_path):
+def test_first_cell_installs_an_uploaded_zip_or_the_address(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="WHERE"):
         run_first_cell(monkeypatch, there=False)
@@ -194,7 +194,7 @@ def refuse_noise(ran: NotebookNode) -> None:
         pytest.param("4_under_the_hood.ipynb", 7, 1, 2, marks=pytest.mark.slow),
     ],
 )
-def test_it_runs_from_top_to_bottom(name, widgets, tables, pictures, tmp_path):
+def test_notebook_runs_from_top_to_bottom(name, widgets, tables, pictures, tmp_path):
     ran = run(name, tmp_path)
     assert len(outputs(ran, WIDGET)) == widgets
     assert len(outputs(ran, "text/html")) == tables
@@ -210,7 +210,7 @@ def service(tmp_path) -> Iterator[TrialService]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
-def test_the_service_is_used_from_top_to_bottom(service, tmp_path, monkeypatch):
+def test_service_notebook_runs_from_top_to_bottom(service, tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_ADDRESS", service.base_url)
     monkeypatch.setenv("TIMBRE_STUDIO_TOKEN", service.token())
     ran = run("5_the_service.ipynb", tmp_path)
@@ -245,7 +245,7 @@ def imported(path: Path) -> set[str]:
     return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-def test_only_notebooks_need_their_widgets():
+def test_engine_and_studio_import_no_notebook_packages_outside_engine_widgets():
     """The rest of the engine and the studio run where neither ipywidgets nor IPython is installed."""
     paths = [path for package in ("engine", "studio") for path in (ROOT / package).rglob("*.py")]
     others = [path for path in paths if path.parent != ROOT / "engine" / "widgets"]

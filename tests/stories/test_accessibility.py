@@ -59,7 +59,7 @@ new MutationObserver((changes) => {
 
 
 @pytest.mark.slow
-def test_no_untranslated_key_is_read_out(new_visitor):
+def test_page_never_shows_an_untranslated_key(new_visitor):
     page = new_visitor(viewport=WIDE)
     page.add_init_script(KEYS)
     page.reload()
@@ -68,7 +68,7 @@ def test_no_untranslated_key_is_read_out(new_visitor):
 
 
 @pytest.mark.slow
-def test_axe_finds_nothing_beside_a_result_and_in_the_dark(new_visitor):
+def test_axe_finds_nothing_beside_a_result_in_dark_mode(new_visitor):
     page = ready(new_visitor(viewport=WIDE, color_scheme="dark"))
     convert_a_sample(page)
     page.get_by_role("button", name="Scores").click()
@@ -76,7 +76,7 @@ def test_axe_finds_nothing_beside_a_result_and_in_the_dark(new_visitor):
     assert look(page) == []
 
 
-def test_convert_is_in_view_and_twelve_stops_of_the_tab_key_away(new_visitor):
+def test_convert_button_is_in_view_within_twelve_tab_stops(new_visitor):
     page = ready(new_visitor(viewport=WIDE))
     expect(page.locator("#convert-start")).to_be_in_viewport(ratio=1)
     stops = 0
@@ -86,7 +86,7 @@ def test_convert_is_in_view_and_twelve_stops_of_the_tab_key_away(new_visitor):
     assert stops <= 12
 
 
-def test_arrow_keys_move_between_tabs_and_the_first_stop_skips_them(new_visitor):
+def test_arrow_keys_move_between_tabs_and_a_skip_link_passes_them(new_visitor):
     page = ready(new_visitor(viewport=WIDE))
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Skip to the content")).to_be_focused()
@@ -100,7 +100,7 @@ def test_arrow_keys_move_between_tabs_and_the_first_stop_skips_them(new_visitor)
     expect(page.get_by_role("button", name="Import")).to_be_focused()
 
 
-def test_everything_is_large_enough_for_a_finger(new_visitor):
+def test_touch_targets_are_large_enough_on_a_phone(new_visitor):
     page = ready(new_visitor(viewport=PHONE, has_touch=True))
     page.get_by_role("button", name="Speech", exact=True).click()
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)

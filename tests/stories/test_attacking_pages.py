@@ -134,7 +134,7 @@ def logged_in(context: BrowserContext, address: str, token: str) -> Page:
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)
-def test_no_page_elsewhere_reads_creates_uploads_or_logs_out(context, studio, attacker):
+def test_page_of_another_site_cannot_read_create_upload_or_log_out(context, studio, attacker):
     address, service = studio
     token = service.token("band")
     victim = logged_in(context, address, token)
@@ -149,7 +149,7 @@ def test_no_page_elsewhere_reads_creates_uploads_or_logs_out(context, studio, at
     victim.get_by_role("tab", name="Convert", exact=True).wait_for()  # still logged in
 
 
-def test_no_page_of_another_port_drives_the_page_of_this_machine(context, tmp_path):
+def test_page_on_another_local_port_cannot_read_create_or_upload(context, tmp_path):
     """Another program's page, such as a notebook that shows somebody's output; no token is asked for here."""
     (tmp_path / "index.html").write_text("<title>Another program</title>")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
@@ -170,7 +170,7 @@ def test_no_page_of_another_port_drives_the_page_of_this_machine(context, tmp_pa
 
 
 @pytest.mark.parametrize("attacker", ATTACKERS)
-def test_no_page_elsewhere_shows_it_in_a_frame(context, studio, attacker):
+def test_page_of_another_site_cannot_show_the_studio_in_a_frame(context, studio, attacker):
     address, service = studio
     logged_in(context, address, service.token("band"))
     elsewhere = context.new_page()
@@ -180,7 +180,7 @@ def test_no_page_elsewhere_shows_it_in_a_frame(context, studio, attacker):
     assert "chrome-error" in elsewhere.frames[1].evaluate("location.href")
 
 
-def test_a_link_of_another_site_leads_to_the_page(context, studio):
+def test_link_on_another_site_opens_the_studio_logged_in(context, studio):
     address, service = studio
     logged_in(context, address, service.token("band"))
     elsewhere = context.new_page()

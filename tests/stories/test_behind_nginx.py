@@ -45,7 +45,7 @@ def proxy(postgresql_of_its_own, s3_server, s3_bucket, tmp_path) -> Iterator[tup
         yield base_url, one
 
 
-def test_uploads_results_ranges_the_page_and_errors(proxy, tmp_path):
+def test_nginx_passes_uploads_results_ranges_the_page_and_errors(proxy, tmp_path):
     base_url, service = proxy
     token = service.token("anna")
     with Client(base_url, token) as client, httpx.Client(base_url=base_url, trust_env=False, timeout=60) as http:

@@ -32,7 +32,7 @@ def joins(demo: TrialService, number: int, address: str = "") -> Iterator[int]:
             yield answer.status_code
 
 
-def test_a_demo_does_not_grow_with_new_sessions(tmp_path):
+def test_demo_memory_stays_bounded_with_new_sessions(tmp_path):
     with trial_service(tmp_path / "home", executor="none", demo="on", page_sessions=KEPT) as demo:
         assert set(joins(demo, KEPT // 2, "8.8.4.4")) == {200}
         before = psutil.Process(demo.process.pid).memory_info().rss
@@ -41,7 +41,7 @@ def test_a_demo_does_not_grow_with_new_sessions(tmp_path):
         assert psutil.Process(demo.process.pid).memory_info().rss - before < GROWTH
 
 
-def test_one_address_alone_is_slowed_down(tmp_path):
+def test_demo_limits_new_sessions_per_address(tmp_path):
     with trial_service(tmp_path / "home", executor="none", demo="on", page_sessions_per_address=10) as demo:
         answers = list(joins(demo, 30, "8.8.8.8"))
         assert answers[:10] == [200] * 10
@@ -49,7 +49,7 @@ def test_one_address_alone_is_slowed_down(tmp_path):
         assert set(joins(demo, 5, "1.1.1.1")) == {200}  # others are not
 
 
-def test_trickling_uploads_make_room_again(tmp_path):
+def test_service_cuts_off_trickling_uploads_and_frees_their_places(tmp_path):
     settings = {"executor": "none", "page": "off", "uploads_at_once": 2}
     with trial_service(tmp_path / "home", **settings) as service:
         headers = {"Authorization": f"Bearer {service.token()}", "Content-Type": "multipart/form-data; boundary=x"}

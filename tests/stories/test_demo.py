@@ -27,14 +27,14 @@ def client(demo) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_everybody_gets_the_page_and_a_cookie(client):
+def test_demo_serves_the_page_and_sets_a_cookie(client):
     answer = client.get("/")
     assert answer.status_code == 200
     assert "all your data is deleted" in answer.text
     assert DEMO_COOKIE in answer.cookies
 
 
-def test_there_is_no_tab_for_tokens(client):
+def test_demo_page_has_no_settings_tab(client):
     tabs = [
         part["props"]["label"]
         for part in client.get("/config").json()["components"]
@@ -51,7 +51,7 @@ def test_demo_answers_api_calls_with_api_off_as_problem_json(client, path):
     assert answer.json()["code"] == "api_off"
 
 
-def test_nothing_can_be_sent_to_it_either(client):
+def test_demo_refuses_a_convert_post_with_api_off(client):
     answer = client.post("/convert", files={"audio": ("a.wav", b"x")}, headers={"Authorization": "Bearer ts_x"})
     assert (answer.status_code, answer.json()["code"]) == (404, "api_off")
 

@@ -48,7 +48,7 @@ def is_converted(page: Page) -> None:
     expect(page.locator("#convert-title h2")).to_contain_text("by ", timeout=WORK_MS)
 
 
-def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
+def test_demo_page_keeps_the_conversions_of_visitors_separate(new_visitor, open_tab, photographed):
     one = new_visitor()
     expect(one.locator("#heading")).to_contain_text("all your data is deleted after 60 minutes")
     expect(one.locator("#tabs > .tab-wrapper").first.get_by_role("tab")).to_have_text(TABS)
@@ -69,7 +69,7 @@ def test_each_browser_converts_for_itself(new_visitor, open_tab, photographed):
     expect(one.locator("timbre-tasks .task")).to_have_count(1)
 
 
-def test_a_recording_of_more_than_a_minute_is_refused(visitor, tmp_path):
+def test_demo_page_refuses_a_recording_longer_than_a_minute(visitor, tmp_path):
     drop(visitor, recording(tmp_path / "long song.wav", 61.0))
     text = "The recording is 61 seconds long; the limit is 60 seconds: use a shorter one."
     expect(visitor.locator("#convert-recording-problem")).to_contain_text(text)

@@ -98,7 +98,7 @@ def test_create_model_refuses_a_too_deep_or_unprintable_profile_and_names_the_fi
             assert next(iter(profile)) in str(refusal)
 
 
-def test_a_killed_create_leaves_no_recordings(tmp_path, monkeypatch):
+def test_sweep_removes_the_recordings_of_a_killed_create_model(tmp_path, monkeypatch):
     home, archive = tmp_path / "home", tmp_path / "mia.zip"
     archive.write_bytes(zipped({"one.flac": SAMPLE.read_bytes(), "two.flac": SAMPLE.read_bytes()}))
     program = textwrap.dedent(KILLED_IN_A_MOVE)
@@ -130,7 +130,7 @@ def test_upload_route_of_a_demo_refuses_more_than_25_mb(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_space_that_is_kept_free_is_not_written_to(tmp_path):
+def test_upload_and_convert_refuse_to_use_reserved_disk_space(tmp_path):
     kept = {"executor": "none", "free_disk_mb": 10_000_000}
     with trial_service(tmp_path / "home", **kept) as service:
         page = httpx.post(

@@ -37,7 +37,7 @@ def scrolled(page: Page) -> float:
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE, PHONE])
-def test_the_main_job_is_done_without_scrolling(new_visitor, size):
+def test_convert_tab_needs_no_scrolling_on_any_screen_size(new_visitor, size):
     page = ready(new_visitor(viewport=size, has_touch=size is PHONE))
     for control in MAIN:
         expect(page.locator(control).first).to_be_in_viewport(ratio=1)
@@ -56,7 +56,7 @@ def test_the_main_job_is_done_without_scrolling(new_visitor, size):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_lanes_lie_on_the_timeline_of_the_recording_and_change_at_the_same_position(new_visitor):
+def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
     page = ready(new_visitor(viewport=SMALL))
     put_in(page)
     start = page.locator("#convert-instrument").get_by_role("slider", name="Start")
@@ -95,7 +95,7 @@ def test_lanes_lie_on_the_timeline_of_the_recording_and_change_at_the_same_posit
     assert page.evaluate(f"{ROLL}.data.layers") == ["waveform", "pitch", "spectrogram"]
 
 
-def test_the_editor_is_a_mode_of_the_instrument(new_visitor):
+def test_pitch_editor_opens_and_closes_inside_the_instrument(new_visitor):
     page = ready(new_visitor(viewport=SMALL))
     put_in(page)
     edit = page.get_by_role("button", name="Edit pitch")
@@ -116,7 +116,7 @@ def test_the_editor_is_a_mode_of_the_instrument(new_visitor):
     expect(page.locator("#convert-instrument .roll-stage")).to_be_in_viewport(ratio=1)
 
 
-def test_scores_and_takes_belong_to_one_recording(new_visitor):
+def test_scores_and_comping_are_visible_only_for_one_recording(new_visitor):
     page = ready(new_visitor(viewport=SMALL))
     put_in(page)
     convert(page)
@@ -128,7 +128,7 @@ def test_scores_and_takes_belong_to_one_recording(new_visitor):
             expect(fold).to_be_visible(visible=mode == "One recording")
 
 
-def test_help_is_one_question_mark_away(new_visitor, open_tab):
+def test_help_toggles_by_button_and_question_mark_key(new_visitor, open_tab):
     page = ready(new_visitor(viewport=SMALL))
     texts = page.locator(".info-text:visible")
     expect(texts).to_have_count(0)

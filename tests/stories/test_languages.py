@@ -76,7 +76,7 @@ def test_the_page_is_shown_in_the_chosen_language(new_visitor):
     assert kind.evaluate("one => one.value") == "All types"  # as Gradio knows it
 
 
-def test_values_plurals_numbers_and_later_texts(new_visitor):
+def test_translation_handles_values_plurals_numbers_and_later_texts(new_visitor):
     page = reopened(new_visitor(viewport=SMALL), "de", catalogue("de", GERMAN))
     expect(page.locator("#convert-start")).to_have_text("Umwandeln")
     put(
@@ -107,7 +107,7 @@ def test_values_plurals_numbers_and_later_texts(new_visitor):
     expect(first).to_have_attribute("title", "Suchen")
 
 
-def test_a_language_is_chosen_by_the_browser_or_in_settings_and_kept(new_visitor, open_tab):
+def test_page_language_follows_the_browser_or_the_setting_in_a_cookie(new_visitor, open_tab):
     page = new_visitor(viewport=SMALL, locale="ar-EG")
     expect(page.locator("html")).to_have_attribute("lang", "ar")
     expect(page.locator("html")).to_have_attribute("dir", "rtl")
@@ -137,7 +137,7 @@ WATCHED = """async () => {
 }"""
 
 
-def test_an_idle_page_stays_idle(new_visitor):
+def test_translation_stays_idle_on_an_idle_page(new_visitor):
     page = reopened(new_visitor(viewport=SMALL), "de", catalogue("de", GERMAN))
     expect(page.locator("#convert-start")).to_have_text("Umwandeln")
     page.wait_for_timeout(3000)
@@ -196,7 +196,7 @@ class Walk:
 
 
 @pytest.mark.slow
-def test_nothing_on_the_page_is_left_untranslated(new_visitor):
+def test_translation_covers_every_text_on_the_page(new_visitor):
     pseudo = {text: f"\u27e6{text}\u27e7" for text in all_texts().places}
     page = reopened(new_visitor(viewport=SMALL), "en", catalogue("en", pseudo))
     walk = Walk(page)

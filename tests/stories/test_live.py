@@ -132,7 +132,7 @@ def is_more_like(voice: str, output: np.ndarray) -> bool:
     return likeness(found, target) > likeness(found, singer)
 
 
-def test_a_singer_hears_another_voice_and_finds_the_recording_in_the_history(page):
+def test_live_converts_singing_switches_voices_and_records_into_history(page):
     page.get_by_label("Record into History").check()
     page.locator(VOICE).select_option("koguchi")  # the sample is sung, so by voices that sing
     sing(page)
@@ -155,7 +155,7 @@ def test_a_singer_hears_another_voice_and_finds_the_recording_in_the_history(pag
     expect(page.get_by_text("Live session.wav").first).to_be_visible()
 
 
-def test_a_second_session_is_refused_and_a_stalled_page_goes_on(page, singer, service):
+def test_live_refuses_a_second_session_and_survives_a_stalled_page(page, singer, service):
     sing(page)
     other = singer.new_page()
     other.goto(service.base_url)
@@ -169,14 +169,14 @@ def test_a_second_session_is_refused_and_a_stalled_page_goes_on(page, singer, se
     expect(status(page)).to_contain_text("Stopped.")
 
 
-def test_a_microphone_that_is_gone_ends_the_session_in_a_sentence(page):
+def test_live_stops_and_reports_a_lost_microphone(page):
     sing(page)
     page.evaluate("() => { for (const track of window.tracks) track.dispatchEvent(new Event('ended')); }")
     expect(status(page)).to_contain_text("The microphone is gone.")
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
 
 
-def test_a_killed_process_ends_the_session_in_a_sentence_and_the_next_one_works(page, service):
+def test_live_reports_a_killed_process_and_starts_a_new_session(page, service):
     before = children(service.process.pid)
     sing(page)
     for pid in children(service.process.pid) - before:

@@ -74,7 +74,7 @@ def converted_s(service: TrialService) -> float:
         return float(connection.execute(took.order_by(tasks.c.created_at.desc()).limit(1)).scalar_one())
 
 
-def test_from_a_recording_to_a_result_and_to_a_second_voice(page, studio_page):
+def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, studio_page):
     drop(page)
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     expect(lanes(page)).to_have_count(0)  # a recording alone needs no choice of lanes
@@ -104,7 +104,7 @@ def test_from_a_recording_to_a_result_and_to_a_second_voice(page, studio_page):
     assert second.seconds - work_s < MOST_AROUND_S
 
 
-def test_from_loose_files_to_the_first_conversion_with_an_own_voice(page, made, open_tab):
+def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, open_tab):
     drop(page)  # what is to be converted
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     open_tab(page, "Create")

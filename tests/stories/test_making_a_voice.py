@@ -32,7 +32,7 @@ def package(tmp_path, monkeypatch, vocal, short_trainings) -> Path:
     return tmp_path / "mia.zip"
 
 
-def test_from_a_zip_to_a_voice_to_a_file_and_back(home, package, vocal):
+def test_commands_create_train_convert_export_import_and_resume_a_voice(home, package, vocal):
     created = run("create", package, "--gender", "female")
     assert (created.exit_code, created.stdout) == (0, "mia\n"), created.stderr
 

@@ -12,7 +12,7 @@ PAINTED_MS = "performance.getEntriesByName('first-contentful-paint')[0].startTim
 
 
 @pytest.mark.slow  # it says something only where nothing else is going on
-def test_it_is_painted_within_two_seconds(new_visitor):
+def test_page_is_painted_within_two_seconds(new_visitor):
     took_ms = []
     for _ in range(3):
         page = new_visitor()  # whose browser has nothing of the page yet
@@ -21,7 +21,7 @@ def test_it_is_painted_within_two_seconds(new_visitor):
     assert min(took_ms) < 2000
 
 
-def test_each_tab_opens(visitor, open_tab):
+def test_page_opens_each_tab(visitor, open_tab):
     for name in TABS:
         open_tab(visitor, name)
         assert visitor.get_by_role("tab", name=name, exact=True).get_attribute("aria-selected") == "true"
@@ -34,7 +34,7 @@ window.requestAnimationFrame = (callback) => { window.framesAsked += 1; return a
 """
 
 
-def test_a_page_on_which_nothing_happens_draws_nothing(visitor, open_tab):
+def test_page_requests_no_frames_while_idle(visitor, open_tab):
     visitor.add_init_script(COUNTED)
     visitor.reload()
     open_tab(visitor, "Train")
@@ -53,7 +53,7 @@ def is_seen(page, name):
     expect(tab(page, name)).to_have_attribute("aria-selected", "true")
 
 
-def test_back_and_forward_go_through_the_tabs(visitor, open_tab, studio_page):
+def test_page_follows_browser_back_and_forward_through_the_tabs(visitor, open_tab, studio_page):
     assert visitor.url == f"{studio_page.base_url}/"
     for name in ("Voices", "Explore"):
         open_tab(visitor, name)
@@ -76,7 +76,7 @@ def test_back_and_forward_go_through_the_tabs(visitor, open_tab, studio_page):
 
 
 @pytest.mark.parametrize("viewport", [WIDE, PHONE])
-def test_a_link_and_a_reload_lead_to_their_tab(new_visitor, studio_page, viewport):
+def test_page_opens_the_tab_of_a_link_and_after_a_reload(new_visitor, studio_page, viewport):
     visitor = new_visitor(viewport=viewport)
     visitor.evaluate("location.hash = 'voices'")
     kathleen = visitor.locator("#voices-cards").get_by_role("radio", name="Kathleen")

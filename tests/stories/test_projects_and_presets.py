@@ -39,7 +39,7 @@ def page(new_visitor) -> Page:
     return page
 
 
-def test_a_project_is_named_found_exported_and_deleted_with_nothing_else(page, open_tab):
+def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(page, open_tab):
     open_tab(page, "History")
     rows = page.locator("timbre-tasks .task")
     expect(rows.first).to_be_visible()  # rows come after the tab
@@ -83,7 +83,7 @@ def test_a_project_is_named_found_exported_and_deleted_with_nothing_else(page, o
     expect(rows).to_have_count(before - 1)
 
 
-def test_a_changed_effect_is_heard_and_kept_in_a_preset(page):
+def test_convert_tab_plays_a_changed_effect_and_saves_it_in_a_preset(page):
     plain = page.evaluate(HEARD)
     page.get_by_role("button", name="Advanced settings").click()
     page.get_by_role("radio", name="Hall").check()
@@ -111,7 +111,7 @@ def test_a_changed_effect_is_heard_and_kept_in_a_preset(page):
 
 
 @pytest.mark.parametrize("seconds", [10, 60])
-def test_an_effect_is_heard_soon_after_its_control_is_moved(new_visitor, tmp_path, seconds):
+def test_effect_controls_change_the_sound_soon_after_a_move(new_visitor, tmp_path, seconds):
     page = new_visitor()
     page.evaluate(STOPWATCH)
     expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
@@ -141,7 +141,7 @@ def test_an_effect_is_heard_soon_after_its_control_is_moved(new_visitor, tmp_pat
         assert took_s < HEARD_WITHIN_S
 
 
-def test_results_are_written_as_settings_say(page, open_tab):
+def test_naming_setting_names_downloads_and_refuses_unknown_fields(page, open_tab):
     open_tab(page, "Settings")
     page.get_by_label("Naming").fill("{voice}, {recording}")
     page.locator("#results-save").click()

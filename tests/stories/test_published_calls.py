@@ -104,7 +104,7 @@ def converted(curl: Curl, folder: Path, model: str) -> dict:
     return done
 
 
-def test_the_readme_shows_the_published_calls():
+def test_readme_shows_the_published_calls():
     assert list(LINES) == [
         "/convert",
         "/check-task/TASK_ID",
@@ -117,14 +117,14 @@ def test_the_readme_shows_the_published_calls():
     assert '-H "Content-Type: application/json" -F' in LINES["/models/MODEL_ID/train"]  # as published, though it is odd
 
 
-def test_a_conversion(curl, folder):
+def test_readme_calls_convert_a_recording(curl, folder):
     done = converted(curl, folder, "koguchi")
     assert done["output_settings"]["model"] == "koguchi"
     assert done["output_settings"]["transpose"] == 0
     assert done["output_settings"]["vocal_style"] in ("melodic", "rhythmic", "spoken")
 
 
-def test_a_voice_is_created_and_its_training_starts(curl, service, token):
+def test_readme_calls_create_a_voice_and_start_its_training(curl, service, token):
     before = curl("/models")
     assert {model["id"] for model in before["models"]} == {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
     made = curl("/models/create")
@@ -140,7 +140,7 @@ def test_a_voice_is_created_and_its_training_starts(curl, service, token):
 
 
 @pytest.mark.slow  # the training itself: tests/studio/executors/test_trainings.py
-def test_a_voice_from_recordings_to_a_conversion(curl, folder):
+def test_readme_calls_train_a_voice_and_convert_with_it(curl, folder):
     before = curl("/models")
     mia = curl("/models/create")["model_id"]
 
@@ -165,7 +165,7 @@ def test_a_voice_from_recordings_to_a_conversion(curl, folder):
     assert converted(curl, folder, mia)["output_settings"]["model"] == mia
 
 
-def test_a_refusal_is_a_sentence(curl):
+def test_readme_check_task_call_answers_an_unknown_task_with_a_sentence(curl):
     refused = curl("/check-task/TASK_ID", TASK_ID="nothing")
     assert refused["status"] == 404
     assert refused["detail"].endswith(".")

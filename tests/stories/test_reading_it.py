@@ -94,7 +94,7 @@ def used(visitor, open_tab) -> Page:
     return visitor
 
 
-def test_everything_has_a_name_can_be_read_and_fits_a_phone(used, open_tab):
+def test_every_tab_has_named_controls_readable_text_and_fits_a_phone(used, open_tab):
     for tab in TABS:
         open_tab(used, tab)
         used.wait_for_timeout(500)

@@ -38,7 +38,7 @@ def test_page_reloads_after_a_restart_and_keeps_its_draft(browser, open_tab, tmp
     page.close()
 
 
-def test_where_one_logs_in_one_can_log_out_and_is_asked_to_again(browser, open_tab, tmp_path):
+def test_page_logs_out_and_asks_to_log_in_after_a_restart(browser, open_tab, tmp_path):
     settings = {"executor": "none", "port": free_port(), "host": "0.0.0.0"}
     page = browser.new_page()
     with trial_service(tmp_path / "home", **settings) as service:

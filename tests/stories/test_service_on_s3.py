@@ -32,7 +32,7 @@ def recordings(tmp_path, vocal) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("account", ["local", "guest"])
-def test_from_recordings_to_a_voice_and_back_to_nothing(
+def test_service_on_s3_trains_uses_and_deletes_a_voice(
     account, s3_server, s3_bucket, s3_storage, song, recordings, tmp_path
 ):
     address = f"s3://{s3_bucket}/some/prefix?endpoint={s3_server}&region=us-east-1"

@@ -37,7 +37,7 @@ def minute() -> int:
 
 
 @pytest.mark.slow
-def test_two_services_are_one(postgresql_of_its_own, s3_server, s3_bucket, tmp_path, tone):
+def test_two_services_share_tasks_limits_and_tokens(postgresql_of_its_own, s3_server, s3_bucket, tmp_path, tone):
     shared = SHARED | {
         "database_url": postgresql_of_its_own,
         "storage_url": f"s3://{s3_bucket}?endpoint={s3_server}&region=us-east-1",

@@ -77,7 +77,7 @@ def ask(service: TrialService, path: str) -> tuple[int, str, bytes]:
             return refused.code, refused.headers["content-type"], refused.read()
 
 
-def test_it_answers_with_the_page_and_with_json(studio_page):
+def test_space_serves_the_page_and_health_and_refuses_the_api_in_json(studio_page):
     assert json.loads(ask(studio_page, "/health")[2])["status"] == "ok"
     status, kind, page = ask(studio_page, "/")
     assert (status, kind.partition(";")[0]) == (200, "text/html")
@@ -88,7 +88,7 @@ def test_it_answers_with_the_page_and_with_json(studio_page):
     assert (status, kind, json.loads(said)["code"]) == (404, "application/problem+json", "api_off")
 
 
-def test_a_visitor_converts_a_sample(visitor):
+def test_space_converts_a_sample_for_a_visitor(visitor):
     visitor.get_by_role("button", name="Speech", exact=True).click()
     expect(visitor.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     visitor.get_by_role("button", name="Convert", exact=True).click()

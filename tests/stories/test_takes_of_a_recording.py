@@ -26,7 +26,7 @@ def put_in(page: Page, sample: str = "Singing") -> None:
     expect(page.locator("timbre-fit p")).to_contain_text(re.compile("notes? (are|is)|within|outside"), timeout=WORK_MS)
 
 
-def test_the_best_key_is_one_click(page):
+def test_best_key_button_sets_the_transposition(page):
     put_in(page)
     outside = int(page.locator("timbre-fit").get_attribute("data-outside") or 0)
     best = page.locator("timbre-fit .best")
@@ -56,7 +56,7 @@ def test_convert_tab_warns_of_a_mix_and_a_clipped_recording_before_converting(pa
         expect(page.locator("#convert-warning")).to_contain_text(sentence, timeout=WORK_MS)
 
 
-def test_takes_are_comped_named_and_starred(page, open_tab):
+def test_takes_can_be_comped_named_and_starred(page, open_tab):
     put_in(page)
     page.get_by_role("spinbutton", name="Takes").fill("2")
     page.get_by_role("button", name="Convert", exact=True).click()
@@ -86,7 +86,7 @@ def test_takes_are_comped_named_and_starred(page, open_tab):
     expect(page.locator("#history-tasks")).to_contain_text("Comp", timeout=WORK_MS)
 
 
-def test_the_microphone_has_a_level_and_a_lamp(page):
+def test_convert_tab_records_from_the_microphone_with_an_input_level(page):
     page.get_by_label("Record audio").click()
     page.get_by_role("button", name="Record", exact=True).click()
     meter = page.get_by_role("meter", name="Input level")

@@ -94,7 +94,7 @@ def ended(http: httpx.Client, recording: bytes, trace: str) -> dict:
     return soon(lambda: task if (task := http.get(path).json())["state"] in ("completed", "failed") else None)
 
 
-def test_a_conversion_is_one_trace_over_all_processes(http, collector):
+def test_conversion_is_one_trace_across_all_processes(http, collector):
     trace = secrets.token_hex(16)
     task = ended(http, SPEECH.read_bytes(), trace)
     assert (task["state"], task["trace_id"]) == ("completed", trace)
@@ -115,7 +115,7 @@ def test_a_conversion_is_one_trace_over_all_processes(http, collector):
     assert run.status.code == run.status.STATUS_CODE_UNSET
 
 
-def test_a_failed_task_names_its_trace(http, collector, tmp_path):
+def test_failed_conversion_names_its_trace_and_marks_its_span_as_an_error(http, collector, tmp_path):
     soundfile.write(tmp_path / "long.mp3", 0.1 * np.sin(np.arange(10 * 44_100) * 0.05), 44_100)
     recording = bytearray((tmp_path / "long.mp3").read_bytes())
     at = max(recording.find(b"Xing"), recording.find(b"Info")) + 8  # the number of frames, which is checked at the door
@@ -128,7 +128,7 @@ def test_a_failed_task_names_its_trace(http, collector, tmp_path):
     assert (status.code, status.message) == (status.STATUS_CODE_ERROR, task["error"])
 
 
-def test_links_stay_out_of_traces(http, collector):
+def test_traces_contain_no_link_signatures(http, collector):
     assert http.get("/files/tasks/none.wav", params={"signature": "secret"}).is_client_error
     assert http.get("/models").is_success
     soon(lambda: any(span.name == "GET /models" for _, span in collector.spans))

@@ -32,7 +32,7 @@ def put_in(page: Page, sample: str) -> None:
     expect(page.locator("timbre-fit p")).to_contain_text(re.compile("notes? (are|is)|within|outside"))
 
 
-def test_a_transposition_stays_with_its_recording(page, new_visitor, studio_page):
+def test_transpose_stays_until_the_recording_changes(page, new_visitor, studio_page):
     put_in(page, "Singing")
     transpose(page).fill("3")
     expect(auto(page)).not_to_be_checked()
@@ -64,7 +64,7 @@ def test_a_transposition_stays_with_its_recording(page, new_visitor, studio_page
     expect(page.locator("timbre-fit p")).to_contain_text("Auto: ")
 
 
-def test_a_typed_transposition_survives_reloads_while_its_conversion_runs(page):
+def test_transpose_survives_reloads_during_a_conversion(page):
     put_in(page, "Singing")
     for semitones, pause_ms in ((3, 300), (5, 700), (-4, 1500)):
         transpose(page).fill(str(semitones))
@@ -78,7 +78,7 @@ def test_a_typed_transposition_survives_reloads_while_its_conversion_runs(page):
         expect(transpose(page)).to_have_value(str(semitones))
 
 
-def test_a_fractional_transposition_is_rendered_as_it_is_shown(page):
+def test_transpose_converts_by_a_fractional_value_as_shown(page):
     put_in(page, "Singing")
     transpose(page).fill("3.5")
     expect(page.locator("timbre-fit p")).to_contain_text("Up 3.5 semitones")

@@ -58,7 +58,7 @@ def delete(page: Page, name: str) -> None:
     expect(page.locator("#voices-notice")).to_contain_text("Voice deleted.")
 
 
-def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor, voice):
+def test_tabs_remove_a_voice_deleted_in_another_window(new_visitor, voice):
     voice("Mia")
     here, there, third = new_visitor("Convert"), new_visitor("Voices"), new_visitor("Voices")
     here.get_by_role("radio", name="Mia").click()
@@ -79,7 +79,7 @@ def test_a_voice_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_vi
     expect(third.locator("#voices-cards").get_by_role("radio", name="Mia")).to_have_count(0)
 
 
-def test_a_voice_that_was_made_in_the_other_window_is_here(new_visitor, voice):
+def test_tabs_show_a_new_voice_when_the_window_gets_focus(new_visitor, voice):
     here, library, training = new_visitor("Convert"), new_visitor("Voices"), new_visitor("Train")
     expect(here.get_by_role("radio", name="Kathleen")).to_be_visible()
     library.locator("#voices-cards").get_by_role("radio", name="Koguchi").click()
@@ -107,7 +107,7 @@ def test_voices_tab_shows_a_finished_check_without_reloading(new_visitor, voice)
     expect(page.get_by_text("Checking the recordings")).to_be_hidden()
 
 
-def test_a_result_that_was_deleted_in_the_other_window_is_gone_in_this_one(new_visitor):
+def test_convert_tab_removes_a_result_deleted_in_another_window(new_visitor):
     here, there = new_visitor("Convert"), new_visitor("Convert")
     here.get_by_role("button", name="Speech", exact=True).click()
     expect(here.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)

@@ -32,7 +32,7 @@ def address(request, tmp_path, monkeypatch):
         yield base, service
 
 
-def test_a_program_converts_and_opens_the_links(address, tmp_path):
+def test_client_and_documentation_work_under_a_path(address, tmp_path):
     base_url, service = address
     with Client(base_url, service.token()) as client:
         [take] = client.convert_and_wait(SPEECH, "kathleen", folder=tmp_path / "converted")
@@ -48,7 +48,7 @@ def test_a_program_converts_and_opens_the_links(address, tmp_path):
         assert http.get(base_url, follow_redirects=True).url.path == "/studio/"
 
 
-def test_a_visitor_uploads_converts_and_plays(address, browser):
+def test_page_uploads_converts_and_plays_under_a_path(address, browser):
     base_url, _ = address
     context = browser.new_context(locale="en-GB")
     page, strays, failed = context.new_page(), [], []

@@ -43,7 +43,7 @@ def ended(service: TrialService) -> list[str]:
     return [one["outcome"] for one in told if one["kind"] == "analysis"]
 
 
-def test_the_sentence_of_the_queue_moves_on(page):
+def test_queue_notice_counts_down_until_the_conversion_starts(page):
     put_in(page, "Singing")
     page.locator("#convert").get_by_role("spinbutton", name="Takes").fill(str(TAKES))
     page.locator("#convert-start").click()
@@ -65,7 +65,7 @@ def test_the_sentence_of_the_queue_moves_on(page):
     assert half < len(said) / 2  # it counts down, as it may count up only while little is known
 
 
-def test_a_new_recording_does_not_wait_behind_the_picture_of_an_earlier_one(page, studio_page, tmp_path):
+def test_new_recording_cancels_the_running_analysis_of_an_earlier_one(page, studio_page, tmp_path):
     singing = read_audio(SINGING)
     times = int(LONG_S / singing.duration_s)
     write_audio(tmp_path / "long.wav", Audio(np.tile(singing.samples, times), singing.rate))

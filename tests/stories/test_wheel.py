@@ -37,7 +37,7 @@ def environment(tmp_path) -> dict[str, str]:
     return kept | {HOME_VARIABLE: str(tmp_path / "home")}
 
 
-def test_it_converts_a_sample_and_lists_the_demo_voices(program, environment, tmp_path):
+def test_wheel_converts_a_sample_and_lists_the_demo_voices(program, environment, tmp_path):
     said = subprocess.run(
         [program, "voices"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
@@ -48,7 +48,7 @@ def test_it_converts_a_sample_and_lists_the_demo_voices(program, environment, tm
     subprocess.run([program, "doctor"], cwd=tmp_path, env=environment, capture_output=True, check=True)
 
 
-def test_without_a_command_it_starts_the_page_and_the_service(program, environment, tmp_path):
+def test_wheel_without_a_command_starts_the_page_and_the_service(program, environment, tmp_path):
     port = free_port()
     base_url = f"http://127.0.0.1:{port}"
     with (tmp_path / "log").open("wb") as log:

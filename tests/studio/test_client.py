@@ -157,7 +157,7 @@ started = says(200, '{"task_id": "t1"}')
 # ---- the published calls, as they are on the wire
 
 
-def test_a_conversion_is_asked_for_with_its_fields_and_the_token(serve, client_of, tmp_path):
+def test_convert_sends_the_file_the_fields_and_the_token(serve, client_of, tmp_path):
     service = serve(started)
     (tmp_path / "my vocal é.wav").write_bytes(SOUND)
     task = client_of(service).convert(tmp_path / "my vocal é.wav", "koguchi", transpose=-3, generations_count=2)
@@ -172,7 +172,7 @@ def test_a_conversion_is_asked_for_with_its_fields_and_the_token(serve, client_o
     assert fields == {"model": b"koguchi", "transpose": b"-3", "generations_count": b"2"}
 
 
-def test_bytes_can_be_converted_and_the_shift_left_to_the_service(serve, client_of):
+def test_convert_sends_bytes_and_transpose_auto(serve, client_of):
     service = serve(started)
     client_of(service).convert(SOUND, "koguchi", transpose="auto")
     assert service.calls[0].form["audio"][1] == SOUND
@@ -189,7 +189,7 @@ def test_convert_sends_untrained_only_when_set(serve, client_of):
     assert "untrained" not in second  # to an earlier service it says nothing
 
 
-def test_a_voice_is_made_of_a_zip_and_trained_by_a_form_field(serve, client_of, tmp_path):
+def test_create_model_uploads_a_zip_and_train_sends_the_epochs(serve, client_of, tmp_path):
     service = serve(says(200, '{"model_id": "mia"}'), says(200, '{"status": "training", "current_epoch": 0}'))
     (tmp_path / "mia.zip").write_bytes(b"PK...")
     client = client_of(service)
@@ -200,25 +200,25 @@ def test_a_voice_is_made_of_a_zip_and_trained_by_a_form_field(serve, client_of, 
     assert (trained.path, trained.body) == ("/models/mia/train", b"epochs=200")
 
 
-def test_voices_are_asked_for_with_filters(serve, client_of):
+def test_models_sends_filters_in_the_query(serve, client_of):
     service = serve(says(200, '{"models": [{"id": "mia"}]}'))
     assert client_of(service).models(genre="r&b", limit=5) == [{"id": "mia"}]
     assert service.calls[0].path == "/models?genre=r%26b&limit=5"
 
 
-def test_an_id_cannot_lead_to_another_address(serve, client_of):
+def test_check_task_escapes_the_task_id_in_the_path(serve, client_of):
     service = serve(says(200, '{"status": "in_progress"}'))
     client_of(service).check_task("../models?x=1#y")
     assert service.calls[0].path == "/check-task/..%2Fmodels%3Fx%3D1%23y"
 
 
-def test_a_service_below_a_path_is_reached(serve, client_of):
+def test_client_keeps_the_path_of_the_service_address(serve, client_of):
     service = serve(says(200, '{"status": "in_progress"}'))
     client_of(f"{service.url}/studio/").check_task("t1")
     assert service.calls[0].path == "/studio/check-task/t1"
 
 
-def test_a_task_is_cancelled_though_the_answer_is_empty(serve, client_of):
+def test_cancel_and_delete_results_accept_an_empty_response(serve, client_of):
     service = serve(says(204, ""))
     client_of(service).cancel("t1")
     client_of(service).delete_results("t1")
@@ -229,7 +229,7 @@ def test_a_task_is_cancelled_though_the_answer_is_empty(serve, client_of):
 # ---- refusals
 
 
-def test_a_refusal_names_the_fields(serve, client_of):
+def test_convert_raises_a_service_error_with_the_invalid_fields(serve, client_of):
     body = '{"detail": "No.", "code": "invalid", "errors": [{"field": "transpose", "message": "Too high."}, 7]}'
     service = serve(says(422, body, kind="application/problem+json"))
     with pytest.raises(ServiceError, match=r"No\.") as refused:
@@ -240,7 +240,7 @@ def test_a_refusal_names_the_fields(serve, client_of):
 
 
 @pytest.mark.parametrize("body", ["<html>Bad gateway</html>", "", "[]", "null", '{"errors": 3}', "\udcff"])
-def test_a_refusal_in_another_language_is_still_an_error(serve, client_of, body):
+def test_check_task_raises_a_service_error_without_a_problem_body(serve, client_of, body):
     kind = "text/html"
     service = serve(says(502, body.encode("utf-8", "surrogateescape").decode("latin-1"), kind=kind))
     with pytest.raises(ServiceError, match="502") as refused:
@@ -256,7 +256,7 @@ def test_convert_refuses_an_answer_that_is_not_from_the_service(serve, client_of
     assert refused.value.code == "not_understood"
 
 
-def test_a_redirection_is_not_followed_with_the_token(serve, client_of):
+def test_convert_does_not_follow_a_redirect(serve, client_of):
     elsewhere = serve(started)
     service = serve(says(307, "", {"Location": f"{elsewhere.url}/convert"}))
     with pytest.raises(ServiceError):
@@ -265,19 +265,19 @@ def test_a_redirection_is_not_followed_with_the_token(serve, client_of):
 
 
 @pytest.mark.parametrize("token", ["", "  ", "two words", "line\nbreak", "ts_ünknown"])
-def test_a_token_that_can_be_none_is_refused_without_being_shown(token):
+def test_client_refuses_an_invalid_token_without_showing_it(token):
     with pytest.raises(SettingsError) as refused:
         Client("http://127.0.0.1:1", token)
     assert not token.strip() or token not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["localhost:7860", "ftp://host", "http://", "http://[::", ""])
-def test_an_address_that_can_be_none_is_refused(address):
+def test_client_refuses_an_invalid_address(address):
     with pytest.raises(SettingsError, match="address"):
         Client(address, TOKEN)
 
 
-def test_the_end_of_line_of_a_token_from_a_file_does_no_harm(serve):
+def test_client_strips_a_newline_after_the_token(serve):
     service = serve(says(200, '{"models": []}'))
     with Client(service.url, TOKEN + "\n") as client:
         client.models()
@@ -299,7 +299,7 @@ def test_convert_retries_after_the_requested_delay_with_the_same_key(serve, clie
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_file_is_sent_again_from_its_beginning(serve, client_of, tmp_path):
+def test_convert_sends_the_whole_file_on_each_retry(serve, client_of, tmp_path):
     service = serve(problem(503, "later", Retry_After="0"), hangs_up, started)
     (tmp_path / "vocal.wav").write_bytes(SOUND)
     assert client_of(service).convert(tmp_path / "vocal.wav", "koguchi") == "t1"
@@ -307,20 +307,20 @@ def test_a_file_is_sent_again_from_its_beginning(serve, client_of, tmp_path):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_lost_answer_is_asked_for_again_with_the_same_key(serve, client_of):
+def test_convert_retries_a_lost_response_with_the_same_key(serve, client_of):
     service = serve(hangs_up, started)
     assert client_of(service).convert(SOUND, "koguchi", idempotency_key="mine") == "t1"
     assert [call.headers["idempotency-key"] for call in service.calls] == ["mine", "mine"]
 
 
-def test_each_call_has_a_key_of_its_own(serve, client_of):
+def test_convert_sends_a_new_idempotency_key_with_each_call(serve, client_of):
     service = serve(started)
     client = client_of(service)
     assert client.convert(SOUND, "koguchi") == client.convert(SOUND, "koguchi")
     assert len({call.headers["idempotency-key"] for call in service.calls}) == 2
 
 
-def test_retry_after_may_be_a_time_of_day(serve, client_of):
+def test_convert_accepts_retry_after_as_a_date(serve, client_of):
     service = serve(problem(503, "later", Retry_After=formatdate(time.time() + 2, usegmt=True)), started)
     begin_s = time.monotonic()
     client_of(service).convert(SOUND, "koguchi")
@@ -344,14 +344,14 @@ def test_convert_raises_at_once_if_retry_after_exceeds_retry_s(serve, client_of)
     assert len(service.calls) == 1
 
 
-def test_a_service_that_is_not_there_is_named_and_the_token_is_not(client_of, serve):
+def test_models_names_an_unreachable_service_without_showing_the_token(client_of, serve):
     with pytest.raises(ServiceError, match=r"127\.0\.0\.1.*running") as refused:
         client_of("http://127.0.0.1:9/", retry_s=0.2).models()
     assert (refused.value.status, refused.value.code) == (None, "unreachable")
     assert TOKEN not in repr(refused.value)
 
 
-def test_an_answer_that_does_not_come_is_an_error(serve, client_of):
+def test_models_raises_a_service_error_on_timeout(serve, client_of):
     over = threading.Event()
     service = serve(lambda handler, call: over.wait(5) and None)
     with pytest.raises(ServiceError, match="in time"):
@@ -389,7 +389,7 @@ def parts(cut_after: list[int], *, etags: list[str] | None = None, ranges: bool 
     return answer
 
 
-def test_a_link_is_fetched_without_the_token(serve, client_of, tmp_path):
+def test_download_sends_no_token(serve, client_of, tmp_path):
     service = serve(parts([]))
     path = client_of("http://127.0.0.1:9").download(
         f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav"
@@ -399,7 +399,7 @@ def test_a_link_is_fetched_without_the_token(serve, client_of, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_download_goes_on_where_it_broke_off(serve, client_of, tmp_path):
+def test_download_resumes_after_a_lost_connection(serve, client_of, tmp_path):
     service = serve(parts([300_000, 200_000]))
     path = client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
     assert path.read_bytes() == SOUND
@@ -409,7 +409,7 @@ def test_a_download_goes_on_where_it_broke_off(serve, client_of, tmp_path):
 @pytest.mark.parametrize(
     "trait", [{"etags": ['"one"', '"two"']}, {"etags": ['W/"one"']}, {"ranges": False}], ids=["changed", "weak", "no"]
 )
-def test_a_download_that_cannot_go_on_begins_again(serve, client_of, tmp_path, trait):
+def test_download_restarts_if_it_cannot_resume(serve, client_of, tmp_path, trait):
     service = serve(parts([300_000], **trait))
     path = client_of(service).download(f"{service.url}/files/take.wav", tmp_path / "take.wav")
     assert path.read_bytes() == SOUND
@@ -417,7 +417,7 @@ def test_a_download_that_cannot_go_on_begins_again(serve, client_of, tmp_path, t
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_download_that_never_gets_further_ends_and_leaves_nothing(serve, client_of, tmp_path):
+def test_download_without_progress_gives_up_and_leaves_no_file(serve, client_of, tmp_path):
     service = serve(parts([300_000] * 50, ranges=False))
     with pytest.raises(ServiceError, match="cannot be reached") as refused:
         client_of(service, retry_s=0.1).download(f"{service.url}/files/take.wav?signature=abc", tmp_path / "take.wav")
@@ -426,7 +426,7 @@ def test_a_download_that_never_gets_further_ends_and_leaves_nothing(serve, clien
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_part_than_was_asked_for_is_refused(serve, client_of, tmp_path):
+def test_download_refuses_a_different_range(serve, client_of, tmp_path):
     wrong = says(206, "abc", {"Content-Range": "bytes 7-9/10"})
     service = serve(parts([300_000]), wrong)
     with pytest.raises(ServiceError, match="different range"):
@@ -441,7 +441,7 @@ def test_download_raises_the_error_of_the_service_for_an_expired_link(serve, cli
 
 
 @pytest.mark.parametrize("link", ["file:///etc/passwd", "http://[::", "ftp://127.0.0.1/x"])
-def test_a_link_to_something_else_is_refused_at_once(client_of, tmp_path, link):
+def test_download_refuses_a_non_http_or_invalid_link_at_once(client_of, tmp_path, link):
     begin_s = time.monotonic()
     with pytest.raises(ServiceError) as refused:
         client_of("http://127.0.0.1:9").download(link, tmp_path / "take.wav")
@@ -449,7 +449,7 @@ def test_a_link_to_something_else_is_refused_at_once(client_of, tmp_path, link):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_however_often_a_download_breaks_it_is_whole(serve, client_of, tmp_path, seed):
+def test_download_is_complete_after_several_lost_connections(serve, client_of, tmp_path, seed):
     chance = random.Random(seed)
     cuts = [chance.randrange(1, len(SOUND) // 5) for _ in range(4)]
     service = serve(parts(cuts))
@@ -461,7 +461,7 @@ def test_however_often_a_download_breaks_it_is_whole(serve, client_of, tmp_path,
 # ---- waiting
 
 
-def test_waiting_ends_with_the_reason_of_a_failure(serve, client_of, tmp_path):
+def test_convert_and_wait_raises_the_error_of_a_failed_task(serve, client_of, tmp_path):
     service = serve(
         started,
         says(200, '{"status": "in_progress"}'),
@@ -474,7 +474,7 @@ def test_waiting_ends_with_the_reason_of_a_failure(serve, client_of, tmp_path):
     assert [call.path for call in service.calls] == ["/convert", "/check-task/t1", "/check-task/t1", "/tasks/t1"]
 
 
-def test_waiting_ends_when_its_time_is_over(serve, client_of, tmp_path):
+def test_convert_and_wait_raises_a_service_error_after_timeout_s(serve, client_of, tmp_path):
     service = serve(started, says(200, '{"status": "in_progress"}'))
     with pytest.raises(ServiceError, match=r"t1 has not finished after 0\.1 s") as failed:
         client_of(service).convert_and_wait(SOUND, "koguchi", folder=tmp_path, poll_s=0.02, timeout_s=0.1)
@@ -500,7 +500,7 @@ def test_convert_and_wait_cancels_the_task_if_report_raises_cancelled(serve, cli
     assert (service.calls[-1].method, service.calls[-1].path) == ("DELETE", "/tasks/t1")
 
 
-def test_takes_are_named_after_recording_and_voice(serve, client_of, tmp_path):
+def test_convert_and_wait_names_takes_after_recording_and_voice(serve, client_of, tmp_path):
     links = '["http://127.0.0.1:%d/files/take-1.wav?signature=a", "http://127.0.0.1:%d/files/take-2.wav?signature=b"]'
     sound = says(200, "sound", {"ETag": '"x"'})
     service = serve(started, sound)
@@ -519,7 +519,7 @@ TRAINING = '{"status": "training", "model_id": "mia", "current_epoch": 0}'
 MODEL = '{"state": "%s", "error": %s, "training": {"progress": %s, "message": "epoch 1", "task_id": "t9"}}'
 
 
-def test_a_training_is_waited_for(serve, client_of):
+def test_train_and_wait_reports_progress_and_returns_the_completed_model(serve, client_of):
     service = serve(
         says(200, TRAINING),
         says(200, MODEL % ("training", "null", "null")),
@@ -543,7 +543,7 @@ def test_a_training_is_waited_for(serve, client_of):
         (TRAINING, "pending", "null", "continues from there", "cancelled"),
     ],
 )
-def test_a_training_that_does_not_come_to_a_voice_is_an_error(serve, client_of, first, state, error, said, code):
+def test_train_and_wait_raises_if_training_fails_or_is_cancelled(serve, client_of, first, state, error, said, code):
     service = serve(says(200, first), says(200, MODEL % (state, error, "null")))
     with pytest.raises(ServiceError, match=said) as failed:
         client_of(service).train_and_wait("mia", 2, poll_s=0.01)
@@ -576,7 +576,7 @@ def client(service: TrialService, account: str) -> Iterator[Client]:
         yield client
 
 
-def test_a_recording_becomes_takes_in_a_folder(client, tmp_path):
+def test_convert_and_wait_writes_all_takes_with_the_real_service(client, tmp_path):
     soundfile.write(tmp_path / "song.flac", tone(1.2), RATE)
     seen = []
     takes = client.convert_and_wait(
@@ -596,14 +596,14 @@ def test_a_recording_becomes_takes_in_a_folder(client, tmp_path):
     assert all(0 <= fraction <= 1 for fraction, _ in seen)
 
 
-def test_bytes_of_any_format_are_understood_without_a_name(client, tmp_path):
+def test_convert_and_wait_converts_ogg_bytes_without_a_file_name(client, tmp_path):
     soundfile.write(tmp_path / "song.ogg", tone(1.0), RATE)
     (take,) = client.convert_and_wait((tmp_path / "song.ogg").read_bytes(), "koguchi", folder=tmp_path, timeout_s=120)
     assert take.name == "audio.koguchi.wav"
     assert soundfile.info(take).frames == round(1.0 * RATE)
 
 
-def test_the_same_key_starts_one_conversion(client, tmp_path):
+def test_convert_starts_one_conversion_per_idempotency_key(client, tmp_path):
     soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
     first, second = (client.convert(tmp_path / "song.wav", "koguchi", idempotency_key="only once") for _ in range(2))
     assert first == second
@@ -613,7 +613,7 @@ def test_the_same_key_starts_one_conversion(client, tmp_path):
     assert (refused.value.status, refused.value.code) == (422, "idempotency_key_reused")
 
 
-def test_voices_can_be_found(client):
+def test_models_lists_the_demo_voices_and_filters_by_gender(client):
     assert {voice["id"] for voice in client.models()} >= {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
     assert {voice["gender"] for voice in client.models(gender="male")} == {"male"}
 
@@ -638,13 +638,13 @@ def test_client_raises_a_service_error_with_the_status_of_each_refusal(client, s
     assert TOKEN not in str(closed.value)
 
 
-def test_a_refusal_is_heard_also_in_the_middle_of_a_large_upload(service):
+def test_convert_raises_a_401_during_a_large_upload(service):
     with Client(service.base_url, TOKEN, retry_s=0) as stranger, pytest.raises(ServiceError) as refused:
         stranger.convert(bytes(30_000_000), "koguchi")
     assert refused.value.status == 401
 
 
-def test_a_link_is_resumed_by_the_real_service(client, tmp_path):
+def test_download_resumes_with_the_real_service(client, tmp_path):
     """Cut by a relay in between, which the service knows nothing of."""
     soundfile.write(tmp_path / "song.wav", tone(1.0), RATE)
     task = client.convert(tmp_path / "song.wav", "koguchi")
@@ -661,7 +661,7 @@ def test_a_link_is_resumed_by_the_real_service(client, tmp_path):
     assert (tmp_path / "rest.part").read_bytes() == whole
 
 
-def test_a_conversion_is_cancelled_at_the_service(client, tmp_path):
+def test_convert_and_wait_cancels_the_task_at_the_real_service(client, tmp_path):
     soundfile.write(tmp_path / "long.wav", tone(60.0), RATE)
 
     def report(fraction: float, message: str) -> None:
@@ -679,7 +679,7 @@ def test_a_conversion_is_cancelled_at_the_service(client, tmp_path):
     assert ended.value.status == 409
 
 
-def test_a_training_is_cancelled_at_the_service_and_the_voice_is_to_be_trained_as_before(client, tmp_path):
+def test_train_and_wait_cancels_at_the_real_service_and_leaves_the_model_pending(client, tmp_path):
     mia = client.create_model(recordings(tmp_path))
 
     def report(fraction: float, message: str) -> None:
@@ -698,7 +698,7 @@ def test_a_training_is_cancelled_at_the_service_and_the_voice_is_to_be_trained_a
 
 
 @pytest.mark.slow
-def test_a_voice_is_trained(client, tmp_path):
+def test_train_and_wait_trains_a_usable_voice_with_the_real_service(client, tmp_path):
     mia = client.create_model(recordings(tmp_path))
     seen = []
     model = client.train_and_wait(mia, 1, poll_s=0.5, timeout_s=300, report=lambda *told: seen.append(told))

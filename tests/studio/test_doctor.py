@@ -2,7 +2,7 @@ import engine.analysis.pitch
 from studio import doctor
 
 
-def test_package_that_cannot_be_loaded_is_a_fault_with_a_remedy(monkeypatch):
+def test_doctor_reports_a_broken_package_as_a_fault_with_a_remedy(monkeypatch):
     def refuse(name):
         raise OSError("libexample.so: cannot open shared object file")  # what a broken binary wheel raises
 
@@ -14,22 +14,22 @@ def test_package_that_cannot_be_loaded_is_a_fault_with_a_remedy(monkeypatch):
     assert str(finding).startswith("FAULT torch")
 
 
-def test_missing_optional_package_is_a_note_and_not_a_fault():
+def test_doctor_reports_a_missing_optional_package_as_a_note():
     finding = doctor._optional("the page", ("numpy", "no-such-package-here"), "pip install it")
     assert finding.works
     assert finding.detail == "not installed: no-such-package-here"
     assert str(finding).startswith("note  the page")
 
 
-def test_optional_packages_are_whole_names():
+def test_doctor_lists_optional_packages_as_tuples_of_names():
     assert all(isinstance(names, tuple) for names, _ in doctor.OPTIONAL.values())
 
 
-def test_pitch_model_hears_a_tone():
+def test_doctor_pitch_check_passes():
     assert doctor._tried("pitch model", doctor._pitch, "").works
 
 
-def test_wrong_pitch_is_a_fault(monkeypatch):
+def test_doctor_reports_a_wrong_pitch_as_a_fault(monkeypatch):
     detect = engine.analysis.pitch.detect_pitch
     monkeypatch.setattr(
         engine.analysis.pitch, "detect_pitch", lambda samples, rate: detect(samples, rate).transposed(12)
@@ -40,11 +40,11 @@ def test_wrong_pitch_is_a_fault(monkeypatch):
     assert finding.remedy == "mend it"
 
 
-def test_audio_files_are_tried_for_real():
+def test_doctor_writes_and_reads_audio_files():
     assert doctor._audio_files() == "written and read"
 
 
-def test_any_failure_is_a_finding():
+def test_doctor_reports_any_exception_as_a_fault():
     def fail():
         raise ZeroDivisionError
 

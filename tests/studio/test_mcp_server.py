@@ -31,7 +31,7 @@ def talked(conversation) -> None:
     anyio.run(hold)
 
 
-def test_a_recording_is_converted_and_written(tmp_path):
+def test_mcp_server_converts_a_recording_and_writes_the_takes(tmp_path):
     recording = Path(shutil.copy(SPEECH, tmp_path / "line one.flac"))
     told: list[float] = []
 
@@ -61,7 +61,7 @@ def test_a_recording_is_converted_and_written(tmp_path):
     talked(conversation)
 
 
-def test_errors_are_sentences(tmp_path):
+def test_mcp_server_reports_errors_in_sentences(tmp_path):
     refused = [
         ("convert", {"recording": str(tmp_path / "none.wav"), "voice": "kathleen"}, "There is no file"),
         ("convert", {"recording": str(SPEECH), "voice": "nobody"}, "nobody"),

@@ -36,7 +36,7 @@ def said(service: TrialService) -> list[dict]:
     return [json.loads(line) for line in lines if line.startswith("{")]
 
 
-def test_it_ends_in_order_when_it_is_asked_to(bare):
+def test_server_finishes_a_running_upload_and_refuses_new_tasks_on_sigterm(bare):
     token = bare.token()
     headers = {"Authorization": f"Bearer {token}"}
     started, ending = threading.Event(), threading.Event()
@@ -77,7 +77,7 @@ def test_it_ends_in_order_when_it_is_asked_to(bare):
     assert token not in bare.log.read_text(encoding="utf-8")
 
 
-def test_an_upload_that_does_not_end_in_time_is_turned_away(tmp_path):
+def test_server_refuses_an_unfinished_upload_after_the_grace_period(tmp_path):
     with trial_service(tmp_path / "home", executor="none", page="off", free_disk_mb=0, grace_s=1) as service:
         lines = ["POST /convert HTTP/1.1", "Host: here", f"Authorization: Bearer {service.token()}"]
         lines += [f"Content-Type: {TYPE}", "Content-Length: 5000000", "", ""]
@@ -101,7 +101,7 @@ def ends_at_once_without_a_word_of_trouble(service: TrialService, number: int) -
     return ended and not [one for one in said(service) if one["level"] in ("warning", "error", "critical")]
 
 
-def test_idle_it_ends_at_once_when_it_is_interrupted(bare):
+def test_server_ends_at_once_when_interrupted_while_idle(bare):
     assert ends_at_once_without_a_word_of_trouble(bare, signal.SIGINT)
 
 
@@ -138,7 +138,7 @@ def test_serve_refuses_an_address_in_use_with_a_sentence(tmp_path):
     assert last.endswith("perhaps by the studio itself. Use that, or choose another port with --port.")
 
 
-def test_the_server_loads_no_networks():
+def test_server_import_loads_no_slow_modules():
     slow = ("torch", "gradio", "librosa", "scipy.ndimage", "scipy.signal")  # to load
     code = f"import sys, studio.server; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

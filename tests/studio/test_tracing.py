@@ -34,7 +34,7 @@ def test_trace_exporter_follows_the_environment(environment, exporter):
         ({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "must be http/protobuf, not grpc"),
     ],
 )
-def test_another_destination_is_refused(environment, sentence):
+def test_trace_exporter_refuses_unsupported_exporters_and_protocols(environment, sentence):
     with pytest.raises(SettingsError, match=sentence):
         trace_exporter(environment)
 
@@ -46,7 +46,7 @@ def test_start_tracing_names_the_extra_to_install(monkeypatch):
         start_tracing()
 
 
-def test_off_it_does_nothing(monkeypatch):
+def test_tracing_does_nothing_when_off(monkeypatch):
     monkeypatch.delitem(sys.modules, "opentelemetry.trace", raising=False)
     start_tracing()
     with span("run conversion", "consumer", None, 1.0) as traced, Stages() as stages:
@@ -58,7 +58,7 @@ def test_off_it_does_nothing(monkeypatch):
 
 
 @pytest.mark.system
-def test_the_server_does_not_import_it_unless_asked():
+def test_server_does_not_import_opentelemetry_sdk_by_default():
     program = "import sys, studio.server, studio.executors.worker; sys.exit('opentelemetry.sdk' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
@@ -73,5 +73,5 @@ def test_the_server_does_not_import_it_unless_asked():
     ],
 )
 @pytest.mark.system
-def test_trace_id_of_is_that_of_sent_traces(traceparent, trace_id):
+def test_trace_id_of_returns_an_id_only_for_sent_traces(traceparent, trace_id):
     assert trace_id_of(traceparent) == trace_id

@@ -37,7 +37,7 @@ def changed(one: Performed, later: int = 0, semitones: float = 0.0, louder_db: f
     )
 
 
-def test_a_recording_is_like_itself():
+def test_compare_recordings_aligns_a_recording_with_itself():
     found = compare_recordings(melody(), melody())
     assert (found.offset_s, found.semitones, found.same_notes) == (0.0, 0.0, 1.0)
     assert found.alignment == pytest.approx(1.0)
@@ -59,14 +59,14 @@ def test_compare_recordings_reports_semitones_and_remaining_cents():
     assert (found.semitones, found.cents_apart) == (pytest.approx(2.2), pytest.approx(20.0))
 
 
-def test_another_melody_is_not_taken_for_the_same():
+def test_compare_recordings_does_not_align_another_melody():
     found = compare_recordings(melody(1, 30), melody(2, 30))
     assert not found.is_aligned
     assert found.offset_s == 0.0
     assert found.same_notes < 0.6
 
 
-def test_recordings_of_another_step_are_compared():
+def test_compare_recordings_accepts_different_frame_steps():
     coarse = Performed(0.03, *(values[::3] for values in (melody().hertz, melody().confidence, melody().loudness_db)))
     found = compare_recordings(melody(), coarse)
     assert (found.offset_s, found.semitones) == (pytest.approx(0.0, abs=0.03), 0.0)
@@ -74,7 +74,7 @@ def test_recordings_of_another_step_are_compared():
 
 
 @pytest.mark.parametrize("frames", [0, 1, 500])
-def test_silence_is_compared_without_a_word_on_notes(frames):
+def test_compare_recordings_returns_no_notes_or_level_for_silence(frames):
     silence = Performed(STEP_S, np.zeros(frames), np.zeros(frames), np.full(frames, -120.0))
     for found in (compare_recordings(silence, melody()), compare_recordings(melody(), silence)):
         assert (found.semitones, found.same_notes, found.louder_db, found.is_aligned) == (None, None, None, False)
@@ -92,7 +92,7 @@ def test_compare_recordings_never_aligns_different_performances():
         assert not compare_recordings(one, other).is_aligned
 
 
-def test_a_piece_of_a_performance_is_found_in_it():
+def test_compare_recordings_aligns_a_part_with_its_performance():
     whole = heard("singing.flac")
     part = slice(300, None)
     piece = Performed(STEP_S, whole.hertz[part], whole.confidence[part], whole.loudness_db[part] - 6.0)

@@ -20,13 +20,13 @@ def dryness(samples: np.ndarray) -> Dryness:
     return analyse(Audio((0.5 * samples / np.abs(samples).max())[None].astype(np.float32), SAMPLE_RATE)).dryness
 
 
-def test_a_voice_alone_is_dry(vocal, sing):
+def test_dryness_of_a_voice_alone_gives_no_warning(vocal, sing):
     for samples in (vocal, beside(vocal, hiss(len(vocal), np.random.default_rng(0)), -40.0)):
         found = dryness(samples)
         assert (found.is_mix, found.is_reverberant, found.warning) == (False, False, None)
 
 
-def test_a_long_note_without_a_rest_is_dry():
+def test_dryness_does_not_mistake_a_long_note_for_a_mix():
     time_s = np.arange(6 * SAMPLE_RATE) / SAMPLE_RATE
     note = sum(np.sin(2 * np.pi * 220 * number * time_s) / number for number in range(1, 12))
     found = dryness(note)
@@ -35,26 +35,26 @@ def test_a_long_note_without_a_rest_is_dry():
 
 
 @pytest.mark.parametrize("level_db", [-6.0, 0.0])
-def test_accompaniment_is_recognised(vocal, level_db):
+def test_dryness_recognises_accompaniment(vocal, level_db):
     found = dryness(beside(vocal, chords(len(vocal), np.random.default_rng(1)), level_db))
     assert found.is_mix
     assert "accompaniment" in str(found.warning)
 
 
-def test_a_second_voice_is_recognised(vocal, sing):
+def test_dryness_recognises_a_second_voice(vocal, sing):
     other = np.roll(sing(8.0, hertz=180 * 2 ** (4.4 / 12), seed=1).astype(np.float64), SAMPLE_RATE)
     alone, both = dryness(vocal), dryness(beside(vocal, other, 0.0))
     assert both.between_db > alone.between_db + 10
     assert both.is_mix
 
 
-def test_a_large_room_is_recognised(vocal):
+def test_dryness_recognises_a_large_room(vocal):
     found = dryness(in_a_room(vocal, 0.8, np.random.default_rng(2), -6.0))
     assert found.decay_s == pytest.approx(0.8, rel=0.5)
     assert found.warning is not None
 
 
-def test_silence_and_short_recordings_are_not_judged(vocal):
+def test_dryness_does_not_judge_silence_and_short_recordings(vocal):
     silent = analyse(Audio(np.zeros((1, 4 * SAMPLE_RATE), np.float32), SAMPLE_RATE)).dryness
     assert (silent.between_db, silent.is_mix) == (None, False)
     short = beside(vocal, chords(len(vocal), np.random.default_rng(1)), 0.0)[: 2 * SAMPLE_RATE]

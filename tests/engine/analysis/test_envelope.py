@@ -38,7 +38,7 @@ def noise(seconds: float = 1.0) -> tuple[np.ndarray, Pitch]:
     return samples, constant_pitch(150.0, frame_count(len(samples)), voicing=0.0)
 
 
-def test_the_low_bands_end_at_8_khz_and_the_last_near_20_khz():
+def test_bands_end_at_8_khz_for_low_bands_and_near_20_khz_for_the_last():
     centres, widths = band_centres(), band_widths()
     assert centres.shape == widths.shape == (BANDS,)
     assert (np.diff(centres) > 0).all()
@@ -46,7 +46,7 @@ def test_the_low_bands_end_at_8_khz_and_the_last_near_20_khz():
     assert 19_000 < centres[-1] < SAMPLE_RATE / 2
 
 
-def test_only_bands_wholly_below_the_bandwidth_count():
+def test_bands_below_counts_only_bands_wholly_below_the_bandwidth():
     assert bands_below(22_050.0) == BANDS
     assert bands_below(0.0) == 0
     counts = [bands_below(hertz) for hertz in range(0, 22_050, 500)]
@@ -61,7 +61,7 @@ def test_measure_envelope_is_flat_at_zero_for_unit_pulses_at_every_pitch(hertz):
     np.testing.assert_allclose(envelope[:, :-6].mean(0), 0.0, atol=0.08)
 
 
-def test_the_harmonics_of_a_glide_do_not_show():
+def test_measure_envelope_shows_no_harmonics_of_a_glide():
     hertz = np.geomspace(120.0, 240.0, 101).astype(np.float32)
     samples = pulse_train(torch.from_numpy(hertz)[None])[0][0].numpy()
     envelope = measure_envelope(samples, Pitch(hertz, np.ones(101, np.float32)))[INNER, :60]
@@ -69,7 +69,7 @@ def test_the_harmonics_of_a_glide_do_not_show():
     assert envelope.std() < 0.15
 
 
-def test_noise_of_unit_variance_has_unit_density():
+def test_measure_envelope_of_unit_variance_noise_has_unit_density():
     samples, pitch = noise()
     power = np.exp(2 * measure_envelope(samples, pitch)[INNER]).mean(0)
     np.testing.assert_allclose(power[10:], 1.0, atol=0.25)
@@ -78,13 +78,13 @@ def test_noise_of_unit_variance_has_unit_density():
 
 @given(st.floats(0.001, 10.0))
 @settings(max_examples=10, deadline=None)
-def test_a_gain_moves_all_bands_by_its_logarithm(gain):
+def test_measure_envelope_shifts_by_the_logarithm_of_a_gain(gain):
     samples, pitch = noise(0.2)
     moved = measure_envelope((gain * samples).astype(np.float32), pitch) - measure_envelope(samples, pitch)
     np.testing.assert_allclose(moved, np.log(gain), atol=0.01)
 
 
-def test_a_resonance_shows_at_its_frequency_at_every_pitch():
+def test_measure_envelope_shows_a_resonance_at_its_frequency_at_every_pitch():
     from scipy.signal import lfilter
 
     radius, angle = 0.97, 2 * np.pi * 1500.0 / SAMPLE_RATE
@@ -97,7 +97,7 @@ def test_a_resonance_shows_at_its_frequency_at_every_pitch():
 
 
 @pytest.mark.parametrize("samples", [0, 1, 441, 10_000])
-def test_silence_of_any_length_is_the_floor(samples):
+def test_measure_envelope_is_the_floor_for_silence_of_any_length(samples):
     frames = frame_count(samples)
     envelope = measure_envelope(np.zeros(samples, np.float32), constant_pitch(150.0, frames, 0.0))
     assert envelope.shape == (frames, BANDS)
@@ -105,7 +105,7 @@ def test_silence_of_any_length_is_the_floor(samples):
     np.testing.assert_allclose(envelope, FLOOR, atol=1e-3)
 
 
-def test_a_frame_is_centred_on_its_hop():
+def test_measure_envelope_centres_each_frame_on_its_hop():
     samples = np.zeros(SAMPLE_RATE // 2, np.float32)
     samples[20 * HOP] = 1.0
     loudness = frame_loudness(measure_envelope(samples, constant_pitch(150.0, frame_count(len(samples)), 0.0)))
@@ -114,7 +114,7 @@ def test_a_frame_is_centred_on_its_hop():
 
 
 @pytest.mark.parametrize("voicing", [0.0, 1.0])
-def test_the_onset_of_noise_is_sharp_where_nothing_is_voiced(voicing):
+def test_measure_envelope_shows_a_sharp_noise_onset_only_in_unvoiced_frames(voicing):
     """Its window is 10 ms there, and 30 ms where there is a voice, three of whose periods are to lie within."""
     samples = 0.001 * np.random.default_rng(2).standard_normal(SAMPLE_RATE // 2).astype(np.float32)
     samples[20 * HOP :] *= 1000.0
@@ -127,7 +127,7 @@ def test_the_onset_of_noise_is_sharp_where_nothing_is_voiced(voicing):
     assert loudness[18] - quiet < 0.5
 
 
-def test_between_voiced_and_unvoiced_one_window_gives_way_to_the_other():
+def test_measure_envelope_blends_its_windows_by_voicing():
     samples, _ = pulses(150.0)
     frames = frame_count(len(samples))
     envelopes = [measure_envelope(samples, constant_pitch(150.0, frames, v)) for v in (0.0, 0.3, 0.5, 0.7, 1.0)]
@@ -136,26 +136,26 @@ def test_between_voiced_and_unvoiced_one_window_gives_way_to_the_other():
     assert away[0] > 0.1
 
 
-def test_long_recordings_are_analysed_as_short_ones(monkeypatch):
+def test_measure_envelope_in_blocks_matches_the_whole(monkeypatch):
     samples, pitch = noise(0.5)
     whole = measure_envelope(samples, pitch)
     monkeypatch.setattr(module, "_BLOCK_FRAMES", 7)
     np.testing.assert_allclose(measure_envelope(samples, pitch), whole, atol=1e-4)
 
 
-def test_pitch_of_another_length_is_refused():
+def test_measure_envelope_refuses_a_pitch_of_another_length():
     with pytest.raises(ValueError, match="pitch has 3 frames, the audio 2"):
         measure_envelope(np.zeros(441, np.float32), constant_pitch(100.0, 3))
 
 
-def test_loudness_of_a_flat_envelope_is_the_share_below_8_khz():
+def test_frame_loudness_of_a_flat_envelope_is_its_share_below_8_khz():
     share = band_widths()[:LOW_BANDS].sum() / (SAMPLE_RATE / 2)
     flat = np.full((5, BANDS), -1.0, np.float32)
     np.testing.assert_allclose(frame_loudness(flat), -1.0 + 0.5 * np.log(share), atol=1e-4)
     assert loudness_of(torch.from_numpy(flat)[None]).shape == (1, 5)
 
 
-def test_the_level_is_the_loud_end():
+def test_measure_level_ignores_silence_and_a_single_burst():
     envelope = np.full((100, BANDS), FLOOR, np.float32)
     envelope[:60] = np.linspace(-1.0, -3.0, BANDS)
     assert measure_level(envelope).nepers == pytest.approx(float(frame_loudness(envelope)[0]), abs=1e-4)
@@ -163,6 +163,6 @@ def test_the_level_is_the_loud_end():
     assert measure_level(envelope).nepers == pytest.approx(float(frame_loudness(envelope)[0]), abs=1e-4)
 
 
-def test_a_gain_moves_the_level():
+def test_measure_level_shifts_with_a_gain():
     envelope = np.random.default_rng(0).normal(-2, 1, (50, BANDS)).astype(np.float32)
     assert measure_level(envelope).nepers - measure_level(envelope - 2).nepers == pytest.approx(2.0, abs=1e-3)

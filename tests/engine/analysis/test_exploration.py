@@ -25,7 +25,7 @@ def grey(path: Path) -> np.ndarray:
     return np.asarray(Image.open(path))
 
 
-def test_a_sung_recording_is_described(tmp_path, sing):
+def test_explore_file_describes_a_sung_recording(tmp_path, sing):
     samples = sing(3.0, 220.0, peak=0.5)
     found = explore_file(written(tmp_path / "song.wav", samples), tmp_path)
     assert found.analysis.duration_s == pytest.approx(3.0, abs=0.01)
@@ -43,7 +43,7 @@ def test_a_sung_recording_is_described(tmp_path, sing):
     assert (curves.hertz[curves.confidence <= 0.3] == 0).all()
 
 
-def test_the_waveform_holds_every_peak(tmp_path):
+def test_explore_file_keeps_every_peak_of_the_waveform(tmp_path):
     samples = np.zeros(RATE)
     samples[10_000], samples[30_000] = 0.5, -0.25
     curves = explore_file(written(tmp_path / "clicks.wav", samples), tmp_path, scales=()).curves
@@ -51,7 +51,7 @@ def test_the_waveform_holds_every_peak(tmp_path):
     assert (curves.lowest.min(), int(curves.lowest.argmin())) == (pytest.approx(-0.25, abs=1e-3), 30_000 // 441)
 
 
-def test_pictures_are_grey_with_the_high_on_top(tmp_path):
+def test_explore_file_draws_grey_pictures_with_high_frequencies_on_top(tmp_path):
     tone = 0.3 * np.sin(2 * np.pi * 880 * np.arange(RATE) / RATE)
     found = explore_file(written(tmp_path / "tone.wav", tone), tmp_path)
     assert [picture.scale for picture in found.pictures] == list(SCALES)
@@ -67,14 +67,14 @@ def test_pictures_are_grey_with_the_high_on_top(tmp_path):
 
 
 @pytest.mark.parametrize("samples", [np.zeros(1), np.zeros(200), np.zeros(RATE)], ids=len)
-def test_silence_of_any_length_is_explored(tmp_path, samples):
+def test_explore_file_accepts_silence_of_any_length(tmp_path, samples):
     found = explore_file(written(tmp_path / "silence.wav", samples), tmp_path)
     assert (found.notes, found.pitch_quantiles, found.loudness_lufs, found.peak_db) == ([], None, None, -120.0)
     assert found.analysis.vocal_range is None
     assert all(grey(picture.overview.path).max() == 0 for picture in found.pictures)
 
 
-def test_a_long_recording_has_tiles_and_curves_of_a_bounded_size(tmp_path, monkeypatch, sing):
+def test_explore_file_limits_tile_and_curve_sizes_of_a_long_recording(tmp_path, monkeypatch, sing):
     monkeypatch.setattr(exploration, "MOST_COLUMNS", 251)
     monkeypatch.setattr(exploration, "COLUMNS_PER_TILE", 100)
     monkeypatch.setattr(exploration, "MOST_POINTS", 200)
@@ -93,7 +93,7 @@ def test_a_long_recording_has_tiles_and_curves_of_a_bounded_size(tmp_path, monke
     assert found.curves.highest.max() == pytest.approx(sing(5.0).max(), abs=0.01)
 
 
-def test_half_a_minute_of_a_song_takes_seconds(tmp_path, sing):
+def test_explore_file_takes_under_5_s_of_cpu_time_for_half_a_minute(tmp_path, sing):
     path = written(tmp_path / "song.wav", np.tile(sing(10.0), 3))
     explore_file(written(tmp_path / "warm.wav", sing(0.5)), tmp_path)
     started = time.process_time()
@@ -102,7 +102,7 @@ def test_half_a_minute_of_a_song_takes_seconds(tmp_path, sing):
     assert MOST_COLUMNS <= 30_000
 
 
-def test_a_rate_and_channels_of_any_kind(tmp_path, sing):
+def test_explore_file_accepts_a_low_rate_and_stereo(tmp_path, sing):
     sung = sing(1.0, rate=16_000)
     stereo = np.stack((sung, np.zeros(16_000)), axis=1)
     found = explore_file(written(tmp_path / "low.flac", stereo, 16_000), tmp_path)
@@ -122,7 +122,7 @@ def test_explore_file_refuses_a_recording_longer_than_longest_s(tmp_path, sing):
 
 
 @pytest.mark.parametrize("stage", ["Analysing", "Drawing"])
-def test_it_can_be_stopped(tmp_path, sing, stage):
+def test_explore_file_can_be_cancelled_while_analysing_and_drawing(tmp_path, sing, stage):
     def report(fraction: float, message: str) -> None:
         if message == stage:
             raise Cancelled
@@ -131,13 +131,13 @@ def test_it_can_be_stopped(tmp_path, sing, stage):
         explore_file(written(tmp_path / "song.wav", sing(1.0)), tmp_path, report=report)
 
 
-def test_its_progress_rises_to_the_end(tmp_path, sing):
+def test_explore_file_reports_rising_progress_up_to_1(tmp_path, sing):
     told = []
     explore_file(written(tmp_path / "song.wav", sing(2.0)), tmp_path, report=lambda done, _: told.append(done))
     assert told == sorted(told)
     assert told[-1] == 1.0
 
 
-def test_it_does_without_the_networks_that_take_long_to_load():
+def test_exploration_does_not_import_torch():
     program = "import sys, engine.analysis.exploration; sys.exit('torch' in sys.modules)"
     assert run([sys.executable, "-c", program], check=False).returncode == 0

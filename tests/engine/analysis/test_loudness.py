@@ -21,23 +21,23 @@ def tone(seconds: float, hertz: float = 440.0, level: float = 1.0) -> np.ndarray
 
 
 @pytest.mark.parametrize(("level", "expected_db"), [(1.0, -3.01), (0.1, -23.01), (0.001, -63.01)])
-def test_a_tone_has_its_root_mean_square_level_from_end_to_end(level, expected_db):
+def test_measure_loudness_of_a_tone_is_its_rms_level_in_every_frame(level, expected_db):
     loudness_db = measure_loudness(tone(1.0, level=level))
     assert loudness_db.shape == (101,)
     assert loudness_db.dtype == np.float32
     np.testing.assert_allclose(loudness_db, expected_db, atol=0.1)
 
 
-def test_the_lowest_voice_is_steady():
+def test_measure_loudness_is_steady_for_an_80_hz_tone():
     loudness_db = measure_loudness(tone(1.0, hertz=80.0))
     assert np.ptp(loudness_db[3:-3]) < 0.1
 
 
-def test_silence_is_at_the_floor():
+def test_measure_loudness_of_silence_is_the_floor():
     assert (measure_loudness(np.zeros(SAMPLE_RATE, np.float32)) == FLOOR_DB).all()
 
 
-def test_a_frame_is_centred_on_its_hop():
+def test_measure_loudness_centres_each_frame_on_its_hop():
     samples = np.zeros(SAMPLE_RATE, np.float32)
     samples[50 * HOP] = 1.0
     loudness_db = measure_loudness(samples)
@@ -48,13 +48,13 @@ def test_a_frame_is_centred_on_its_hop():
 
 @given(st.integers(0, 5 * HOP))
 @settings(max_examples=40, deadline=None)
-def test_any_length_has_its_frames(sample_count):
+def test_measure_loudness_returns_all_frames_for_any_length(sample_count):
     loudness_db = measure_loudness(np.ones(sample_count, np.float32))
     assert loudness_db.shape == (frame_count(sample_count),)
     np.testing.assert_allclose(loudness_db, 0.0 if sample_count else FLOOR_DB, atol=0.01)
 
 
-def test_the_matched_loudness_follows_the_wanted_curve():
+def test_match_loudness_follows_the_target_curve():
     samples = tone(3.0, level=0.1)
     current_db = measure_loudness(samples)
     wanted_db = (-25.0 + 8.0 * np.sin(2 * np.pi * 2.0 * np.arange(301) / 100)).astype(np.float32)
@@ -64,13 +64,13 @@ def test_the_matched_loudness_follows_the_wanted_curve():
     np.testing.assert_allclose(measure_loudness(matched)[2:-2], wanted_db[2:-2], atol=0.4)
 
 
-def test_equal_curves_change_nothing():
+def test_match_loudness_leaves_samples_unchanged_for_equal_curves():
     samples = tone(0.5, level=0.1)
     current_db = measure_loudness(samples)
     np.testing.assert_allclose(match_loudness(samples, current_db, current_db), samples, atol=1e-6)
 
 
-def test_every_channel_gets_the_same_gain():
+def test_match_loudness_applies_the_same_gain_to_every_channel():
     left = tone(0.5, level=0.1)
     current_db = measure_loudness(left)
     matched = match_loudness(np.stack((left, -left)), current_db, current_db + 6.0)
@@ -78,7 +78,7 @@ def test_every_channel_gets_the_same_gain():
     np.testing.assert_allclose(matched[0], left * 10 ** (6 / 20), atol=1e-5)
 
 
-def test_the_gain_stays_within_its_limits():
+def test_match_loudness_limits_boost_and_cut():
     samples = tone(0.5, level=0.01)
     current_db = measure_loudness(samples)
     louder = match_loudness(samples, current_db, current_db + 40.0)
@@ -87,7 +87,7 @@ def test_the_gain_stays_within_its_limits():
     np.testing.assert_allclose(measure_loudness(softer) - current_db, -10.0, atol=0.1)
 
 
-def test_silence_wanted_is_silence_given_without_a_click():
+def test_match_loudness_fades_to_silence_without_a_click():
     samples = tone(2.0, hertz=100.0, level=0.1)
     current_db = measure_loudness(samples)
     wanted_db = current_db.copy()
@@ -98,18 +98,18 @@ def test_silence_wanted_is_silence_given_without_a_click():
     assert np.abs(np.diff(matched)).max() < 1.2 * np.abs(np.diff(samples)).max()
 
 
-def test_silence_is_not_boosted_into_sound():
+def test_match_loudness_does_not_boost_silence():
     samples = np.zeros(SAMPLE_RATE, np.float32)
     matched = match_loudness(samples, measure_loudness(samples), np.full(101, -20.0, np.float32))
     assert (matched == 0.0).all()
 
 
-def test_curves_of_another_length_are_refused():
+def test_match_loudness_refuses_curves_of_another_length():
     with pytest.raises(ValueError, match="101 frames"):
         match_loudness(np.zeros(SAMPLE_RATE, np.float32), np.zeros(101), np.zeros(100))
 
 
-def test_a_constant_offset_and_rumble_go_and_the_voice_stays():
+def test_without_rumble_removes_dc_offset_and_rumble_and_keeps_the_voice():
     time_s = np.arange(SAMPLE_RATE) / SAMPLE_RATE
     voice = (0.2 * np.sin(2 * np.pi * 110 * time_s)).astype(np.float32)
     heard = without_rumble(voice + np.float32(0.1) + (0.1 * np.sin(2 * np.pi * 4 * time_s)).astype(np.float32))
@@ -119,7 +119,7 @@ def test_a_constant_offset_and_rumble_go_and_the_voice_stays():
 
 
 @pytest.mark.parametrize("sample_count", [1, 440, 441, 1000, 44100])
-def test_no_sample_is_beyond_the_ceiling_and_quiet_parts_stay(sample_count):
+def test_limit_peaks_respects_the_ceiling_and_keeps_quiet_parts_unchanged(sample_count):
     samples = np.random.default_rng(1).uniform(-0.5, 0.5, (2, sample_count)).astype(np.float32)
     loud = samples.copy()
     loud[0, sample_count // 2] = 2.5
@@ -145,5 +145,5 @@ def test_without_top_keeps_only_the_level_below_its_cutoff(hertz, change_db):
 
 
 @pytest.mark.parametrize("sample_count", [1, 7])
-def test_without_top_even_a_few_samples_keep_their_number(sample_count):
+def test_without_top_keeps_the_length_of_a_few_samples(sample_count):
     assert without_top(np.ones(sample_count, np.float32), 40.0).shape == (sample_count,)

@@ -22,7 +22,7 @@ def with_vibrato(pitch: Pitch, semitones: float, hertz: float = 5.5) -> Pitch:
     return pitch.transposed(semitones * np.sin(2 * np.pi * hertz * np.arange(len(pitch)) / FRAME_RATE))
 
 
-def test_a_melody_is_written_down_as_it_is_sung():
+def test_find_notes_transcribes_a_melody():
     melody = [(57.0, 0.5), (59.0, 0.4), (None, 0.3), (60.0, 1.0)]
     notes = find_notes(*performance(*melody))
     assert [note.midi for note in notes] == [57, 59, 60]
@@ -31,7 +31,7 @@ def test_a_melody_is_written_down_as_it_is_sung():
     assert all(abs(note.cents) < 1 for note in notes[2:])
 
 
-def test_vibrato_is_one_note():
+def test_find_notes_reads_vibrato_as_one_note():
     pitch, loudness_db = performance((64.0, 2.0))
     (note,) = find_notes(with_vibrato(pitch, 0.7), loudness_db)
     assert (note.midi, note.seconds) == (64, pytest.approx(2.0, abs=0.05))
@@ -43,31 +43,31 @@ def test_find_notes_reports_the_deviation_in_cents():
     assert (note.midi, note.cents) == (60, pytest.approx(30.0, abs=0.5))
 
 
-def test_one_note_that_is_sung_again_is_two():
+def test_find_notes_splits_a_repeated_note():
     pitch, loudness_db = performance((60.0, 1.0))
     loudness_db[45:50] -= 20.0
     assert [note.midi for note in find_notes(pitch, loudness_db)] == [60, 60]
 
 
-def test_a_short_break_does_not_end_a_note():
+def test_find_notes_bridges_a_short_unvoiced_gap():
     pitch, loudness_db = performance((60.0, 1.0))
     voicing = pitch.voicing.copy()
     voicing[50:53] = 0.0
     assert len(find_notes(Pitch(pitch.hertz, voicing), loudness_db)) == 1
 
 
-def test_the_room_after_a_voice_is_no_note():
+def test_find_notes_ignores_the_reverb_after_a_voice():
     pitch, loudness_db = performance((60.0, 1.0), (55.0, 0.5))
     loudness_db[100:] = LOUD_DB - 50.0
     assert [note.midi for note in find_notes(pitch, loudness_db)] == [60]
 
 
-def test_silence_has_no_notes():
+def test_find_notes_and_measure_histogram_find_nothing_in_silence():
     assert find_notes(*performance((None, 1.0))) == []
     assert not measure_histogram(*performance((None, 1.0))).any()
 
 
-def test_curves_of_different_lengths_are_refused():
+def test_find_notes_refuses_curves_of_different_lengths():
     pitch, loudness_db = performance((60.0, 1.0))
     with pytest.raises(ValueError, match="frames"):
         find_notes(pitch, loudness_db[1:])
@@ -78,7 +78,7 @@ def test_measure_histogram_counts_seconds_per_semitone():
     assert (seconds[57], seconds[59], seconds.sum()) == (2.0, 1.5, 3.5)
 
 
-def test_a_short_leap_of_an_octave_does_not_count():
+def test_measure_histogram_ignores_a_short_octave_leap():
     seconds = measure_histogram(*performance((57.0, 1.0), (69.0, 0.05), (57.0, 1.0)))
     assert seconds[69] == 0
 
@@ -88,7 +88,7 @@ sung = st.lists(st.tuples(st.one_of(st.none(), st.floats(40, 80)), st.floats(0.0
 
 @given(parts=sung, vibrato=st.floats(0, 1))
 @settings(max_examples=60, deadline=None)
-def test_notes_follow_one_another_within_the_recording(parts, vibrato):
+def test_find_notes_returns_ordered_notes_within_the_recording(parts, vibrato):
     pitch, loudness_db = performance(*parts)
     notes = find_notes(with_vibrato(pitch, vibrato), loudness_db)
     places = [place for note in notes for place in (note.start_s, note.end_s)]
@@ -135,25 +135,25 @@ def read_midi(data: bytes) -> list[tuple[float, bool | str, int]]:
         at += 3
 
 
-def test_a_midi_file_holds_the_notes():
+def test_notes_as_midi_writes_every_note():
     notes = [Note(0.5, 1.0, 60, 12.0), Note(1.0, 1.25, 62, 0.0), Note(100.0, 300.0, 40, -3.0)]
     assert read_midi(notes_as_midi(notes)) == [
         (0.5, True, 60), (1.0, False, 60), (1.0, True, 62), (1.25, False, 62), (100.0, True, 40), (300.0, False, 40),
     ]  # fmt: skip
 
 
-def test_a_midi_file_has_the_tempo_of_a_song_and_markers_and_keeps_its_times():
+def test_notes_as_midi_keeps_times_with_a_tempo_and_markers():
     written = notes_as_midi([Note(1.0, 2.0, 60, 0.0)], 96.0, [(1.0, "phrase 1"), (2.0, "Größe")])
     events = [(pytest.approx(1.0), "phrase 1", 0), (pytest.approx(1.0), True, 60)]
     events += [(pytest.approx(2.0), "Größe", 0), (pytest.approx(2.0), False, 60)]
     assert read_midi(written) == events
 
 
-def test_a_midi_file_without_notes_is_one():
+def test_notes_as_midi_writes_a_valid_file_without_notes():
     assert read_midi(notes_as_midi([])) == []
 
 
-def test_the_scales_have_the_notes_that_musicians_know():
+def test_scales_hold_the_standard_notes():
     assert SCALES["C major"] == (0, 2, 4, 5, 7, 9, 11)
     assert SCALES["A minor"] == SCALES["C major"]
     assert SCALES["F# minor"] == SCALES["A major"] == (1, 2, 4, 6, 8, 9, 11)
@@ -165,12 +165,12 @@ def test_the_scales_have_the_notes_that_musicians_know():
     ("semitones", "scale", "note"),
     [(60.4, CHROMATIC, 60), (60.6, CHROMATIC, 61), (60.6, "C major", 60), (61.2, "C major", 62), (66.0, "C minor", 65)],
 )
-def test_the_nearest_note_of_a_scale(semitones, scale, note):
+def test_nearest_notes_returns_the_nearest_note_of_the_scale(semitones, scale, note):
     assert nearest_notes(np.array([semitones]), scale) == pytest.approx([note])
 
 
 @given(st.sampled_from(sorted(SCALES)), st.floats(20.0, 110.0))
-def test_it_is_in_the_scale_and_no_other_is_nearer(scale, semitones):
+def test_nearest_notes_finds_the_closest_scale_note_at_every_pitch(scale, semitones):
     [note] = nearest_notes(np.array([semitones]), scale)
     assert note % 12 in SCALES[scale]
     others = [other for other in range(140) if other % 12 in SCALES[scale]]

@@ -27,7 +27,7 @@ def misheard(semitones, voicing, where: slice, octaves: int, way: int = 0) -> np
 @pytest.mark.parametrize("octaves", [-2, -1, 1])
 @pytest.mark.parametrize("way", [0, 1])
 @pytest.mark.parametrize("rest", [0, 15])
-def test_a_part_in_another_octave_is_found(octaves, way, rest):
+def test_octave_errors_finds_a_part_in_another_octave(octaves, way, rest):
     semitones, voicing = melody(57, 59, 60, 62, 60, rest=rest)
     where = slice(70, 100) if rest == 0 else slice(100, 110)
     wrong = misheard(semitones, voicing, where, octaves, way)
@@ -39,7 +39,7 @@ def test_a_part_in_another_octave_is_found(octaves, way, rest):
     assert (sure & inside).sum() >= 4
 
 
-def test_the_whole_stretch_in_another_octave_is_found_by_the_notes_around_it():
+def test_octave_errors_finds_a_whole_stretch_by_the_notes_around_it():
     semitones, voicing = melody(57, 59, 60, 62, 60)
     wrong = misheard(semitones, voicing, slice(60, 120), 1)
     found, sure = octave_errors(wrong, voicing, slice(60, 120))
@@ -53,13 +53,13 @@ def test_octave_errors_finds_none_in_a_correct_melody(notes, rest):
     assert not found.any()
 
 
-def test_an_octave_that_is_sung_after_a_rest_and_held_stays():
+def test_octave_errors_accepts_a_large_leap_after_a_rest():
     semitones, voicing = melody(57, 57, 66, 57, 57, rest=20)
     found, _ = octave_errors(semitones, voicing, slice(95, 155))
     assert not found.any()
 
 
-def test_outside_of_the_stretch_nothing_moves():
+def test_octave_errors_finds_none_outside_the_stretch():
     semitones, voicing = melody(57, 59, 60, 62)
     wrong = misheard(semitones, voicing, slice(70, 100), 1)
     found, _ = octave_errors(wrong, voicing, slice(80, 90))
@@ -67,7 +67,7 @@ def test_outside_of_the_stretch_nothing_moves():
     assert not found[90:].any()
 
 
-def test_without_a_voice_there_is_nothing_to_find():
+def test_octave_errors_finds_none_without_voice():
     found, sure = octave_errors(np.full(50, 50.0), np.zeros(50), slice(10, 40))
     assert not found.any()
     assert not sure.any()

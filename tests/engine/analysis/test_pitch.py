@@ -13,7 +13,7 @@ def tone(hertz: float, seconds: float, rate: int = SAMPLE_RATE) -> np.ndarray:
 
 @pytest.mark.parametrize("rate", [8_000, 16_000, 44_100, 48_000])
 @pytest.mark.parametrize("hertz", [90.0, 220.0, 500.0])
-def test_a_tone_has_its_pitch_on_the_grid(hertz, rate):
+def test_detect_pitch_finds_the_pitch_of_a_tone_on_the_frame_grid(hertz, rate):
     pitch = detect_pitch(tone(hertz, 1.0, rate), rate)
     assert len(pitch) == frame_count(SAMPLE_RATE)
     assert pitch.hertz.dtype == pitch.voicing.dtype == np.float32
@@ -23,7 +23,7 @@ def test_a_tone_has_its_pitch_on_the_grid(hertz, rate):
 
 
 @pytest.mark.parametrize("samples", [0, 1, 440, 441, 20_000])
-def test_silence_of_any_length_is_unvoiced(samples):
+def test_detect_pitch_marks_silence_of_any_length_as_unvoiced(samples):
     pitch = detect_pitch(np.zeros(samples, np.float32), SAMPLE_RATE)
     assert len(pitch) == frame_count(samples)
     assert (pitch.voicing == 0).all()
@@ -31,18 +31,18 @@ def test_silence_of_any_length_is_unvoiced(samples):
 
 
 @pytest.mark.parametrize("samples", [1, 100, 441, 5_000])
-def test_short_recordings_have_their_frames(samples):
+def test_detect_pitch_returns_finite_frames_for_short_recordings(samples):
     pitch = detect_pitch(tone(200.0, 1.0)[:samples], SAMPLE_RATE)
     assert len(pitch) == frame_count(samples)
     assert np.isfinite(pitch.hertz).all()
 
 
-def test_noise_is_unvoiced():
+def test_detect_pitch_marks_noise_as_mostly_unvoiced():
     noise = 0.1 * np.random.default_rng(0).standard_normal(SAMPLE_RATE).astype(np.float32)
     assert detect_pitch(noise, SAMPLE_RATE).voiced.mean() < 0.1
 
 
-def test_the_pitch_of_a_rest_leads_from_note_to_note():
+def test_detect_pitch_glides_through_a_rest_from_note_to_note():
     rest = np.zeros(SAMPLE_RATE // 2, np.float32)
     pitch = detect_pitch(np.concatenate([tone(150.0, 0.5), rest, tone(300.0, 0.5)]), SAMPLE_RATE)
     middle = slice(60, 90)
@@ -51,13 +51,13 @@ def test_the_pitch_of_a_rest_leads_from_note_to_note():
     assert 150 < pitch.hertz[75] < 300
 
 
-def test_the_pitch_stays_where_voices_are():
+def test_detect_pitch_stays_within_the_range_of_voices():
     pitch = detect_pitch(tone(30.0, 1.0) + tone(3000.0, 1.0), SAMPLE_RATE)
     assert (pitch.hertz >= LOWEST_HERTZ - 0.1).all()
     assert (pitch.hertz <= HIGHEST_HERTZ + 0.1).all()
 
 
-def test_transposing_multiplies_and_keeps_the_voicing():
+def test_transposed_multiplies_the_pitch_and_keeps_the_voicing():
     pitch = Pitch(np.full(3, 100.0, np.float32), np.array([0.0, 0.5, 1.0], np.float32))
     np.testing.assert_allclose(pitch.transposed(12).hertz, 200.0)
     np.testing.assert_allclose(pitch.transposed(np.array([0.0, -12.0, 12.0])).hertz, [100.0, 50.0, 200.0])
@@ -65,13 +65,13 @@ def test_transposing_multiplies_and_keeps_the_voicing():
     assert pitch.transposed(12).hertz.dtype == np.float32
 
 
-def test_a_slice_is_a_pitch_and_knows_its_notes():
+def test_pitch_slice_is_a_pitch_with_semitones_and_voicing():
     pitch = Pitch(np.array([220.0, 440.0, 880.0], np.float32), np.array([0.1, 0.7, 0.9], np.float32))[1:]
     np.testing.assert_allclose(pitch.semitones, [69.0, 81.0], atol=1e-4)
     assert pitch.voiced.tolist() == [True, True]
 
 
 @pytest.mark.parametrize("shapes", [((3,), (4,)), ((2, 2), (2, 2))])
-def test_curves_that_do_not_fit_are_refused(shapes):
+def test_pitch_refuses_unequal_and_two_dimensional_curves(shapes):
     with pytest.raises(ValueError, match="must be equal and flat"):
         Pitch(*(np.ones(shape, np.float32) for shape in shapes))

@@ -36,7 +36,7 @@ def cents(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=15, deadline=None)
 @given(note=st.floats(42, 84), rate=st.floats(4, 7), depth=st.floats(0.1, 1.0))
-def test_a_flattened_vibrato_gets_its_depth_back(note, rate, depth):
+def test_refine_pitch_restores_a_flattened_vibrato(note, rate, depth):
     by_sample, wanted = curve(note, rate, depth)
     flattened = hertz_of(note + 0.7 * (wanted - note))
     found = refine_pitch(voice_of(by_sample), RATE, flattened, np.ones(len(wanted), np.float32), FRAMES)
@@ -53,7 +53,7 @@ def test_refine_pitch_keeps_a_correct_pitch_and_is_stable_when_repeated():
     assert np.abs(cents(again, once)).max() < 0.2
 
 
-def test_unvoiced_frames_and_another_octave_are_left_alone():
+def test_refine_pitch_keeps_unvoiced_frames_and_stays_near_an_unrelated_pitch():
     by_sample, wanted = curve(57.0)
     voice = voice_of(by_sample)
     flat = np.full(len(wanted), 220.0, np.float32)
@@ -64,14 +64,14 @@ def test_unvoiced_frames_and_another_octave_are_left_alone():
 
 
 @pytest.mark.parametrize("samples", [0, 1, 100, 16_000])
-def test_silence_and_short_recordings_change_nothing(samples):
+def test_refine_pitch_leaves_silence_of_any_length_unchanged(samples):
     frames = samples // 160 + 1
     hertz = np.full(frames, 150.0, np.float32)
     found = refine_pitch(np.zeros(samples, np.float32), RATE, hertz, np.ones(frames, np.float32), FRAMES)
     np.testing.assert_allclose(found, hertz)
 
 
-def test_it_is_sure_by_degrees():
+def test_refine_pitch_corrects_more_with_rising_voicing():
     by_sample, wanted = curve(60.0)
     voice, flat = voice_of(by_sample), np.full(len(wanted), hertz_of(np.array([60.0]))[0])
     moved = [

@@ -19,7 +19,7 @@ def sine(level_db: float, seconds: float, rate: int = 48_000, hertz: float = 997
 
 
 @pytest.mark.parametrize("rate", [16_000, 22_050, 44_100, 48_000, 96_000])
-def test_a_full_sine_of_1_khz_in_one_channel_is_3_lufs_below_full_scale(rate):
+def test_loudness_meter_measures_a_full_scale_mono_sine_at_minus_3_lufs(rate):
     assert measured(sine(0.0, 5.0, rate), rate) == pytest.approx(-3.01, abs=0.05)
 
 
@@ -27,19 +27,19 @@ def test_loudness_meter_measures_stereo_as_in_ebu_case_1():
     assert measured(np.stack([sine(-23.0, 20.0)] * 2), 48_000) == pytest.approx(-23.0, abs=0.05)  # EBU case 1
 
 
-def test_soft_parts_do_not_count():
+def test_loudness_meter_ignores_soft_parts():
     parts = np.concatenate((sine(-36.0, 10.0), sine(-23.0, 60.0), sine(-36.0, 10.0)))  # EBU case 3
     assert measured(np.stack([parts] * 2), 48_000) == pytest.approx(-23.0, abs=0.1)
 
 
-def test_low_tones_are_softer_than_high_ones_to_the_ear():
+def test_loudness_meter_weights_low_tones_less_than_high_ones():
     low, high = measured(sine(-20.0, 3.0, hertz=40.0), 48_000), measured(sine(-20.0, 3.0, hertz=4000.0), 48_000)
     assert low < -27
     assert high > -20.5
 
 
 @pytest.mark.parametrize("block", [1, 1000, 1_000_000])
-def test_the_size_of_the_blocks_does_not_matter(block):
+def test_loudness_meter_is_independent_of_the_block_size(block):
     samples = np.random.default_rng(0).normal(0, 0.1, 3000)
     assert measured(samples, 8000, block) == pytest.approx(measured(samples, 8000, 777))
 

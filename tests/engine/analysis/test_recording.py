@@ -38,7 +38,7 @@ def is_legal(result: Analysis) -> bool:
 
 
 @pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
-def test_a_melody_is_heard_as_it_was_sung(rate):
+def test_analyse_finds_pitch_range_and_style_of_a_melody(rate):
     result = analyse(Audio(melody(4.0, rate)[None], rate))
     assert is_legal(result)
     assert len(result.pitch) == 401
@@ -50,14 +50,14 @@ def test_a_melody_is_heard_as_it_was_sung(rate):
     assert result.pitch.voiced.mean() > 0.9
 
 
-def test_stereo_is_heard_as_its_mean():
+def test_analyse_of_equal_stereo_channels_matches_mono():
     mono = melody(1.0, 44_100)
     both = analyse(Audio(np.stack((mono, mono)), 44_100))
     np.testing.assert_allclose(both.pitch.hertz, analyse(Audio(mono[None], 44_100)).pitch.hertz, rtol=1e-4)
 
 
 @pytest.mark.parametrize("samples", [np.zeros(44_100), noise(1.0, 44_100)], ids=["silence", "noise"])
-def test_without_a_voice_there_is_no_range(samples):
+def test_analyse_finds_no_vocal_range_in_silence_or_noise(samples):
     result = analyse(Audio(samples[None].astype(np.float32), 44_100))
     assert is_legal(result)
     assert result.vocal_range is None
@@ -66,13 +66,13 @@ def test_without_a_voice_there_is_no_range(samples):
 
 @pytest.mark.parametrize("sample_count", [0, 1, 100, 440, 441, 2000])
 @pytest.mark.parametrize("rate", [8_000, 44_100, 192_000])
-def test_very_short_recordings_are_legal(sample_count, rate):
+def test_analyse_accepts_empty_and_very_short_recordings(sample_count, rate):
     result = analyse(Audio(melody(1.0, rate)[None, :sample_count], rate))
     assert is_legal(result)
     assert len(result.pitch) == round(result.duration_s * 44_100) // 441 + 1
 
 
-def test_windows_change_nothing(monkeypatch, tmp_path):
+def test_analyse_file_in_small_windows_matches_one_window(monkeypatch, tmp_path):
     rate = 44_100
     samples = np.concatenate((melody(5.0, rate), np.zeros(3 * rate, np.float32), noise(1.0, rate), melody(4.3, rate)))
     whole = analyse(Audio(samples[None], rate))
@@ -89,7 +89,7 @@ def test_windows_change_nothing(monkeypatch, tmp_path):
     assert pieces.style == whole.style
 
 
-def test_memory_does_not_grow_with_the_recording(tmp_path):
+def test_analyse_file_memory_stays_flat_for_long_recordings(tmp_path):
     rate = 16_000
 
     def peak_bytes(seconds: int) -> int:
@@ -105,7 +105,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path):
     assert peak_bytes(300) < 1.3 * peak_bytes(60)
 
 
-def test_progress_rises_to_one():
+def test_analyse_reports_progress_rising_to_one():
     seen: list[float] = []
     analyse(Audio(np.zeros((1, 60 * 8_000), np.float32), 8_000), report=lambda fraction, message: seen.append(fraction))
     assert seen == sorted(seen)
@@ -113,7 +113,7 @@ def test_progress_rises_to_one():
     assert seen[-1] == pytest.approx(1.0)
 
 
-def test_cancelling_passes_through(tmp_path):
+def test_analyse_file_stops_when_cancelled(tmp_path):
     def cancel(fraction: float, message: str) -> None:
         raise Cancelled
 
@@ -122,19 +122,19 @@ def test_cancelling_passes_through(tmp_path):
         analyse_file(tmp_path / "a.wav", cancel)
 
 
-def test_a_file_that_is_not_sound_is_refused(tmp_path):
+def test_analyse_file_refuses_a_file_that_is_not_audio(tmp_path):
     (tmp_path / "a.wav").write_text("not a sound")
     with pytest.raises(AudioError):
         analyse_file(tmp_path / "a.wav")
 
 
-def test_curves_of_different_lengths_are_refused():
+def test_analysis_refuses_curves_of_different_lengths():
     good = analyse(Audio(np.zeros((1, 4_410), np.float32), 44_100))
     with pytest.raises(ValueError, match="11 frames"):
         Analysis(good.pitch, good.loudness_db[1:], good.style, None, 0.1, good.dryness)
 
 
-def test_the_pitch_through_silence_is_a_straight_line_between_the_notes():
+def test_analyse_interpolates_the_pitch_through_silence_between_notes():
     rate = 44_100
     low, high = sung(np.full(rate, 220.0), rate), sung(np.full(rate, 440.0), rate)
     samples = np.concatenate((low, np.zeros(60 * rate, np.float32), high))

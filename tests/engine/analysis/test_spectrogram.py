@@ -22,7 +22,7 @@ def tone(hertz: float, seconds: float) -> np.ndarray:
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda scale: scale.name)
 @pytest.mark.parametrize("hertz", [110.0, 440.0, 3000.0])
-def test_a_tone_is_loudest_in_the_row_that_holds_it(scale, hertz):
+def test_levels_of_a_tone_peak_in_its_row(scale, hertz):
     window = tone(hertz, 1.0)[:LONGEST_WINDOW]
     (levels_db,) = levels_of(window[None], scale)
     row = int(levels_db.argmax())
@@ -32,7 +32,7 @@ def test_a_tone_is_loudest_in_the_row_that_holds_it(scale, hertz):
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda scale: scale.name)
-def test_rows_rise_from_the_lowest_to_the_highest_frequency(scale):
+def test_scale_edges_rise_from_the_lowest_to_the_highest_frequency(scale):
     edges = scale.edges_hertz
     assert len(edges) == scale.rows + 1
     assert (np.diff(edges) > 0).all()
@@ -46,7 +46,7 @@ def test_spectrogram_scales_have_note_linear_and_mel_spacing():
     assert 2595 * np.log10(1 + middle / 700) == pytest.approx(2595 * np.log10(1 + MEL.highest_hertz / 700) / 2)
 
 
-def test_two_low_partials_stay_apart():
+def test_levels_of_two_low_partials_stay_separate():
     both = (tone(82.4, 1.0) + tone(123.5, 1.0))[:LONGEST_WINDOW]  # E2 and B2
     (levels_db,) = levels_of(both[None], NOTE)
     low, between, high = levels_db[13], levels_db[24], levels_db[34]
@@ -55,7 +55,7 @@ def test_two_low_partials_stay_apart():
 
 @given(sizes=st.lists(st.integers(0, 3000), max_size=8), frames=st.sets(st.integers(0, 12), min_size=1))
 @settings(max_examples=50, deadline=None)
-def test_windows_are_the_samples_around_each_frame_however_the_sound_comes(sizes, frames):
+def test_windows_around_cuts_the_samples_around_each_frame_from_any_blocks(sizes, frames):
     samples = np.arange(1, sum(sizes) + 1, dtype=np.float32)
     pieces = np.split(samples, np.cumsum(sizes)[:-1]) if sizes else []
     around = np.pad(samples, (LONGEST_WINDOW // 2, 20 * HOP + LONGEST_WINDOW))
@@ -66,7 +66,7 @@ def test_windows_are_the_samples_around_each_frame_however_the_sound_comes(sizes
         np.testing.assert_array_equal(window, around[frame * HOP : frame * HOP + LONGEST_WINDOW])
 
 
-def test_shades_are_dark_where_nothing_is_and_bright_where_the_loudest_is():
+def test_measure_spectrograms_is_dark_in_silence_and_bright_in_a_tone():
     samples = np.concatenate((np.zeros(SAMPLE_RATE, np.float32), 0.3 * tone(440.0, 1.0)))
     told = []
     note, mel, linear = measure_spectrograms([samples], range(201), report=told.append)
@@ -79,12 +79,12 @@ def test_shades_are_dark_where_nothing_is_and_bright_where_the_loudest_is():
     assert told[-1] == 1.0
 
 
-def test_a_loud_and_a_soft_recording_look_the_same():
+def test_measure_spectrograms_does_not_depend_on_the_level():
     loud = measure_spectrograms([0.5 * tone(330.0, 0.5)], range(40), [MEL])[0].astype(int)
     soft = measure_spectrograms([0.05 * tone(330.0, 0.5)], range(40), [MEL])[0].astype(int)
     assert np.abs(loud - soft).max() <= 4
 
 
 @pytest.mark.parametrize("samples", [np.zeros(0, np.float32), np.zeros(50_000, np.float32)])
-def test_silence_is_blank(samples):
+def test_measure_spectrograms_is_blank_for_silence(samples):
     assert all(shades.max() == 0 for shades in measure_spectrograms([samples], range(3)))

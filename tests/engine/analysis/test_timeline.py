@@ -22,16 +22,16 @@ def performance(*parts: tuple[float, bool]) -> tuple[Pitch, np.ndarray]:
     return pitch, np.where(sung, -20.0, -90.0)
 
 
-def test_phrases_are_parted_by_rests_and_not_by_consonants():
+def test_find_phrases_splits_at_rests_but_not_at_consonants():
     sung = performance((0.5, True), (0.2, False), (0.5, True), (0.6, False), (1.0, True), (0.5, False), (0.1, True))
     assert find_phrases(*sung) == [Phrase(0.0, 1.2), Phrase(1.8, 2.8)]  # the last is too short to be one
 
 
-def test_silence_has_no_phrase():
+def test_find_phrases_returns_nothing_for_silence():
     assert find_phrases(*performance((2.0, False))) == []
 
 
-def test_positions_are_bars_or_times():
+def test_timeline_position_is_a_bar_with_a_tempo_and_a_time_without():
     waltz = Timeline(tempo_bpm=90.0, beats_per_bar=3, start_s=2.0)
     assert waltz.position(0.0) == "bar 002.1.000"
     assert waltz.position(1.0) == "bar 002.2.480"
@@ -39,17 +39,17 @@ def test_positions_are_bars_or_times():
 
 
 @given(st.lists(st.floats(0.0, 1900.0), min_size=2, max_size=5), st.sampled_from([0.0, 61.7, 120.0]))
-def test_positions_sort_in_order_of_time(times_s, tempo_bpm):
+def test_timeline_positions_sort_by_time(times_s, tempo_bpm):
     positions = [Timeline(tempo_bpm=tempo_bpm).position(one) for one in sorted(times_s)]
     assert positions == sorted(positions)
 
 
-def test_a_tempo_out_of_range_is_refused():
+def test_timeline_refuses_a_negative_tempo():
     with pytest.raises(SettingsError, match="tempo_bpm"):
         Timeline(tempo_bpm=-1.0)
 
 
-def test_a_cue_sheet_and_labels_have_each_phrase():
+def test_cue_sheet_and_marker_labels_list_each_phrase():
     phrases = [Phrase(0.0, 1.2), Phrase(1.8, 2.8)]
     notes = [Note(0.0, 0.5, 57, 0.0), Note(0.6, 1.2, 60, 10.0)]
     assert cue_sheet(phrases, notes, Timeline(tempo_bpm=120.0)).splitlines() == [

@@ -21,7 +21,7 @@ def steady(count: int, level_db: float = -20.0) -> np.ndarray:
     return np.full(count, level_db, np.float32)
 
 
-def test_a_scale_gives_its_first_and_last_note():
+def test_measure_range_returns_the_lowest_and_highest_note_of_a_scale():
     notes = scale(45, 61)
     found = measure_range(sung(notes), steady(len(notes)))
     assert found is not None
@@ -29,12 +29,12 @@ def test_a_scale_gives_its_first_and_last_note():
     assert found.middle == pytest.approx(53.0, abs=0.6)
 
 
-def test_nothing_voiced_has_no_range():
+def test_measure_range_returns_none_without_voiced_frames():
     assert measure_range(sung(scale(45, 61), 0.3), steady(len(scale(45, 61)))) is None
     assert measure_range(sung(np.array([57.0]), 0.0), steady(1, -120.0)) is None
 
 
-def test_short_octave_leaps_are_left_out():
+def test_measure_range_ignores_short_octave_leaps():
     notes = scale(50, 60)
     for start in range(20, len(notes) - 20, 50):  # a tenth of all frames
         notes[start : start + 5] += 12.0
@@ -43,14 +43,14 @@ def test_short_octave_leaps_are_left_out():
     assert (found.min, found.max) == ("D3", "C4")
 
 
-def test_an_octave_that_is_sung_counts():
+def test_measure_range_includes_a_held_octave_leap():
     notes = np.concatenate((np.full(100, 52.0), np.full(60, 64.0), np.full(100, 52.0)))
     found = measure_range(sung(notes), steady(len(notes)))
     assert found is not None
     assert (found.min, found.max) == ("E3", "E4")
 
 
-def test_soft_frames_do_not_count():
+def test_measure_range_ignores_soft_frames():
     notes, level_db = scale(50, 60), steady(len(scale(50, 60)))
     notes[:40], level_db[:40] = 41.0, -60.0
     found = measure_range(sung(notes), level_db)
@@ -58,7 +58,7 @@ def test_soft_frames_do_not_count():
     assert found.min == "D3"
 
 
-def test_a_single_voiced_frame_has_a_range():
+def test_measure_range_accepts_a_single_voiced_frame():
     assert measure_range(sung(np.array([57.0])), steady(1)) == VocalRange("A3", "A3", 57.0)
 
 
@@ -75,17 +75,17 @@ def test_a_single_voiced_frame_has_a_range():
         ("D2", "A3", "bass"),
     ],
 )
-def test_the_textbook_ranges_have_their_names(low, high, expected):
+def test_voice_type_names_the_textbook_ranges(low, high, expected):
     assert voice_type(VocalRange(low, high)) == expected
 
 
-def test_gender_narrows_the_choice():
+def test_voice_type_narrows_the_choice_by_gender():
     between = VocalRange("D3", "D5")
     assert voice_type(between, "female") == "alto"
     assert voice_type(between, "male") == "tenor"
 
 
-def test_among_equal_overlaps_the_centre_decides():
+def test_voice_type_decides_equal_overlaps_by_the_centre():
     assert voice_type(VocalRange("C4", "G4", centre=61.0)) == "tenor"
     assert voice_type(VocalRange("C4", "G4", centre=66.0)) == "alto"
 
@@ -94,18 +94,18 @@ def test_among_equal_overlaps_the_centre_decides():
     ("speaking_hertz", "expected"),
     [(95, "bass"), (115, "baritone"), (145, "tenor"), (205, "mezzo-soprano"), (250, "soprano")],
 )
-def test_speech_is_named_by_where_it_lies(speaking_hertz, expected):
+def test_voice_type_names_speech_by_its_centre(speaking_hertz, expected):
     centre = 69 + 12 * np.log2(speaking_hertz / 440)
     assert voice_type(VocalRange("A2", "A3", centre), spoken=True) == expected
 
 
-def test_a_range_must_be_note_names_in_order():
+def test_vocal_range_refuses_invalid_note_names_and_reversed_order():
     with pytest.raises(SettingsError):
         VocalRange("H2", "A3")
     with pytest.raises(ValueError, match="wrong order"):
         VocalRange("A3", "A2")
 
 
-def test_curves_of_different_lengths_are_refused():
+def test_measure_range_refuses_curves_of_different_lengths():
     with pytest.raises(ValueError, match="3 frames"):
         measure_range(sung(np.full(3, 57.0)), steady(4))

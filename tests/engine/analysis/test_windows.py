@@ -19,7 +19,7 @@ LONGEST_S, SHORTEST_S = 2.0, 1.0
 CONTEXT = 168
 
 
-def test_the_context_is_as_far_as_a_frame_reaches():
+def test_context_frames_cover_the_receptive_field_of_the_networks():
     """Into the content, from that into what the decoder could not say, its mean colour, and the synthesizer. The
     listener hears all of a window; of what is around it, as much as is left and 0.4 s at least."""
     content = receptive_frames(content_encoder._DILATIONS, 1) + 1  # between two of the listener's frames lies a mean
@@ -60,7 +60,7 @@ def core_of(window: Window) -> np.ndarray:
     st.integers(1, 2),
 )
 @settings(max_examples=40, deadline=None)
-def test_cores_tile_the_recording_exactly(count, sizes, channels):
+def test_cut_windows_tiles_the_recording_exactly_with_cores(count, sizes, channels):
     samples = noise(count, channels)
     windows = cut(samples, sizes)
     np.testing.assert_array_equal(np.concatenate([core_of(window) for window in windows], 1), samples)
@@ -73,7 +73,7 @@ def test_cores_tile_the_recording_exactly(count, sizes, channels):
 
 @given(st.integers(4 * SAMPLE_RATE, 9 * SAMPLE_RATE), st.integers(0, 100))
 @settings(max_examples=15, deadline=None)
-def test_every_window_holds_the_recording_around_its_core(count, seed):
+def test_cut_windows_surrounds_every_core_with_context(count, seed):
     samples = noise(count, seed=seed)
     for window in cut(samples, [SAMPLE_RATE // 3]):
         start = window.first_frame * HOP
@@ -88,7 +88,7 @@ def test_every_window_holds_the_recording_around_its_core(count, seed):
 
 @given(st.integers(1, 9 * SAMPLE_RATE), st.integers(0, 100))
 @settings(max_examples=25, deadline=None)
-def test_the_listeners_frames_within_the_cores_are_every_second_one_of_the_recording(count, seed):
+def test_core_features_select_every_second_frame_of_the_recording(count, seed):
     found = []
     for window in cut(noise(count, seed=seed), [SAMPLE_RATE]):
         assert window.first_frame % 2 == 0
@@ -100,31 +100,31 @@ def test_the_listeners_frames_within_the_cores_are_every_second_one_of_the_recor
 
 @given(st.lists(st.integers(500, 5 * SAMPLE_RATE), min_size=1, max_size=4))
 @settings(max_examples=15, deadline=None)
-def test_the_cuts_do_not_depend_on_the_blocks(sizes):
+def test_cut_windows_cuts_alike_for_any_block_sizes(sizes):
     samples = noise(7 * SAMPLE_RATE)
     cuts = [window.core_stop for window in cut(samples, sizes)]
     assert cuts == [window.core_stop for window in cut(samples, [7 * SAMPLE_RATE])]
 
 
 @pytest.mark.parametrize("quiet_channel", [0, 1])
-def test_windows_are_cut_where_every_channel_is_quiet(quiet_channel):
+def test_cut_windows_cuts_where_every_channel_is_quiet(quiet_channel):
     samples = noise(5 * SAMPLE_RATE, channels=2)
     samples[:, int(1.70 * SAMPLE_RATE) : int(1.85 * SAMPLE_RATE)] *= 0.001
     samples[quiet_channel, int(1.2 * SAMPLE_RATE) : int(1.4 * SAMPLE_RATE)] = 0.0  # only one is quiet here
     assert 172 <= cut(samples, [SAMPLE_RATE])[0].core_stop <= 183
 
 
-def test_a_stream_without_samples_has_no_windows():
+def test_cut_windows_returns_nothing_for_an_empty_stream():
     assert list(cut_windows([])) == []
     assert list(cut_windows([np.zeros((2, 0), np.float32)])) == []
 
 
-def test_silence_is_cut_like_anything_else():
+def test_cut_windows_covers_all_of_a_silent_recording():
     windows = cut(np.zeros((1, 10 * SAMPLE_RATE), np.float32), [SAMPLE_RATE])
     assert sum(core_of(window).shape[1] for window in windows) == 10 * SAMPLE_RATE
 
 
-def test_no_more_is_held_than_a_window_needs():
+def test_cut_windows_buffers_no_more_than_one_window_needs():
     taken = 0
 
     def stream():

@@ -81,7 +81,7 @@ def refusal(path: Path) -> str:
 
 
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"])
-def test_wav_of_any_depth(tmp_path: Path, subtype: str) -> None:
+def test_read_audio_reads_every_wav_subtype(tmp_path: Path, subtype: str) -> None:
     sf.write(tmp_path / "a.wav", tone(channels=2).T, RATE, subtype=subtype)
     audio = read_audio(tmp_path / "a.wav")
     assert (audio.channels, audio.sample_count, audio.rate) == (2, 30_000, RATE)
@@ -90,7 +90,7 @@ def test_wav_of_any_depth(tmp_path: Path, subtype: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["flac", "aiff", "mp3", "ogg", "m4a"])
-def test_other_formats_keep_length_and_place(tmp_path: Path, kind: str) -> None:
+def test_read_audio_keeps_length_and_timing_of_other_formats(tmp_path: Path, kind: str) -> None:
     samples = tone(50_001, channels=2)
     audio = read_audio(write_file(tmp_path, kind, samples))
     surplus = audio.sample_count - samples.shape[1]
@@ -98,7 +98,7 @@ def test_other_formats_keep_length_and_place(tmp_path: Path, kind: str) -> None:
     assert np.abs(audio.samples[:, :50_001] - samples)[:, 5000:40_000].max() < 0.05
 
 
-def test_opus_webm_and_bare_aac(tmp_path: Path) -> None:
+def test_read_audio_reads_opus_webm_and_bare_aac(tmp_path: Path) -> None:
     for kind in ("opus", "webm"):
         audio = read_audio(write_file(tmp_path, kind, tone(rate=48_000)))
         assert (audio.rate, audio.sample_count) == (48_000, 30_000)
@@ -107,7 +107,7 @@ def test_opus_webm_and_bare_aac(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("live", [False, True])
-def test_a_cut_webm_is_incomplete(tmp_path: Path, live: bool) -> None:
+def test_read_audio_refuses_a_truncated_webm(tmp_path: Path, live: bool) -> None:
     """Browsers record it live: its outer elements have no sizes. A cut one was taken for a shorter recording."""
     path = tmp_path / "song.webm"
     with av.open(str(path), "w", format="webm", options={"live": "1"} if live else {}) as container:
@@ -122,7 +122,7 @@ def test_a_cut_webm_is_incomplete(tmp_path: Path, live: bool) -> None:
         assert "incomplete" in refusal(path)
 
 
-def test_alac_integers_are_scaled(tmp_path: Path) -> None:
+def test_read_audio_scales_alac_integers(tmp_path: Path) -> None:
     samples = (tone() * 32767).astype(np.int16)
     with av.open(str(tmp_path / "a.m4a"), "w") as container:
         stream = container.add_stream("alac", rate=RATE, layout="mono", format="s16p")
@@ -134,25 +134,27 @@ def test_alac_integers_are_scaled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (22_050, 3), (96_000, 6), (192_000, 8)])
-def test_rates_and_channels(tmp_path: Path, rate: int, channels: int) -> None:
+def test_read_audio_keeps_rate_channels_and_length(tmp_path: Path, rate: int, channels: int) -> None:
     for kind in ("wav", "flac"):
         audio = read_audio(write_file(tmp_path, kind, tone(5000, rate, channels), rate))
         assert (audio.rate, audio.channels, audio.sample_count) == (rate, channels, 5000)
 
 
 @pytest.mark.parametrize("rate", [7_999, 192_001])
-def test_rates_outside_the_limits(tmp_path: Path, rate: int) -> None:
+def test_read_audio_refuses_rates_outside_the_limits(tmp_path: Path, rate: int) -> None:
     assert "8000 to 192000" in refusal(write_file(tmp_path, "wav", tone(), rate))
 
 
-def test_nine_channels(tmp_path: Path) -> None:
+def test_read_audio_refuses_nine_channels(tmp_path: Path) -> None:
     assert "9 channels" in refusal(write_file(tmp_path, "wav", tone(channels=9)))
 
 
 @pytest.mark.parametrize("kind", ["wav", "mp3", "ogg", "m4a"])
 @settings(max_examples=8, deadline=None)
 @given(size=st.integers(1, 70_000))
-def test_blocks_join_to_the_whole(tmp_path_factory: pytest.TempPathFactory, kind: str, size: int) -> None:
+def test_open_audio_blocks_join_to_the_whole_recording(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, size: int
+) -> None:
     path = tmp_path_factory.getbasetemp() / f"blocks.{kind}"
     if not path.exists():
         write_file(path.parent, kind, tone(channels=2)).rename(path)
@@ -164,7 +166,7 @@ def test_blocks_join_to_the_whole(tmp_path_factory: pytest.TempPathFactory, kind
     assert np.array_equal(np.concatenate(blocks, axis=1), whole)
 
 
-def test_mp3_without_length_header_is_read_to_its_end(tmp_path: Path) -> None:
+def test_read_audio_reads_an_mp3_without_length_header_to_its_end(tmp_path: Path) -> None:
     quiet, loud = tmp_path / "quiet.mp3", tmp_path / "loud.mp3"
     sf.write(quiet, tone(100_000).T, RATE, bitrate_mode="CONSTANT", compression_level=0.0)
     sf.write(loud, tone(100_000).T, RATE, bitrate_mode="CONSTANT", compression_level=0.9)
@@ -173,7 +175,7 @@ def test_mp3_without_length_header_is_read_to_its_end(tmp_path: Path) -> None:
     assert read_audio(tmp_path / "joined.mp3").sample_count >= 200_000
 
 
-def test_reading_needs_flat_memory(tmp_path: Path) -> None:
+def test_open_audio_reads_a_long_file_in_constant_memory(tmp_path: Path) -> None:
     write_file(tmp_path, "wav", np.zeros((1, 4_000_000), np.float32))
     tracemalloc.start()
     with open_audio(tmp_path / "song.wav") as source:
@@ -184,7 +186,7 @@ def test_reading_needs_flat_memory(tmp_path: Path) -> None:
     assert peak < 3_000_000  # bytes; the whole is 16 MB
 
 
-def test_silence_is_legal(tmp_path: Path) -> None:
+def test_read_audio_accepts_silence(tmp_path: Path) -> None:
     for kind in ("wav", "flac", "mp3", "ogg", "m4a"):
         assert not read_audio(write_file(tmp_path, kind, np.zeros((1, 20_000), np.float32))).samples.any()
 
@@ -192,7 +194,7 @@ def test_silence_is_legal(tmp_path: Path) -> None:
 # ---- files that are refused ----
 
 
-def test_missing_folder_empty_and_text(tmp_path: Path) -> None:
+def test_read_audio_refuses_missing_empty_and_non_audio_files(tmp_path: Path) -> None:
     assert "does not exist" in refusal(tmp_path / "none.wav")
     assert "is a folder" in refusal(tmp_path)
     (tmp_path / "empty.wav").touch()
@@ -212,7 +214,7 @@ def test_missing_folder_empty_and_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["wav", "aiff", "flac", "mp3", "ogg", "opus", "m4a"])
 @pytest.mark.parametrize("part", [0.3, 0.6, 0.95])
-def test_truncated(tmp_path: Path, kind: str, part: float) -> None:
+def test_read_audio_refuses_a_truncated_file(tmp_path: Path, kind: str, part: float) -> None:
     path = write_file(tmp_path, kind, np.random.default_rng(0).normal(0, 0.1, (1, 60_000)).astype(np.float32))
     data = path.read_bytes()
     path.write_bytes(data[: int(len(data) * part)])
@@ -220,13 +222,13 @@ def test_truncated(tmp_path: Path, kind: str, part: float) -> None:
 
 
 @pytest.mark.parametrize("kept", [12, 20, 36, 43])
-def test_wav_cut_inside_its_header(tmp_path: Path, kept: int) -> None:
+def test_read_audio_refuses_a_wav_cut_inside_its_header(tmp_path: Path, kept: int) -> None:
     path = write_file(tmp_path, "wav")
     path.write_bytes(path.read_bytes()[:kept])
     assert "incomplete" in refusal(path)
 
 
-def test_m4a_with_its_index_first_and_cut(tmp_path: Path) -> None:
+def test_read_audio_refuses_a_truncated_m4a_with_its_index_first(tmp_path: Path) -> None:
     path = write_with_ffmpeg(tmp_path / "a.m4a", tone(100_000), "aac", movflags="faststart")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 2 // 3])
@@ -234,7 +236,7 @@ def test_m4a_with_its_index_first_and_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 0x7FFF_F000, 0xFFFF_FFFF])
-def test_wav_from_a_pipe_has_no_sizes(tmp_path: Path, size: int) -> None:
+def test_read_audio_reads_a_piped_wav_without_sizes(tmp_path: Path, size: int) -> None:
     path = write_file(tmp_path, "wav")
     data = bytearray(path.read_bytes())
     data[4:8] = data[40:44] = struct.pack("<I", size)
@@ -242,13 +244,13 @@ def test_wav_from_a_pipe_has_no_sizes(tmp_path: Path, size: int) -> None:
     assert read_audio(path).sample_count == 30_000
 
 
-def test_wav_with_an_odd_tail_is_whole(tmp_path: Path) -> None:
+def test_read_audio_accepts_a_wav_with_a_broken_trailing_chunk(tmp_path: Path) -> None:
     path = write_file(tmp_path, "wav")
     path.write_bytes(path.read_bytes() + b"LIST\x20\0\0\0cut")  # metadata after the sound may be broken
     assert read_audio(path).sample_count == 30_000
 
 
-def test_rf64_is_read_and_its_truncation_seen(tmp_path: Path) -> None:
+def test_read_audio_reads_rf64_and_refuses_a_truncated_one(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     sf.write(path, tone().T, RATE, format="RF64")
     assert read_audio(path).sample_count == 30_000
@@ -257,12 +259,12 @@ def test_rf64_is_read_and_its_truncation_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wav", "aiff"])
-def test_zero_samples(tmp_path: Path, kind: str) -> None:
+def test_read_audio_refuses_zero_samples(tmp_path: Path, kind: str) -> None:
     assert "0 samples" in refusal(write_file(tmp_path, kind, np.zeros((1, 0), np.float32)))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_not_a_number(tmp_path: Path, value: float) -> None:
+def test_read_audio_refuses_nan_and_infinity(tmp_path: Path, value: float) -> None:
     samples = tone(200_000)
     samples[0, 150_000] = value
     sf.write(tmp_path / "a.wav", samples.T, RATE, subtype="FLOAT")
@@ -270,7 +272,9 @@ def test_not_a_number(tmp_path: Path, value: float) -> None:
 
 
 @pytest.mark.parametrize(("value", "is_sound"), [(32_768.0, True), (2.0**31, True), (1e25, False), (-1e30, False)])
-def test_samples_far_beyond_full_scale_are_no_sound(tmp_path: Path, value: float, is_sound: bool) -> None:
+def test_read_audio_accepts_integer_scale_but_refuses_larger_samples(
+    tmp_path: Path, value: float, is_sound: bool
+) -> None:
     """Some programs write integers as floats, as they are."""
     samples = tone(200_000)
     samples[0, 150_000] = value
@@ -282,17 +286,17 @@ def test_samples_far_beyond_full_scale_are_no_sound(tmp_path: Path, value: float
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
-def test_a_rate_that_is_none(rate: float) -> None:
+def test_audio_refuses_an_invalid_rate(rate: float) -> None:
     with pytest.raises(ValueError, match="rate must be above 0"):
         Audio(tone(10), rate)  # type: ignore[arg-type]
 
 
-def test_a_recording_of_no_channels() -> None:
+def test_audio_refuses_zero_channels() -> None:
     with pytest.raises(ValueError, match="at least one channel"):
         Audio(np.zeros((0, 10), np.float32), RATE)
 
 
-def test_double_beyond_float_counts_as_infinity(tmp_path: Path) -> None:
+def test_read_audio_refuses_doubles_beyond_the_float_range(tmp_path: Path) -> None:
     sf.write(tmp_path / "a.wav", np.array([0.0, 1e300]), RATE, subtype="DOUBLE")
     assert "infinity" in refusal(tmp_path / "a.wav")
 
@@ -312,7 +316,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     changes=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=8),
     kept=st.one_of(st.none(), st.integers(0, 400)),
 )
-def test_any_header_is_audio_or_a_sentence(
+def test_read_audio_reads_or_refuses_any_header(
     healthy: dict[str, bytes],
     tmp_path_factory: pytest.TempPathFactory,
     kind: str,
@@ -340,7 +344,9 @@ LOSSY = (".mp3", ".ogg", ".m4a")
 
 @settings(max_examples=15, deadline=None)
 @given(count=st.integers(1, 5000), channels=st.integers(1, 2), rate=st.sampled_from(M4A_RATES))
-def test_m4a_keeps_every_length(tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int) -> None:
+def test_write_audio_keeps_every_m4a_length(
+    tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int
+) -> None:
     path = tmp_path_factory.getbasetemp() / "length.m4a"
     write_audio(path, Audio(tone(count, rate, channels), rate))
     assert read_audio(path).samples.shape == (channels, count)
@@ -359,7 +365,9 @@ def test_write_audio_round_trips_through_read_audio_in_every_format(tmp_path: Pa
 
 @settings(max_examples=20, deadline=None)
 @given(count=st.integers(1, 3000), channels=st.integers(1, 8), rate=st.integers(8_000, 192_000))
-def test_wav_of_any_shape(tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int) -> None:
+def test_write_audio_writes_a_wav_of_any_shape_as_pcm_24(
+    tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int
+) -> None:
     path = tmp_path_factory.getbasetemp() / "shape.wav"
     write_audio(path, Audio(tone(count, rate, channels), rate))
     read, read_rate = sf.read(path, always_2d=True)
@@ -370,16 +378,16 @@ def test_wav_of_any_shape(tmp_path_factory: pytest.TempPathFactory, count: int, 
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac"])
-def test_beyond_full_scale_is_clipped(tmp_path: Path, suffix: str) -> None:
+def test_write_audio_clips_beyond_full_scale(tmp_path: Path, suffix: str) -> None:
     write_audio(tmp_path / f"a{suffix}", Audio(np.array([[2.0, -2.0, 1.0, -1.0, 1e30, 0.0]]), RATE))
     assert read_audio(tmp_path / f"a{suffix}").samples[0] == pytest.approx([1, -1, 1, -1, 1, 0], abs=1e-6)
 
 
-def test_pcm24_bytes() -> None:
+def test_pcm24_encodes_clipped_little_endian_bytes() -> None:
     assert pcm24(np.array([[-1.0, 2**-23], [9.0, -(2**-23)]], np.float32)).hex() == "000080ffff7f010000ffffff"
 
 
-def test_wav_beyond_4_gb_is_rf64(tmp_path: Path) -> None:
+def test_wav_header_of_a_file_beyond_4_gb_is_readable(tmp_path: Path) -> None:
     path, frames = tmp_path / "long.wav", 1_500_000_000
     with path.open("wb") as file:
         file.write(wav_header(RATE, 1, 3 * frames))
@@ -393,7 +401,7 @@ def test_wav_beyond_4_gb_is_rf64(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [Cancelled, KeyboardInterrupt, RuntimeError])
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a"])
-def test_nothing_is_left_when_stopped(tmp_path: Path, suffix: str, error: type[BaseException]) -> None:
+def test_audio_writer_keeps_the_old_file_when_stopped(tmp_path: Path, suffix: str, error: type[BaseException]) -> None:
     (tmp_path / f"a{suffix}").write_bytes(b"old")
 
     def write_and_stop() -> None:
@@ -417,7 +425,9 @@ class FullDisk(io.FileIO):
 
 @pytest.mark.parametrize("suffix", [".wav", ".flac", ".mp3", ".ogg", ".m4a"])
 @pytest.mark.parametrize("count", [12_000, 2_000_000])
-def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, count: int) -> None:
+def test_write_audio_reports_a_full_disk_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, count: int
+) -> None:
     if count == 12_000:
         monkeypatch.setattr(FullDisk, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
     monkeypatch.setattr(Path, "open", lambda path, _mode: io.BufferedRandom(FullDisk(path, "x+")))
@@ -427,7 +437,7 @@ def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str,
     assert not list(tmp_path.iterdir())
 
 
-def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_audio_refuses_an_unwritable_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audio = Audio(tone(), RATE)
     with pytest.raises(AudioError, match="does not exist"):
         write_audio(tmp_path / "none" / "a.wav", audio)
@@ -446,7 +456,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
         write_audio(tmp_path / "b.wav", audio)
 
 
-def test_publishing_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_audio_leaves_no_file_if_the_final_rename_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
@@ -456,7 +466,7 @@ def test_publishing_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytes
     assert not list(tmp_path.iterdir())
 
 
-def test_sound_that_cannot_be_written(tmp_path: Path) -> None:
+def test_write_audio_refuses_unsupported_formats_and_samples(tmp_path: Path) -> None:
     with pytest.raises(AudioError, match=r"\.wav, \.flac, \.mp3, \.ogg"):
         write_audio(tmp_path / "a.wma", Audio(tone(), RATE))
     with pytest.raises(AudioError, match="without a suffix"):
@@ -476,7 +486,7 @@ def test_sound_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_every_flac_rate_is_written_or_refused(tmp_path: Path) -> None:
+def test_write_audio_writes_or_refuses_every_flac_rate(tmp_path: Path) -> None:
     for rate in (8_001, 65_535, 88_200, 100_010, 192_000):
         write_audio(tmp_path / "a.flac", Audio(tone(), rate))
         assert read_audio(tmp_path / "a.flac").rate == rate
@@ -487,7 +497,7 @@ def test_every_flac_rate_is_written_or_refused(tmp_path: Path) -> None:
 # ---- Audio, resampling, cutting ----
 
 
-def test_audio_value() -> None:
+def test_audio_reports_channels_duration_and_mono_and_refuses_bad_values() -> None:
     audio = Audio(np.array([[1.0, 0.0], [0.0, 0.5]]), 2)
     assert (audio.channels, audio.sample_count, audio.duration_s) == (2, 2, 1.0)
     assert audio.samples.dtype == np.float32
@@ -506,7 +516,7 @@ def test_resampled_length_rounds_halves_up() -> None:
 
 
 @pytest.mark.parametrize(("old", "new"), [(44_100, 16_000), (48_000, 44_100), (8_000, 192_000)])
-def test_resampled_tone_stays_the_tone(old: int, new: int) -> None:
+def test_resample_keeps_a_tone(old: int, new: int) -> None:
     resampled = resample(tone(old, old, 2), old, new)
     assert resampled.shape == (2, new)
     assert np.abs(resampled - tone(new, new, 2))[:, new // 10 : -new // 10].max() < 1e-4
@@ -524,7 +534,7 @@ RATES = st.one_of(st.sampled_from([8_000, 16_000, 44_100, 48_000, 96_000, 192_00
 
 @settings(max_examples=60, deadline=None)
 @given(old=RATES, new=RATES, sizes=st.lists(st.integers(0, 4000), min_size=1, max_size=6), channels=st.integers(1, 3))
-def test_streamed_resampling_equals_the_whole(old: int, new: int, sizes: list[int], channels: int) -> None:
+def test_resampler_in_blocks_matches_resample(old: int, new: int, sizes: list[int], channels: int) -> None:
     samples = np.random.default_rng(0).normal(0, 0.1, (channels, sum(sizes))).astype(np.float32)
     resampler = Resampler(old, new, channels)
     edges = np.cumsum([0, *sizes])
@@ -537,7 +547,7 @@ def test_streamed_resampling_equals_the_whole(old: int, new: int, sizes: list[in
     assert np.allclose(streamed, resample(samples, old, new), atol=1e-6)
 
 
-def test_quietest_frame() -> None:
+def test_quietest_frame_is_the_middle_of_the_quietest_stretch() -> None:
     loudness = np.array([-120.0, -20, -60, -30, -60, -60, -60, -10])
     assert quietest_frame(loudness, 1, 4) == 2
     assert quietest_frame(loudness, 2, 8) in (4, 5)

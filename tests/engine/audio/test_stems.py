@@ -20,7 +20,7 @@ def folder(tmp_path_factory):
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 3000), st.integers(0, 2 * RATE), st.integers(0, RATE), st.sampled_from([1, 2]))
-def test_a_stem_is_the_recording_with_silence_around_it(folder, count, lead, more, channels):
+def test_write_stem_pads_the_recording_with_silence(folder, count, lead, more, channels):
     samples = np.random.default_rng(count).uniform(-0.5, 0.5, (count, channels)).astype(np.float32)
     soundfile.write(folder / "take.wav", samples, RATE, "PCM_24")
     kept, _ = soundfile.read(folder / "take.wav", always_2d=True, dtype="int32")
@@ -34,7 +34,7 @@ def test_a_stem_is_the_recording_with_silence_around_it(folder, count, lead, mor
 
 
 @pytest.mark.parametrize("reference", [0, 28_000, 2**33 + 5])
-def test_ffmpeg_reads_the_time_reference(tmp_path, reference):
+def test_audio_writer_writes_a_time_reference_readable_by_ffmpeg(tmp_path, reference):
     with AudioWriter(tmp_path / "stem.wav", RATE, 1, time_reference=reference) as writer:
         writer.write(np.zeros((1, 100), np.float32))
     with av.open(tmp_path / "stem.wav") as file:
@@ -42,7 +42,7 @@ def test_ffmpeg_reads_the_time_reference(tmp_path, reference):
         assert sum(frame.samples for frame in file.decode(audio=0)) == 100
 
 
-def test_other_files_have_none(tmp_path):
+def test_audio_writer_writes_no_bext_chunk_without_a_time_reference(tmp_path):
     with AudioWriter(tmp_path / "plain.wav", RATE, 1) as writer:
         writer.write(np.zeros((1, 100), np.float32))
     assert b"bext" not in (tmp_path / "plain.wav").read_bytes()

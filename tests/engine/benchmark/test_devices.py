@@ -21,7 +21,7 @@ def samples(tmp_path, sing, monkeypatch):
 
 
 @pytest.mark.system
-def test_the_processor_is_measured_and_compared_with_nothing(samples, capsys):
+def test_devices_benchmark_measures_the_cpu_without_a_difference(samples, capsys):
     assert main(["--samples", str(samples), "--json"]) == 0
     [processor] = [one for one in json.loads(capsys.readouterr().out)["devices"] if one["device"] == "cpu"]
     assert processor["difference_db"] is None
@@ -34,7 +34,7 @@ def test_the_processor_is_measured_and_compared_with_nothing(samples, capsys):
 @pytest.mark.filterwarnings("ignore:for .*copying from a non-meta parameter")
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
 @pytest.mark.system
-def test_other_devices_are_compared_with_it(samples, monkeypatch):
+def test_measure_devices_compares_other_devices_with_the_cpu(samples, monkeypatch):
     device = Device(THERE.type, "pretended", torch.float32)
     chosen = device_benchmark.choose_device
     monkeypatch.setattr(device_benchmark, "probe_devices", lambda: [Probe(THERE.type, device)])

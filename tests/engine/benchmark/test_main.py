@@ -61,7 +61,7 @@ def results(rows) -> Results:
     return Results(machine, "the voices' previews", summarise_speed([sample(10.0, 0.3)]), memory, rows, {"ann": 0.25})
 
 
-def test_speed_is_total_work_over_total_audio():
+def test_summarise_speed_divides_total_work_by_total_audio():
     speed = summarise_speed([sample(30.0, 0.6), sample(10.0, 0.6)])
     assert speed.audio_s == 40.0
     assert speed.wall_per_s == pytest.approx(0.03)
@@ -70,7 +70,7 @@ def test_speed_is_total_work_over_total_audio():
     assert speed.output_rate == RATE
 
 
-def test_means_by_output_voice_and_source(rows):
+def test_quality_means_averages_by_output_voice_and_source(rows):
     means = quality_means(rows)
     assert means["by_output"]["unconverted"]["likeness"] == pytest.approx(0.55)
     assert means["by_output"]["conversion"]["likeness"] == pytest.approx(0.8)
@@ -80,7 +80,7 @@ def test_means_by_output_voice_and_source(rows):
     assert means["by_source"]["talk"]["leak_db"] is None
 
 
-def test_json_holds_every_row_and_no_nan(results):
+def test_results_as_json_holds_every_row_and_no_nan(results):
     read = json.loads(results_as_json(results), parse_constant=pytest.fail)
     assert len(read["quality"]) == 6
     assert read["quality"][3]["scores"]["likeness"] == 0.7
@@ -89,7 +89,7 @@ def test_json_holds_every_row_and_no_nan(results):
     assert read["speed"]["wall_per_s"] == pytest.approx(0.03)
 
 
-def test_text_shows_each_part(results):
+def test_results_as_text_shows_each_part(results):
     text = results_as_text(results)
     for expected in (
         "slide rule",
@@ -106,7 +106,7 @@ def test_text_shows_each_part(results):
         assert expected in text
 
 
-def test_a_part_that_was_not_measured_is_not_shown(results):
+def test_results_as_text_omits_parts_without_measurements(results):
     only_memory = Results(results.machine, results.compared_with, None, results.memory, (), {})
     text = results_as_text(only_memory)
     assert "Speed" not in text
@@ -130,7 +130,7 @@ def test_evenly_spaced_reaches_both_ends(total, places):
     assert evenly_spaced(list(range(total)), 4) == places
 
 
-def test_recordings_are_found_by_name_and_an_empty_folder_is_a_sentence(tmp_path):
+def test_find_recordings_sorts_by_name_and_refuses_empty_and_missing_folders(tmp_path):
     for name in ("b.WAV", "a.flac", "notes.txt"):
         (tmp_path / name).touch()
     assert [path.name for path in find_recordings(tmp_path)] == ["a.flac", "b.WAV"]
@@ -141,7 +141,7 @@ def test_recordings_are_found_by_name_and_an_empty_folder_is_a_sentence(tmp_path
         find_recordings(tmp_path / "absent")
 
 
-def test_an_input_of_any_length_is_made_by_repeating_the_longest_source(tmp_path):
+def test_write_repeated_repeats_the_longest_source_to_a_given_length(tmp_path):
     rate = 8_000
     tone = (0.5 * np.sin(np.arange(rate) / 20)).astype(np.float32)
     soundfile.write(tmp_path / "long.wav", tone, rate)
@@ -160,7 +160,7 @@ def hold_and_measure(megabytes: int) -> tuple[float, float]:
 
 
 @pytest.mark.system
-def test_peak_memory_is_that_of_the_process_alone():
+def test_peak_memory_mb_counts_only_its_own_process():
     held_by_parent = np.ones(400_000_000, np.uint8)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as child:
         before, after = child.submit(hold_and_measure, 200).result()

@@ -10,7 +10,7 @@ def level_db(samples):
 
 
 @pytest.mark.system
-def test_spoilt_adds_others_at_the_levels_it_names(sing):
+def test_spoilt_adds_backing_and_harmony_at_the_named_levels(sing):
     dry = sing(3.0)
     found = dict(spoilt(dry))
     assert tuple(found) == CONDITIONS
@@ -19,16 +19,16 @@ def test_spoilt_adds_others_at_the_levels_it_names(sing):
         assert level_db(found[condition] - dry) - level_db(dry) == pytest.approx(difference_db, abs=1.0)
 
 
-def test_backing_is_stereo_and_as_long_as_asked():
+def test_backing_is_stereo_and_has_the_given_length():
     assert backing(20.5).shape == (2, round(20.5 * SAMPLE_RATE))
 
 
-def test_measure_cost_measures_all_of_it():
+def test_measure_cost_sums_all_steps_and_reports_peak_memory():
     row = measure_cost(0.2)
     assert row.seconds == pytest.approx(row.align_s + row.two_pitches_s + row.joins_s + row.mix_s)
     assert row.peak_mb > 50
 
 
-def test_command_reports_a_folder_without_recordings(tmp_path, capsys):
+def test_songs_command_reports_a_folder_without_recordings(tmp_path, capsys):
     assert main(["--sources", str(tmp_path), "--parts", "level"]) == 1
     assert "no recording" in capsys.readouterr().err

@@ -36,6 +36,6 @@ def test_takes_benchmark_prints_tables_by_default(sources, capsys):
     assert "other takes" in out
 
 
-def test_a_folder_without_recordings_is_a_sentence(tmp_path, capsys):
+def test_takes_benchmark_reports_a_folder_without_recordings(tmp_path, capsys):
     assert main(["--sources", str(tmp_path), "--voices", "kathleen"]) == 1
     assert "There is no recording in" in capsys.readouterr().err

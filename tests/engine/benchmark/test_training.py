@@ -17,14 +17,14 @@ def corpus(tmp_path, sing):
     return tmp_path / "corpus"
 
 
-def test_as_many_recordings_as_fit_are_taken(corpus):
+def test_first_recordings_returns_as_many_as_fit_and_at_least_one(corpus):
     recordings = sorted((corpus / "set" / "mia").iterdir())
     assert first_recordings(recordings, 17.0) == recordings[:2]
     assert first_recordings(recordings, 1.0) == recordings[:1]
 
 
 @pytest.mark.system
-def test_a_voice_is_made_and_everything_timed(corpus, tmp_path, short_trainings, capsys):
+def test_training_benchmark_trains_a_voice_and_reports_times_and_memory(corpus, tmp_path, short_trainings, capsys):
     work = tmp_path / "work"
     given = ["--corpus", corpus, "--speaker", "set/mia", "--minutes", 1, "--epochs", 1, "--work", work]
     assert main([str(word) for word in given]) == 0

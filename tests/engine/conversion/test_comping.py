@@ -38,7 +38,7 @@ def test_joins_lie_in_the_quiet_between_phrases():
     assert joins([], level) == joins([Phrase(0.1, 5.0)], level) == [0.0]
 
 
-def test_parts_of_joins_neighbours_of_one_take():
+def test_parts_of_merges_neighbouring_phrases_of_one_take():
     assert parts_of([0.0, 1.0, 2.0, 3.0], [0, 0, 2, 0]) == [CompPart(0.0, 0), CompPart(2.0, 2), CompPart(3.0, 0)]
     with pytest.raises(SettingsError, match="has 2 phrases, not 1"):
         parts_of([0.0, 1.0], [0])

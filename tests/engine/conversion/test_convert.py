@@ -67,7 +67,7 @@ def three_takes(sung, voice):
 
 
 @pytest.mark.parametrize(("name", "lowest", "highest"), RANGES)
-def test_both_ends_of_a_range_are_settings(name, lowest, highest):
+def test_conversion_settings_accept_both_ends_of_each_range(name, lowest, highest):
     for value in (lowest, highest):
         assert getattr(ConversionSettings(**{name: value}), name) == value
 
@@ -79,7 +79,7 @@ def test_both_ends_of_a_range_are_settings(name, lowest, highest):
     + [(name, 1.5) for name in ("takes", "seed")]
     + [(name, "auto") for name in FIELDS if name != "transpose"],
 )
-def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value):
+def test_conversion_settings_refuse_an_invalid_value_and_name_field_and_range(name, value):
     with pytest.raises(SettingsError) as caught:
         ConversionSettings(**{name: value})
     sentence = str(caught.value)
@@ -89,7 +89,7 @@ def test_any_other_value_is_one_sentence_with_the_name_and_the_range(name, value
     assert sentence.endswith(f"not {value}.")
 
 
-def test_transpose_may_be_left_to_the_voice():
+def test_conversion_settings_accept_transpose_auto_and_refuse_an_unknown_word():
     assert ConversionSettings(transpose="auto").transpose == "auto"
     sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not up"
     with pytest.raises(SettingsError, match=sentence):
@@ -102,14 +102,14 @@ def test_conversion_settings_describe_every_field():
         assert metadata["meaning"].endswith(".")
 
 
-def test_settings_do_not_change_and_copies_are_checked_too():
+def test_conversion_settings_are_frozen_and_validate_replaced_values():
     with pytest.raises(FrozenInstanceError):
         ConversionSettings().takes = 2
     with pytest.raises(SettingsError, match="takes"):
         replace(ConversionSettings(), takes=0)
 
 
-def test_there_is_a_preset_for_each_style():
+def test_conversion_settings_have_a_preset_for_each_style():
     assert set(ConversionSettings.presets) == {"melodic", "rhythmic", "spoken"}
     assert all(isinstance(preset, ConversionSettings) for preset in ConversionSettings.presets.values())
 
@@ -127,7 +127,7 @@ def test_by_style_returns_the_preset_with_the_given_values_replaced():
 @pytest.mark.parametrize(
     ("preset", "given"), [("loud", {}), (AUTO, {"volume": 1}), (AUTO, {"likeness": 2.0}), ("spoken", {"takes": 0})]
 )
-def test_settings_by_style_are_checked_before_the_style_is_known(preset, given):
+def test_by_style_refuses_unknown_presets_and_invalid_settings_at_once(preset, given):
     with pytest.raises(SettingsError):
         by_style(preset, given)
 
@@ -158,7 +158,7 @@ def test_convert_and_convert_file_take_settings_chosen_by_style(sing, voice, tmp
     st.sampled_from([0.0, 1e-4, 0.3]),
 )
 @settings(max_examples=25, deadline=None)
-def test_the_output_has_exactly_the_length_and_channels(voice, rate, channels, count, level):
+def test_convert_keeps_duration_and_channels_at_any_rate_and_level(voice, rate, channels, count, level):
     samples = np.random.default_rng(count).uniform(-level, level, (channels, count)).astype(np.float32)
     wanted = resampled_length(count, rate, SAMPLE_RATE)
     if wanted == 0:  # one sample at a high rate is none at ours
@@ -172,18 +172,18 @@ def test_the_output_has_exactly_the_length_and_channels(voice, rate, channels, c
 
 
 @pytest.mark.parametrize("count", [1, 2, 440, 441, 442, 882, 5000])
-def test_tiny_recordings_of_a_tone(sing, voice, count):
+def test_convert_keeps_the_length_of_very_short_recordings(sing, voice, count):
     assert only(Audio(sing(0.2)[None, -count:], SAMPLE_RATE), voice).shape == (1, count)
 
 
-def test_a_recording_without_samples_is_one_sentence(voice):
+def test_convert_refuses_a_recording_without_samples(voice):
     with pytest.raises(EngineError, match="no sound"):
         convert(Audio(np.zeros((1, 0), np.float32), SAMPLE_RATE), voice)
 
 
 @pytest.mark.parametrize("rate", [8_000, 44_100])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_digital_silence_gives_silence(voice, channels, rate):
+def test_convert_returns_silence_for_digital_silence(voice, channels, rate):
     silent = Audio(np.zeros((channels, rate), np.float32), rate)
     for take in convert(silent, voice, ConversionSettings(takes=2, transpose="auto")).takes:
         assert level_db(take.audio.samples) < -100
@@ -194,14 +194,14 @@ def test_convert_keeps_faint_hiss_faint(voice):
     assert level_db(only(Audio(hiss, SAMPLE_RATE), voice)) < -100
 
 
-def test_a_rest_of_digital_zero_stays_silent(sing, voice):
+def test_convert_keeps_a_rest_of_digital_silence_silent(sing, voice):
     rest = np.zeros(SAMPLE_RATE, np.float32)
     output = only(Audio(np.concatenate([sing(1.0), rest, sing(1.0)])[None], SAMPLE_RATE), voice)[0]
     assert level_db(output[int(1.15 * SAMPLE_RATE) : int(1.85 * SAMPLE_RATE)]) < -80
     assert level_db(output[:SAMPLE_RATE]) > -40
 
 
-def test_a_constant_offset_is_no_sound(sing, voice):
+def test_convert_ignores_a_dc_offset_in_a_rest(sing, voice):
     recording = np.concatenate([sing(1.0), np.zeros(SAMPLE_RATE, np.float32), sing(1.0)]) + np.float32(0.01)
     rest = only(Audio(recording[None], SAMPLE_RATE), voice)[0, int(1.15 * SAMPLE_RATE) : int(1.85 * SAMPLE_RATE)]
     assert level_db(rest - rest.mean()) < -80
@@ -211,7 +211,7 @@ def test_a_constant_offset_is_no_sound(sing, voice):
 
 
 @pytest.mark.parametrize("transpose", [-12, 0, 3.5])
-def test_the_melody_is_kept_transposed(sung, voice, transpose):
+def test_convert_transposes_the_melody_by_the_given_semitones(sung, voice, transpose):
     before = detect_pitch(sung.samples[0], SAMPLE_RATE)
     after = detect_pitch(only(sung, voice, transpose=transpose)[0], SAMPLE_RATE)
     both = before.voiced & after.voiced
@@ -219,7 +219,7 @@ def test_the_melody_is_kept_transposed(sung, voice, transpose):
     assert np.median(np.abs(after.semitones - before.semitones - transpose)[both]) < 0.25
 
 
-def test_transposing_by_itself_goes_to_where_the_voice_lives(sing, voice):
+def test_convert_auto_transpose_moves_the_melody_towards_the_pitch_of_the_voice(sing, voice):
     settings_ = ConversionSettings(transpose="auto")
     for hertz in (100.0, 400.0):
         recording = Audio(sing(2.0, hertz=hertz)[None], SAMPLE_RATE)
@@ -233,7 +233,7 @@ def test_transposing_by_itself_goes_to_where_the_voice_lives(sing, voice):
     assert convert(Audio(np.zeros((1, 1000), np.float32), SAMPLE_RATE), voice, settings_).transpose == 0
 
 
-def test_the_best_key_brings_all_notes_into_the_range(sing, voice):
+def test_convert_best_transpose_brings_high_notes_down_to_the_vocal_range(sing, voice):
     """Notes 13 and 15 semitones above the range, which no octave of `auto` reaches."""
     highest = note_number(voice.card.vocal_range["max"])
     recording = Audio(sing(1.0, hertz=float(semitones_to_hertz(highest + 13)))[None], SAMPLE_RATE)
@@ -241,14 +241,14 @@ def test_the_best_key_brings_all_notes_into_the_range(sing, voice):
     assert -17 <= moved <= -13
 
 
-def test_the_loudness_follows_the_recording(sung, voice):
+def test_convert_follows_the_loudness_of_the_recording(sung, voice):
     before, after = measure_loudness(sung.samples[0]), measure_loudness(only(sung, voice)[0])
     loud = before > before.max() - 30
     assert np.abs(after - before)[loud].mean() < 1.5
     assert np.corrcoef(before, after)[0, 1] > 0.95
 
 
-def test_a_quieter_recording_is_converted_alike_but_quieter(sung, voice):
+def test_convert_of_a_quieter_recording_is_quieter_at_the_same_pitch(sung, voice):
     loud = only(sung, voice)
     quiet = only(Audio(sung.samples * 0.1, SAMPLE_RATE), voice)
     assert level_db(loud) - level_db(quiet) == pytest.approx(20, abs=0.5)
@@ -257,19 +257,19 @@ def test_a_quieter_recording_is_converted_alike_but_quieter(sung, voice):
     assert np.median(np.abs(pitches[0].semitones - pitches[1].semitones)[both]) < 0.1
 
 
-def test_a_voice_on_the_left_stays_on_the_left(sung, voice):
+def test_convert_keeps_a_voice_panned_left_on_the_left(sung, voice):
     mono = sung.samples[0]
     left, right = only(Audio(np.stack([mono, 0 * mono]), SAMPLE_RATE), voice)
     assert level_db(left) == pytest.approx(level_db(mono), abs=2)
     assert level_db(right) < level_db(left) - 60
 
 
-def test_the_same_in_both_channels_is_the_same_as_one(sung, voice):
+def test_convert_of_two_identical_channels_matches_mono(sung, voice):
     both = only(Audio(np.repeat(sung.samples, 2, 0), SAMPLE_RATE), voice)
     np.testing.assert_allclose(both, np.repeat(only(sung, voice), 2, 0), atol=1e-5)
 
 
-def test_another_rate_sounds_the_same(sung, voice):
+def test_convert_gives_a_similar_result_for_a_recording_at_96_khz(sung, voice):
     high = Audio(resample(sung.samples, SAMPLE_RATE, 96_000), 96_000)
     # not less: resampling rings where the recording begins in the middle of a sound, and that moves the pulses a little
     # (by how much this is heard depends on the voice); of sounds nearly as similar retrieval may then take another
@@ -287,12 +287,12 @@ def test_another_rate_sounds_the_same(sung, voice):
         {"accent": 0.0}, {"accent": 1.0},
     ],
 )  # fmt: skip
-def test_every_setting_is_heard(sung, voice, chosen):
+def test_convert_output_changes_with_each_setting(sung, voice, chosen):
     usual = only(sung, voice)
     assert level_db(only(sung, voice, **chosen) - usual) > level_db(usual) - 50
 
 
-def test_protected_consonants_are_nearer_to_the_recording(voice):
+def test_consonant_protection_brings_consonants_closer_to_the_recording(voice):
     noise = 0.05 * np.random.default_rng(0).standard_normal((8, SAMPLE_RATE // 8)).astype(np.float32)
     bright, dark = np.diff(noise[::2], prepend=0.0), np.cumsum(noise[1::2], 1) * 0.1  # as an s and an f by turns
     hisses = np.stack([bright, dark - dark.mean(1, keepdims=True)], 1).reshape(8, -1)
@@ -310,7 +310,7 @@ def test_protected_consonants_are_nearer_to_the_recording(voice):
     assert distances[-1] < 0.7 * distances[0]
 
 
-def test_protected_consonants_take_on_most_of_the_voices_colour(voice):
+def test_consonant_protection_keeps_most_of_the_timbre_of_the_voice(voice):
     hiss = np.diff(0.05 * np.random.default_rng(0).standard_normal((1, SAMPLE_RATE)), prepend=0.0).astype(np.float32)
 
     def spectrum(samples: np.ndarray) -> np.ndarray:
@@ -321,7 +321,7 @@ def test_protected_consonants_take_on_most_of_the_voices_colour(voice):
     assert 0.15 * there < np.abs(kept - own).mean() < 0.6 * there
 
 
-def test_smoothing_takes_out_vibrato_and_snapping_brings_notes_in_tune_with_it(voice):
+def test_pitch_smoothing_removes_vibrato_and_pitch_snap_tunes_notes_with_vibrato(voice):
     recording = Audio(long_note(2.0, hertz=float(semitones_to_hertz(55.35)), vibrato=0.5)[None], SAMPLE_RATE)
 
     def notes(**chosen) -> np.ndarray:
@@ -338,23 +338,23 @@ def test_smoothing_takes_out_vibrato_and_snapping_brings_notes_in_tune_with_it(v
 # ---- takes
 
 
-def test_takes_have_their_seeds_and_the_first_is_the_plain_one(three_takes, sung, voice):
+def test_convert_takes_use_consecutive_seeds_and_the_first_equals_a_single_take(three_takes, sung, voice):
     assert [take.seed for take in three_takes] == [7, 8, 9]
     np.testing.assert_array_equal(three_takes[0].audio.samples, only(sung, voice, seed=7))
 
 
-def test_the_same_seed_gives_the_same_bytes(three_takes, sung, voice):
+def test_convert_is_deterministic_with_a_seed(three_takes, sung, voice):
     again = convert(sung, voice, ConversionSettings(takes=2, seed=7)).takes
     for take, before in zip(again, three_takes, strict=False):
         assert take.audio.samples.tobytes() == before.audio.samples.tobytes()
 
 
-def test_another_seed_gives_another_performance(three_takes, sung, voice):
+def test_convert_gives_another_second_take_with_another_seed(three_takes, sung, voice):
     other = convert(sung, voice, ConversionSettings(takes=2, seed=100)).takes
     assert level_db(other[1].audio.samples - three_takes[1].audio.samples) > -60
 
 
-def test_takes_differ_in_pitch_and_loudness_but_not_in_time(three_takes):
+def test_convert_takes_differ_in_pitch_and_loudness_but_not_in_timing(three_takes):
     pitches = [detect_pitch(take.audio.samples[0], SAMPLE_RATE) for take in three_takes]
     loudness = [measure_loudness(take.audio.samples[0]) for take in three_takes]
     for one, other in itertools.combinations(range(3), 2):
@@ -388,7 +388,7 @@ def test_convert_in_small_windows_matches_one_window_with_the_same_features(sing
         assert level_db(difference) < level_db(one.audio.samples) + WINDOWING_DB
 
 
-def test_the_listener_hears_much_the_same_in_windows_of_the_usual_length():
+def test_analysed_windows_give_nearly_the_content_of_the_whole_recording():
     speech = read_audio(SPEECH)
     samples = np.tile(resample(speech.mono(), speech.rate, SAMPLE_RATE), 4)[: 30 * SAMPLE_RATE]
     base = load_base()
@@ -405,7 +405,7 @@ def test_the_listener_hears_much_the_same_in_windows_of_the_usual_length():
     assert torch.cosine_similarity(*contents, dim=1).mean() > 0.95
 
 
-def test_windows_join_without_a_seam(voice, monkeypatch):
+def test_convert_joins_windows_without_a_seam(voice, monkeypatch):
     recording = long_note(6.0)[None]  # every cut falls into sound
     small_windows(monkeypatch)
     output = only(Audio(recording, SAMPLE_RATE), voice)[0]
@@ -436,7 +436,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_converted_as_the_recording_in_it(source, voice, tmp_path, monkeypatch):
+def test_convert_file_matches_convert_of_the_same_recording(source, voice, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     chosen = ConversionSettings(takes=2, seed=3, transpose="auto")
     targets = [tmp_path / "one.wav", tmp_path / "two.flac"]
@@ -451,19 +451,19 @@ def test_a_file_is_converted_as_the_recording_in_it(source, voice, tmp_path, mon
     assert names(tmp_path) == ["one.wav", "two.flac", "vocal.wav"]
 
 
-def test_each_take_needs_its_file(source, voice, tmp_path):
+def test_convert_file_refuses_fewer_files_than_takes(source, voice, tmp_path):
     with pytest.raises(SettingsError, match="2 takes need 2 files to write to, not 1"):
         convert_file(source, [tmp_path / "one.wav"], voice, ConversionSettings(takes=2))
     assert names(tmp_path) == ["vocal.wav"]
 
 
-def test_a_missing_source_leaves_nothing(voice, tmp_path):
+def test_convert_file_leaves_no_file_for_a_missing_source(voice, tmp_path):
     with pytest.raises(AudioError):
         convert_file(tmp_path / "gone.wav", [tmp_path / "one.wav"], voice)
     assert names(tmp_path) == []
 
 
-def test_a_target_that_cannot_be_written_leaves_no_other(source, voice, tmp_path):
+def test_convert_file_leaves_no_take_if_one_target_cannot_be_written(source, voice, tmp_path):
     with pytest.raises(AudioError, match="does not exist"):
         convert_file(source, [tmp_path / "one.wav", tmp_path / "no" / "two.wav"], voice, ConversionSettings(takes=2))
     assert names(tmp_path) == ["vocal.wav"]
@@ -472,7 +472,7 @@ def test_a_target_that_cannot_be_written_leaves_no_other(source, voice, tmp_path
 # ---- progress
 
 
-def test_progress_goes_from_nothing_to_everything(sing, voice, source, tmp_path, monkeypatch):
+def test_convert_and_convert_file_report_progress_from_0_to_1(sing, voice, source, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     for work in (
         lambda report: convert(Audio(sing(5.0)[None], SAMPLE_RATE), voice, report=report),
@@ -488,7 +488,7 @@ def test_progress_goes_from_nothing_to_everything(sing, voice, source, tmp_path,
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3])
-def test_a_stop_at_any_moment_leaves_no_file(source, voice, tmp_path, monkeypatch, calls):
+def test_convert_file_leaves_existing_files_and_no_new_ones_when_cancelled(source, voice, tmp_path, monkeypatch, calls):
     small_windows(monkeypatch, 0.6, 0.3)
     (tmp_path / "one.wav").write_bytes(b"there before")
     told = 0
@@ -507,7 +507,7 @@ def test_a_stop_at_any_moment_leaves_no_file(source, voice, tmp_path, monkeypatc
 
 
 @pytest.mark.system
-def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
+def test_convert_file_memory_hardly_grows_with_the_length(sing, voice, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     peaks = []
     for seconds in (6, 14):

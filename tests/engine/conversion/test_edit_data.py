@@ -35,7 +35,7 @@ def edit_data() -> EditData:
     )
 
 
-def test_it_comes_back_to_the_last_bit(edit_data, tmp_path):
+def test_edit_data_round_trips_exactly(edit_data, tmp_path):
     write_edit_data(tmp_path / "groundwork.npz", edit_data)
     again = read_edit_data((tmp_path / "groundwork.npz").read_bytes())
     for name, value in vars(edit_data).items():
@@ -47,19 +47,19 @@ def test_it_comes_back_to_the_last_bit(edit_data, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 half an archive"])
-def test_other_files_are_refused_in_a_sentence(content):
+def test_read_edit_data_refuses_other_files(content):
     with pytest.raises(EditError, match="convert the recording again"):
         read_edit_data(content)
 
 
-def test_reading_one_does_not_load_networks():
+def test_edit_data_and_pitch_shaping_do_not_import_torch():
     """A server that plans edits would be 190 MB larger."""
     loaded = "import sys, engine.conversion.edit_data, engine.conversion.pitch_shaping; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 
 
-def test_half_of_one_is_refused(edit_data, tmp_path):
+def test_read_edit_data_refuses_truncated_data(edit_data, tmp_path):
     write_edit_data(tmp_path / "x.npz", edit_data)
     content = (tmp_path / "x.npz").read_bytes()
     for length in (100, len(content) // 2, len(content) - 10):
@@ -85,7 +85,7 @@ def test_read_edit_data_refuses_mismatched_arrays(edit_data, change, tmp_path):
 
 
 @pytest.mark.parametrize("before", [1, 8, 9])
-def test_one_of_before_takes_were_sung_as_now_is_refused(edit_data, before, tmp_path, monkeypatch):
+def test_read_edit_data_refuses_earlier_formats(edit_data, before, tmp_path, monkeypatch):
     monkeypatch.setattr("engine.conversion.edit_data._FORMAT", before)
     write_edit_data(tmp_path / "x.npz", edit_data)
     monkeypatch.undo()

@@ -42,7 +42,7 @@ def test_best_key_leaves_fewest_notes_outside(seconds, semitones, outside):
     assert found.outside == pytest.approx(outside)
 
 
-def test_best_key_of_a_voice_without_range_is_refused():
+def test_best_key_for_refuses_a_voice_without_a_range():
     card = load_card(DEMO_VOICES / "kerstin")
     assert best_key_for(sung(m62=1.0), card).semitones == -3  # B2 to B3
     with pytest.raises(SettingsError, match="range of Kerstin is not known"):

@@ -36,7 +36,7 @@ def test_onnx_host_features_match_the_listener(host):
     assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.9999
 
 
-def test_host_is_short_and_needs_nothing_of_the_studio(folder):
+def test_onnx_host_is_short_and_does_not_import_the_engine(folder):
     source = (folder / "host.py").read_text()
     assert len(source.splitlines()) <= 150
     assert "engine" not in source.replace("engine.conversion", "")

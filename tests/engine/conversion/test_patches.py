@@ -51,7 +51,7 @@ def cents_off(plan, wanted: float, where: slice) -> float:
 
 @pytest.mark.parametrize("semitones", [-7.0, -0.1, 2.0, 5.5])
 @pytest.mark.parametrize("stretch", [(2.0, 2.5), (3.5, 4.5), (3.0, 12.0)])
-def test_at_the_end_of_a_patch_the_pulses_are_in_step_and_the_curve_hardly_bent(semitones, stretch):
+def test_plan_patches_ends_in_phase_and_hardly_bends_the_curve(semitones, stretch):
     work = edit_data()
     plan = plan_patches(work, 0, [Shift(*stretch, semitones)])
     [patch] = plan.patches
@@ -69,7 +69,7 @@ def test_plan_patches_corrects_the_phase_in_unvoiced_frames():
     assert bent[171:195].max() > 10 * bent[165:169].max()
 
 
-def test_a_patch_has_a_margin_on_both_sides_and_begins_and_ends_as_the_take_was():
+def test_plan_patches_adds_margins_and_keeps_the_pitch_at_the_edges():
     work = edit_data()
     plan = plan_patches(work, 0, [Shift(3.0, 4.0, 2.0)])
     [patch] = plan.patches
@@ -82,7 +82,7 @@ def test_a_patch_has_a_margin_on_both_sides_and_begins_and_ends_as_the_take_was(
     np.testing.assert_array_equal(plan.after.hertz[outside], plan.before.hertz[outside])
 
 
-def test_patches_that_touch_are_one_and_others_are_not():
+def test_plan_patches_merges_only_patches_that_touch():
     work = edit_data()
     both = plan_patches(work, 0, [Shift(3.0, 3.5, 2.0), Shift(4.3, 4.8, -2.0)])
     assert len(both.patches) == 1
@@ -90,7 +90,7 @@ def test_patches_that_touch_are_one_and_others_are_not():
     assert len(apart.patches) == 2
 
 
-def test_to_the_ends_of_the_recording():
+def test_plan_patches_reaches_both_ends_of_the_recording():
     work = edit_data()
     whole = plan_patches(work, 0, [Shift(0.0, (FRAMES - 1) / 100, 1.0)])
     [patch] = whole.patches
@@ -99,7 +99,7 @@ def test_to_the_ends_of_the_recording():
     assert not plan_patches(work, 0, [Shift(0.0, 1.0, 1.0)]).patches[0].to_the_end
 
 
-def test_edits_that_come_to_nothing_need_no_patch():
+def test_plan_patches_makes_no_patch_for_edits_without_effect():
     work = edit_data()
     assert plan_patches(work, 0, []).patches == []
     assert plan_patches(work, 0, [Shift(1.0, 2.0, 0.0)]).patches == []
@@ -107,7 +107,7 @@ def test_edits_that_come_to_nothing_need_no_patch():
     assert plan_patches(work, 0, [FixOctave(1.0, 2.0)]).patches == []
 
 
-def test_a_patch_that_another_edit_leaves_alone_is_the_same_again():
+def test_plan_patches_repeats_a_patch_untouched_by_another_edit():
     work = edit_data()
     first, second = Shift(3.0, 4.0, 2.0), Snap(9.0, 10.0)
     [one] = plan_patches(work, 0, [first]).patches
@@ -118,7 +118,7 @@ def test_a_patch_that_another_edit_leaves_alone_is_the_same_again():
     assert not one.is_like(plan_patches(work, 1, [first]).patches[0])
 
 
-def test_an_octave_that_was_misheard_makes_a_patch_of_its_own():
+def test_plan_patches_makes_a_patch_for_an_octave_fix_with_the_same_curve():
     plan = plan_patches(edit_data(), 0, [FixOctave(3.0, 4.0, 1), Shift(3.0, 4.0, -12.0)])
     [patch] = plan.patches  # the curve is the same, but the recording is heard otherwise
     assert patch.octaves.max() == 1

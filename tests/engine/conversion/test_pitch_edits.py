@@ -67,7 +67,7 @@ def edits(draw):
 # ---- tools
 
 
-def test_a_shift_moves_the_stretch_and_nothing_else():
+def test_shift_moves_only_its_stretch():
     pitch, edit = sung(), Shift(1.0, 2.0, 2.5)
     edited = edit_pitch(pitch, [edit]).pitch
     np.testing.assert_allclose((edited.semitones - pitch.semitones)[inside(edit)], 2.5, atol=1e-4)
@@ -75,7 +75,7 @@ def test_a_shift_moves_the_stretch_and_nothing_else():
     assert edited.voicing is pitch.voicing
 
 
-def test_the_ends_of_a_stretch_glide():
+def test_shift_glides_at_the_ends_of_its_stretch():
     edited = edit_pitch(sung(vibrato=0.0), [Shift(1.0, 2.0, 4.0)]).pitch
     steps = np.diff(edited.semitones)
     assert np.abs(steps).max() < 1.6
@@ -83,26 +83,26 @@ def test_the_ends_of_a_stretch_glide():
     assert (steps[190:210] <= 1e-4).all()
 
 
-def test_two_stretches_beside_each_other_are_as_one():
+def test_shift_of_two_adjacent_stretches_equals_one_long_shift():
     pitch = sung()
     two = edit_pitch(pitch, [Shift(1.0, 2.0, 3.0), Shift(2.0, 3.0, 3.0)])
     np.testing.assert_allclose(two.pitch.hertz, edit_pitch(pitch, [Shift(1.0, 3.0, 3.0)]).pitch.hertz, rtol=1e-5)
 
 
-def test_the_very_ends_of_a_take_move_wholly():
+def test_shift_moves_the_first_and_last_frames_of_a_take_fully():
     pitch = sung(300)
     edited = edit_pitch(pitch, [Shift(0.0, 2.99, 2.0)]).pitch
     np.testing.assert_allclose(edited.semitones - pitch.semitones, 2.0, atol=1e-4)
 
 
-def test_smoothing_takes_out_vibrato_and_keeps_the_note():
+def test_smooth_removes_vibrato_and_keeps_the_note():
     pitch, edit = sung(vibrato=0.4), Smooth(1.6, 2.7, 400.0)
     smooth = edit_pitch(pitch, [edit]).pitch.semitones[inside(edit)]
     assert np.ptp(smooth) < 0.1 < 0.7 < np.ptp(pitch.semitones[inside(edit)])
     assert smooth.mean() == pytest.approx(57.3, abs=0.05)
 
 
-def test_snapping_brings_the_note_to_the_scale_and_keeps_vibrato():
+def test_snap_moves_the_note_to_the_scale_and_keeps_vibrato():
     pitch = sung(note=57.3)
     for edit, note in ((Snap(1.6, 2.7), 57), (Snap(1.6, 2.7, 0.5), 57.15), (Snap(1.6, 2.7, 1.0, "C# minor"), 57)):
         snapped = edit_pitch(pitch, [edit]).pitch.semitones[inside(edit)]
@@ -127,13 +127,13 @@ def test_fix_octave_corrects_misheard_octaves_and_marks_them():
     np.testing.assert_allclose(wide.pitch.semitones, pitch.semitones, atol=0.2)
 
 
-def test_a_drawn_curve_is_sung_and_held_where_it_was_not_drawn():
+def test_draw_follows_its_points_and_holds_the_outer_ones():
     edit = Draw(1.0, 2.0, ((1.2, 60.0), (1.6, 64.0)))
     drawn = edit_pitch(sung(), [edit]).pitch.semitones
     np.testing.assert_allclose(drawn[[106, 120, 140, 160, 190]], [60, 60, 62, 64, 64], atol=1e-3)
 
 
-def test_edits_follow_each_other():
+def test_edit_pitch_applies_edits_in_order():
     pitch, edit = sung(), Draw(1.0, 2.0, ((1.0, 60.0),))
     drawn_last = edit_pitch(pitch, [Shift(1.0, 2.0, 5.0), edit]).pitch.semitones[inside(edit)]
     shifted_last = edit_pitch(pitch, [edit, Shift(1.0, 2.0, 5.0)]).pitch.semitones[inside(edit)]
@@ -141,7 +141,7 @@ def test_edits_follow_each_other():
     np.testing.assert_allclose(shifted_last, 65.0, atol=1e-3)
 
 
-def test_there_and_back_loses_nothing():
+def test_edit_pitch_loses_nothing_with_opposite_shifts():
     pitch = sung()
     there_and_back = edit_pitch(pitch, [Shift(1.0, 3.0, 5.5), Shift(1.0, 3.0, -5.5)] * 20)
     np.testing.assert_array_equal(there_and_back.pitch.hertz, pitch.hertz)
@@ -165,11 +165,11 @@ def test_edit_pitch_changes_only_its_stretch_and_stays_within_the_pitch_limits(e
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(edits(), max_size=5))
-def test_edits_as_plain_data_are_the_same_edits(some):
+def test_read_edits_round_trips_plain_edits(some):
     assert read_edits(json.loads(json.dumps(plain_edits(some)))) == tuple(some)
 
 
-def test_no_edit_changes_nothing():
+def test_edit_pitch_without_edits_changes_nothing():
     pitch = sung()
     assert not edit_pitch(pitch, []).differs(pitch).any()
     assert edit_pitch(pitch, []).pitch.hertz is not None
@@ -225,7 +225,7 @@ def test_read_edits_refuses_invalid_data_with_a_reason(values, sentence):
 
 
 @pytest.mark.parametrize("stretch", [(5.0, 7.0), (6.5, 7.0), (5.98, 6.03)])
-def test_a_stretch_beyond_the_end_is_refused(stretch):
+def test_edit_pitch_refuses_a_stretch_beyond_the_take(stretch):
     with pytest.raises(SettingsError, match=r"is not within the take, which is 5\.99 s long"):
         edit_pitch(sung(), [Shift(*stretch, 1.0)])
 

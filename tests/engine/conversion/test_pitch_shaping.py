@@ -33,7 +33,7 @@ def voice(median: float, spoken: float | None = None, sung: float | None = None)
     )  # fmt: skip
 
 
-def test_no_strength_changes_nothing():
+def test_smooth_pitch_and_snap_pitch_at_zero_return_the_same_pitch():
     pitch = pitch_of(vibrato())
     assert smooth_pitch(pitch, 0.0) is pitch
     assert snap_pitch(pitch, 0.0) is pitch
@@ -41,7 +41,7 @@ def test_no_strength_changes_nothing():
 
 @pytest.mark.parametrize("milliseconds", [10.0, 100.0, 300.0])
 @pytest.mark.parametrize("frames", [1, 2, 5, 100])
-def test_a_steady_note_stays_at_any_length(frames, milliseconds):
+def test_smooth_pitch_and_snap_pitch_keep_a_steady_note_of_any_length(frames, milliseconds):
     pitch = pitch_of(np.full(frames, 62.0))
     smooth = smooth_pitch(pitch, milliseconds)
     assert smooth.hertz.dtype == np.float32
@@ -49,14 +49,14 @@ def test_a_steady_note_stays_at_any_length(frames, milliseconds):
     np.testing.assert_allclose(snap_pitch(pitch, 1.0).hertz, pitch.hertz, rtol=1e-5)
 
 
-def test_more_smoothing_leaves_less_vibrato_around_the_same_note():
+def test_smooth_pitch_reduces_vibrato_more_with_longer_smoothing():
     swings = [np.ptp(smooth_pitch(pitch_of(vibrato()), ms).semitones[50:250]) for ms in (0.0, 50.0, 150.0, 300.0)]
     assert swings == sorted(swings, reverse=True)
     assert swings[-1] < 0.1
     assert smooth_pitch(pitch_of(vibrato()), 300.0).semitones[50:250].mean() == pytest.approx(60.3, abs=0.02)
 
 
-def test_unvoiced_frames_do_not_pull_the_note():
+def test_smooth_pitch_ignores_unvoiced_frames():
     semitones, voicing = np.full(200, 60.0), np.ones(200)
     semitones[100:], voicing[100:] = 80.0, 0.0
     smooth = smooth_pitch(pitch_of(semitones, voicing), 200.0)
@@ -65,24 +65,24 @@ def test_unvoiced_frames_do_not_pull_the_note():
 
 
 @pytest.mark.parametrize(("note", "nearest"), [(60.3, 60), (59.6, 60), (61.45, 61)])
-def test_snapping_brings_a_held_note_to_the_nearest_semitone(note, nearest):
+def test_snap_pitch_brings_a_held_note_to_the_nearest_semitone(note, nearest):
     snapped = snap_pitch(pitch_of(np.full(100, note)), 1.0)
     np.testing.assert_allclose(snapped.semitones, nearest, atol=1e-3)
 
 
 @given(st.floats(0, 1))
-def test_snapping_half_way_goes_half_way(strength):
+def test_snap_pitch_moves_in_proportion_to_its_strength(strength):
     snapped = snap_pitch(pitch_of(np.full(50, 60.4)), strength)
     np.testing.assert_allclose(snapped.semitones, 60.4 - 0.4 * strength, atol=1e-3)
 
 
-def test_snapping_keeps_vibrato():
+def test_snap_pitch_keeps_vibrato():
     snapped = snap_pitch(pitch_of(vibrato(depth=0.3)), 1.0).semitones[50:250]
     assert snapped.mean() == pytest.approx(60.0, abs=0.05)
     assert np.ptp(snapped) > 0.45
 
 
-def test_a_change_of_note_stays_where_it_is():
+def test_snap_pitch_keeps_the_moment_of_a_note_change():
     semitones = np.repeat([60.2, 63.7], 100)
     snapped = snap_pitch(pitch_of(semitones), 1.0).semitones
     np.testing.assert_allclose(snapped[20:80], 60.0, atol=0.02)
@@ -90,7 +90,7 @@ def test_a_change_of_note_stays_where_it_is():
     assert np.diff(snapped).argmax() == 99
 
 
-def test_pitch_is_kept_where_voices_are():
+def test_limit_pitch_clips_to_the_lowest_and_highest_pitch():
     limited = limit_pitch(Pitch(np.array([1.0, 200.0, 9000.0], np.float32), np.ones(3, np.float32)))
     np.testing.assert_allclose(limited.hertz, [LOWEST_HERTZ, 200.0, HIGHEST_HERTZ])
 
@@ -103,12 +103,12 @@ def test_pitch_is_kept_where_voices_are():
         (57, 63.6, 7, 0), (57, 50.3, -7, 0), (57, 49.9, -7, -12),
     ],
 )  # fmt: skip
-def test_transposing_to_fit(source, target, semitones, octaves):
+def test_fitting_transpose_uses_semitones_for_speech_and_octaves_for_singing(source, target, semitones, octaves):
     assert fitting_transpose(middle(source), voice(target), sung=False) == semitones
     assert fitting_transpose(middle(source), voice(target), sung=True) == octaves
 
 
-def test_speech_goes_to_where_a_voice_speaks_and_singing_to_where_it_sings():
+def test_fitting_transpose_aims_at_the_spoken_or_sung_pitch_of_the_voice():
     both = voice(56, spoken=52, sung=61)
     assert fitting_transpose(middle(48), both, sung=False) == 4
     assert fitting_transpose(middle(53), both, sung=True) == 12
@@ -117,7 +117,7 @@ def test_speech_goes_to_where_a_voice_speaks_and_singing_to_where_it_sings():
 
 
 @given(st.floats(20, 110), st.floats(20, 110))
-def test_transposing_stays_in_range_and_brings_nearer(source, target):
+def test_fitting_transpose_stays_within_an_octave_and_never_moves_away(source, target):
     for sung in (False, True):
         transpose = fitting_transpose(middle(source), voice(target), sung)
         assert isinstance(transpose, int)
@@ -126,6 +126,6 @@ def test_transposing_stays_in_range_and_brings_nearer(source, target):
         assert abs(target - source - transpose) <= abs(target - source) + 1e-9
 
 
-def test_only_voiced_frames_have_notes():
+def test_voiced_semitones_include_only_voiced_frames():
     pitch = Pitch(np.array([220.0, 440.0, 880.0], np.float32), np.array([0.2, 0.6, 0.9], np.float32))
     np.testing.assert_allclose(pitch.voiced_semitones, [hertz_to_semitones(880.0)])

@@ -31,7 +31,7 @@ def rendered(recording: np.ndarray, voice, longest_s: float = 2.0, **chosen) -> 
     return [renderer.render(window) for window in cut_windows([recording], longest_s, longest_s / 2)]
 
 
-def test_each_window_gives_its_core_in_every_take(recording, voice):
+def test_renderer_returns_the_core_of_each_window_for_every_take(recording, voice):
     windows = list(cut_windows([recording], 2.0, 1.0))
     pieces = rendered(recording, voice, takes=3)
     assert len(pieces) == len(windows) >= 3
@@ -41,20 +41,20 @@ def test_each_window_gives_its_core_in_every_take(recording, voice):
         assert {take.dtype for take in takes} == {np.dtype(np.float32)}
 
 
-def test_a_renderer_starts_anew_for_each_recording(recording, voice):
+def test_renderer_is_deterministic_with_a_seed(recording, voice):
     once, again = rendered(recording, voice, takes=2, seed=4), rendered(recording, voice, takes=2, seed=4)
     for one, other in zip(once, again, strict=True):
         for take, same in zip(one, other, strict=True):
             np.testing.assert_array_equal(take, same)
 
 
-def test_more_takes_leave_the_others_as_they_are(recording, voice):
+def test_renderer_with_more_takes_keeps_the_first_ones(recording, voice):
     for few, many in zip(rendered(recording, voice, takes=2), rendered(recording, voice, takes=4), strict=True):
         for take, same in zip(few, many, strict=False):
             np.testing.assert_array_equal(take, same)
 
 
-def test_takes_have_the_seeds_that_follow_each_other(recording, voice):
+def test_renderer_gives_takes_consecutive_seeds(recording, voice):
     survey = survey_recording([recording], load_base())
     three = ConversionSettings(takes=3, seed=5)
     assert Renderer(load_base(), voice, survey, three, ShapedMelody(three, 0)).seeds == [5, 6, 7]
@@ -81,7 +81,7 @@ def test_renderer_takes_vowels_from_sustained_notes_of_the_recording(recording, 
     assert np.abs(as_heard - alone).mean() < 0.5 * np.abs(envelope(other) - alone).mean()
 
 
-def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice):
+def test_renderer_formant_shift_moves_the_spectral_centroid(recording, voice):
     centroids = []
     for semitones in (-5.0, 0.0, 5.0):
         samples = np.concatenate(
@@ -95,7 +95,7 @@ def test_a_shifted_formant_moves_the_spectrum_and_not_the_notes(recording, voice
     assert centroids[2] > 1.1 * centroids[0]
 
 
-def test_a_hiss_is_as_loud_whether_or_not_the_recording_has_a_top(sing, voice):
+def test_renderer_renders_hiss_equally_loud_for_a_band_limited_recording(sing, voice):
     samples, hiss = sing(3.0, peak=0.2), np.zeros(3 * SAMPLE_RATE, np.float32)
     bursts = [slice(start, start + SAMPLE_RATE // 5) for start in range(SAMPLE_RATE // 2, 5 * SAMPLE_RATE // 2, 30_000)]
     for burst in bursts:
@@ -114,7 +114,7 @@ def test_a_hiss_is_as_loud_whether_or_not_the_recording_has_a_top(sing, voice):
     assert abs(hiss_db(cut) - hiss_db(whole)) < 1.5
 
 
-def test_a_quiet_room_does_not_become_louder_by_a_top_that_it_has_not(sing, voice):
+def test_renderer_does_not_amplify_a_quiet_pause_of_a_band_limited_recording(sing, voice):
     pause = slice(SAMPLE_RATE, 2 * SAMPLE_RATE)
     samples = sing(3.0, peak=0.5)
     samples[pause] = 0.001 * np.random.default_rng(0).standard_normal(SAMPLE_RATE)
@@ -128,7 +128,7 @@ def test_a_quiet_room_does_not_become_louder_by_a_top_that_it_has_not(sing, voic
     assert inner_db(recording) - 6 < inner_db(converted) < inner_db(recording) + 1
 
 
-def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voice):
+def test_renderer_moves_the_timbre_past_the_voice_away_from_the_recording(recording, voice):
     windows = list(cut_windows([recording]))
     settings = ConversionSettings()
     found = survey_recording([recording], load_base())
@@ -143,7 +143,7 @@ def test_the_timbre_moves_past_the_voice_away_from_the_recording(recording, voic
     assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
 
 
-def test_the_timbre_goes_less_far_past_a_voice_that_was_never_heard_to_do_this(recording, voice):
+def test_renderer_moves_the_timbre_less_far_for_speech_with_a_sung_only_voice(recording, voice):
     survey = replace(survey_recording([recording], load_base()), style="spoken")
     both = replace(voice.card, spoken_pitch=voice.card.pitch, sung_pitch=voice.card.pitch)
     sung_only = replace(both, spoken_pitch=None)

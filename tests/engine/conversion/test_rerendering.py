@@ -96,7 +96,7 @@ def test_edit_take_shifts_a_stretch_by_the_given_semitones_and_nothing_else(stea
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_nobody_hears_the_seams(steady, steady_takes, voice, number):
+def test_edit_take_leaves_no_audible_seams(steady, steady_takes, voice, number):
     edits = [Shift(1.0, 1.4, 4.0)]
     old = steady_takes.takes[number].audio.samples
     new = edit_take(steady, steady_takes, number, voice, edits).audio.samples
@@ -108,19 +108,19 @@ def test_nobody_hears_the_seams(steady, steady_takes, voice, number):
     assert steps[1] < steps[0] + 1.0
 
 
-def test_no_edit_is_the_take_itself(steady, steady_takes, voice):
+def test_edit_take_without_edits_returns_the_take_unchanged(steady, steady_takes, voice):
     same = edit_take(steady, steady_takes, 1, voice, [])
     np.testing.assert_array_equal(same.audio.samples, steady_takes.takes[1].audio.samples)
     assert same.seed == steady_takes.takes[1].seed
 
 
-def test_the_same_edits_give_the_same_bytes(steady, steady_takes, voice):
+def test_edit_take_is_deterministic(steady, steady_takes, voice):
     edits = [Smooth(0.5, 1.0), Draw(2.0, 2.4, ((2.0, 50.0), (2.4, 52.0)))]
     once, again = (edit_take(steady, steady_takes, 0, voice, edits).audio.samples for _ in range(2))
     np.testing.assert_array_equal(once, again)
 
 
-def test_edits_at_both_ends_of_the_recording(steady, steady_takes, voice):
+def test_edit_take_shifts_both_ends_of_the_recording(steady, steady_takes, voice):
     edits = [Shift(0.0, 0.3, 2.0), Shift(2.7, 3.0, -2.0)]
     old = steady_takes.takes[0].audio.samples
     new = edit_take(steady, steady_takes, 0, voice, edits).audio.samples
@@ -155,7 +155,7 @@ def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, v
         {"transpose": -5, "formant_shift_semitones": 2.0, "retrieval": 0.0},
     ],
 )
-def test_with_any_settings(sung, voice, chosen):
+def test_edit_take_shifts_takes_of_various_conversion_settings(sung, voice, chosen):
     done = convert(sung, voice, ConversionSettings(**chosen))
     number, edits = len(done.takes) - 1, [Shift(1.0, 1.6, -3.0)]
     old = done.takes[number].audio.samples
@@ -171,7 +171,7 @@ def test_with_any_settings(sung, voice, chosen):
 
 
 @pytest.mark.parametrize(("rate", "channels"), [(16_000, 2), (48_000, 3)])
-def test_of_any_rate_and_number_of_channels(sing, voice, rate, channels):
+def test_edit_take_shifts_recordings_of_other_rates_and_channel_counts(sing, voice, rate, channels):
     tone = sing(2.5, rate=rate)
     gains = np.linspace(1.0, 0.4, channels)[:, None]
     audio = Audio(
@@ -189,7 +189,7 @@ def test_of_any_rate_and_number_of_channels(sing, voice, rate, channels):
         assert ratio == pytest.approx(20 * np.log10(gains[channel, 0]), abs=1.0)
 
 
-def test_across_windows_and_in_many_places(voice, sing, monkeypatch):
+def test_edit_take_edits_several_places_across_windows(voice, sing, monkeypatch):
     small_windows(monkeypatch)
     audio = Audio(sing(5.0)[None], SAMPLE_RATE)
     done = convert(audio, voice, ConversionSettings(takes=2))
@@ -208,7 +208,7 @@ def test_across_windows_and_in_many_places(voice, sing, monkeypatch):
     assert np.abs(np.diff(new)).max() < 1.3 * np.abs(np.diff(old)).max()
 
 
-def test_a_recording_heard_in_the_wrong_octave_is_heard_anew(steady, voice, monkeypatch):
+def test_edit_take_analyses_the_recording_again_in_the_corrected_octave(steady, voice, monkeypatch):
     """An octave that is put right counts for what is heard of the recording too, and not only for what is sung."""
     heard = []
     real = Renderer._analyse
@@ -238,7 +238,7 @@ def files(voice, sing, tmp_path_factory):
     return folder, convert_file(folder / "in.flac", targets, voice, ConversionSettings(takes=2)).edit_data
 
 
-def test_a_file_is_edited_as_sound_in_memory_is(files, voice, tmp_path):
+def test_edit_file_matches_edit_take(files, voice, tmp_path):
     folder, edit_data = files
     edits = [Shift(1.0, 1.5, 2.0)]
     told = []
@@ -287,7 +287,7 @@ def test_edit_file_reuses_the_patches_of_an_earlier_edit(files, voice, tmp_path,
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
+def test_edit_file_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch):
     small_windows(monkeypatch)
     peaks = []
     for seconds in (16, 48):
@@ -302,7 +302,7 @@ def test_memory_does_not_grow_with_the_length(sing, voice, tmp_path, monkeypatch
     assert peaks[1] < peaks[0] + 1e6  # curves of the whole take, of 100 numbers a second
 
 
-def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):
+def test_edit_file_refuses_a_voice_trained_again_since_the_take(files, voice, tmp_path):
     folder, edit_data = files
     other = replace(voice, centre=voice.centre + 0.01)
     take = FileTake(folder / "in.flac", folder / "take-1.wav", edit_data, 0)
@@ -311,7 +311,7 @@ def test_a_voice_that_was_made_anew_is_refused(files, voice, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_sound_that_does_not_fit_is_refused(files, voice, tmp_path):
+def test_edit_file_refuses_audio_of_another_length_or_channel_count(files, voice, tmp_path):
     folder, edit_data = files
     write_audio(tmp_path / "short.wav", Audio(read_audio(folder / "take-1.wav").samples[:, :66_150], SAMPLE_RATE))
     write_audio(tmp_path / "mono.wav", Audio(read_audio(folder / "take-1.wav").samples[:1], SAMPLE_RATE))
@@ -338,7 +338,7 @@ def test_edit_file_refuses_a_missing_file_a_missing_take_and_an_edit_past_the_en
         edit_file(take, target, voice, [Shift(4, 9, 1)])
 
 
-def test_it_can_be_stopped_and_leaves_nothing(files, voice, tmp_path):
+def test_edit_file_leaves_no_file_when_cancelled(files, voice, tmp_path):
     folder, edit_data = files
 
     def report(fraction, message):

@@ -51,7 +51,7 @@ def vocal(seconds=1.3, rate=44_100, channels=1):
 
 
 @pytest.mark.parametrize("case", ["v1", "v2", "v2-32k", "v1-no-pitch"])
-def test_takes_are_exactly_as_long_and_the_same_with_the_same_seed(voices, case):
+def test_convert_keeps_length_and_is_deterministic_with_a_seed(voices, case):
     voice, audio = imported(voices, case, speaker=1), vocal(channels=2)
     settings = ConversionSettings(takes=2, seed=3)
     first, again = (convert(audio, voice, settings).takes for _ in range(2))
@@ -62,14 +62,14 @@ def test_takes_are_exactly_as_long_and_the_same_with_the_same_seed(voices, case)
     assert np.abs(first[0].audio.samples - other).max() > 1e-3
 
 
-def test_take_has_the_loudness_and_states_its_voice(voices):
+def test_convert_keeps_loudness_and_states_the_voice(voices):
     voice, audio = imported(voices, "v2"), vocal()
     take = convert(audio, voice).takes[0].audio
     assert abs(20 * np.log10(take.samples.std() / audio.samples.std())) < 6
     assert take.statement.voice_name == "Mia"
 
 
-def test_retrieval_uses_the_index_and_spares_consonants(voices):
+def test_retrieval_with_an_index_changes_the_take(voices):
     voice, audio = imported(voices, "v1", REFERENCE / "ivf.index"), vocal()
     plain, drawn = (convert(audio, voice, ConversionSettings(retrieval=share)).takes[0] for share in (0.0, 1.0))
     assert np.abs(plain.audio.samples - drawn.audio.samples).max() > 1e-3
@@ -101,7 +101,7 @@ def test_consonant_protection_keeps_the_content_of_unvoiced_frames(voices, monke
 
 
 @pytest.mark.parametrize(("dialect", "width", "rate"), [(0, 256, 40_000), (1, 768, 48_000)])
-def test_both_dialects_of_onnx_are_imported_and_convert(voices, tmp_path, dialect, width, rate):
+def test_import_rvc_and_convert_work_with_both_onnx_dialects(voices, tmp_path, dialect, width, rate):
     voices.mkdir()
     path = small_model(tmp_path / "Mia.onnx", dialect, width, rate=rate, speakers=2)
     card = import_rvc(path, voices, speaker=1)
@@ -120,14 +120,14 @@ def test_both_dialects_of_onnx_are_imported_and_convert(voices, tmp_path, dialec
     assert [one.name for one in voices.iterdir()] == [card.id]
 
 
-def test_values_that_are_no_numbers_are_refused(voices, monkeypatch):
+def test_convert_refuses_a_voice_that_renders_nan(voices, monkeypatch):
     voice = imported(voices, "v1")
     monkeypatch.setattr(TorchRendering, "render", lambda *_: np.full(40_000, np.nan, np.float32))
     with pytest.raises(VoiceError, match="Mia rendered values that are no numbers"):
         convert(vocal(), voice)
 
 
-def test_names_of_files_may_hold_anything(voices):
+def test_import_rvc_cleans_control_characters_from_the_voice_name(voices):
     voices.mkdir()
     torch.save(checkpoint_of("v1"), path := voices.parent / "Mi\na\x1b[31m.pth")
     card = import_rvc(path, voices)
@@ -140,7 +140,7 @@ def test_formant_shift_keeps_length(voices):
     assert take.audio.samples.shape == audio.samples.shape
 
 
-def test_edit_renders_only_its_stretch(voices):
+def test_edit_take_renders_only_its_stretch(voices):
     voice, audio = imported(voices, "v2"), vocal(4.0)
     conversion = convert(audio, voice)
     edited = edit_take(audio, conversion, 0, voice, [Shift(1.5, 2.0, semitones=3.0)]).audio.samples
@@ -159,7 +159,7 @@ def test_load_voice_refuses_imported_models_and_convert_a_missing_contentvec(voi
         convert(vocal(), voice)
 
 
-def test_import_keeps_no_pickle_and_leaves_nothing_behind(voices):
+def test_import_rvc_keeps_no_pickle_and_leaves_no_files_after_a_refusal(voices):
     voice = imported(voices, "v2", name="Mia Muster")
     assert sorted(path.name for path in voice.folder.iterdir()) == ["card.json", "weights.safetensors"]
     assert (voice.card.id, voice.card.name, voice.card.kind) == ("mia-muster", "Mia Muster", "rvc")

@@ -17,7 +17,7 @@ def test_drift_does_not_depend_on_the_windows(first, frames, seed, data):
     np.testing.assert_array_equal(joined, whole)
 
 
-def test_drift_is_slow_and_of_about_unit_variance():
+def test_drift_is_slow_with_about_unit_variance():
     curve = drift(0, 40_000, 1, LOUDNESS)
     assert abs(curve.mean()) < 0.1
     assert 0.6 < curve.std() < 1.1
@@ -25,11 +25,11 @@ def test_drift_is_slow_and_of_about_unit_variance():
 
 
 @pytest.mark.parametrize(("seed", "curve"), [(1, LOUDNESS), (2, PITCH)])
-def test_seeds_and_curves_drift_apart(seed, curve):
+def test_drift_is_uncorrelated_between_seeds_and_curves(seed, curve):
     assert abs(np.corrcoef(drift(0, 20_000, 1, PITCH), drift(0, 20_000, seed, curve))[0, 1]) < 0.15
 
 
-def test_the_timbre_of_a_take_is_given_by_its_seed():
+def test_timbre_offset_is_deterministic_with_a_seed():
     np.testing.assert_array_equal(timbre_offset(5, 8), timbre_offset(5, 8))
     assert timbre_offset(5, 8).shape == (8,)
     assert timbre_offset(5, 8).dtype == np.float32

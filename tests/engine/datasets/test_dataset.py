@@ -95,7 +95,7 @@ def sounds(dataset):
 
 
 @pytest.mark.parametrize("top", ["", "Anna's voice/"])
-def test_a_zip_or_folder_with_a_profile_becomes_a_dataset(bring, new, top):
+def test_create_dataset_imports_a_zip_or_folder_with_a_profile(bring, new, top):
     made = bring({top + name: content for name, content in NAMED.items()})
     assert made == load_dataset(new)
     assert made.folder == new
@@ -106,7 +106,7 @@ def test_a_zip_or_folder_with_a_profile_becomes_a_dataset(bring, new, top):
     assert [path.name for path in new.parent.iterdir()] == ["anna"]
 
 
-def test_only_recordings_in_the_folder_audio_count(bring):
+def test_create_dataset_takes_only_recordings_in_the_audio_folder(bring):
     files = {
         "model.json": ANNA, "audio/soft/a.wav": "soft", "audio/loud/a.wav": "loud", "audio/notes.txt": "none",
         "preview.wav": "none", "other/b.wav": "none", "audio.wav": "none",
@@ -115,42 +115,42 @@ def test_only_recordings_in_the_folder_audio_count(bring):
     assert sounds(bring(files)) == {"loud/a.wav": "loud", "soft/a.wav": "soft"}
 
 
-def test_readme_files_beside_the_one_top_folder_do_no_harm(bring):
+def test_create_dataset_ignores_a_readme_beside_the_top_folder(bring):
     assert bring({"README.txt": "read me"} | {f"top/{name}": content for name, content in NAMED.items()}).profile.name
 
 
-def test_capitals_do_no_harm(bring):
+def test_create_dataset_ignores_case_in_file_and_folder_names(bring):
     assert sounds(bring({"Model.JSON": ANNA, "Audio/A.WAV": "sound"})) == {"A.WAV": "sound"}
 
 
-def test_recordings_beside_another_profile_do_not_count(bring):
+def test_create_dataset_ignores_recordings_outside_the_folder_of_the_profile(bring):
     files = {f"anna/{name}": content for name, content in NAMED.items()} | {"berta/audio/c.wav": "none"}
     assert sounds(bring(files)) == {"a.wav": "sound a", "b.flac": "sound b"}
 
 
 @pytest.mark.parametrize("top", ["", "top/", "top/audio/"])
-def test_without_a_profile_every_recording_counts(bring, top):
+def test_create_dataset_without_a_profile_takes_every_recording(bring, top):
     made = bring({f"{top}a.wav": "a", f"{top}deep/er/b.mp3": "b", "notes.txt": "none"}, {"name": "Berta"})
     assert made.profile == VoiceProfile("Berta")
     assert sounds(made) == {"a.wav": "a", "deep/er/b.mp3": "b"}
 
 
-def test_folders_that_only_begin_alike_stay_apart(bring):
+def test_create_dataset_keeps_folders_with_a_common_prefix_apart(bring):
     made = bring({"take one/a.wav": "1", "take two/a.wav": "2"}, {"name": "Berta"})
     assert sounds(made) == {"take one/a.wav": "1", "take two/a.wav": "2"}
 
 
 @pytest.mark.parametrize("suffix", AUDIO_SUFFIXES)
-def test_all_suffixes_are_taken_in_any_capitals(tmp_path, new, suffix):
+def test_create_dataset_accepts_every_audio_suffix_in_any_case(tmp_path, new, suffix):
     write_folder(tmp_path / "in", {f"a{suffix}": "1", f"b{suffix.upper()}": "2"})
     assert len(create_dataset(tmp_path / "in", new, {"name": "Anna"}).recordings) == 2
 
 
-def test_the_suffixes_are_those_promised():
+def test_audio_suffixes_include_the_common_formats():
     assert set(AUDIO_SUFFIXES) >= {".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aiff"}
 
 
-def test_recordings_come_in_natural_order(bring):
+def test_create_dataset_lists_recordings_in_natural_order(bring):
     names = ["1.wav", "2.wav", "b 9.wav", "B 10.wav", "take 2/1.wav", "take 10/1.wav"]
     assert list(sounds(bring({name: "x" for name in sorted(names)}, {"name": "Anna"}))) == names
 
@@ -161,11 +161,11 @@ def test_create_dataset_prefers_given_values_even_to_an_invalid_field(bring):
     assert made.profile == VoiceProfile("Berta", genre="rock", source="home")
 
 
-def test_a_byte_order_mark_is_tolerated(bring):
+def test_create_dataset_accepts_a_byte_order_mark_in_model_json(bring):
     assert bring(NAMED | {"model.json": b"\xef\xbb\xbf" + ANNA.encode()}).profile.name == "Anna"
 
 
-def test_a_dataset_can_be_brought_in_again(bring, new, tmp_path):
+def test_create_dataset_accepts_the_folder_of_another_dataset(bring, new, tmp_path):
     first = bring(NAMED)
     write_folder(new, {"clips/x.safetensors": "x", "training/audition.wav": "x"})
     again = create_dataset(new, new.with_name("again"))
@@ -176,7 +176,7 @@ def test_a_dataset_can_be_brought_in_again(bring, new, tmp_path):
 # ---- loose files ----
 
 
-def test_loose_files_of_one_name_are_kept_apart(tmp_path, new):
+def test_create_dataset_keeps_loose_files_of_the_same_name_apart(tmp_path, new):
     write_folder(tmp_path, {"x/take.wav": "1", "y/take.wav": "2", "z/Take.WAV": "3", "z/take-2.wav": "4", "n.txt": ""})
     paths = [tmp_path / name for name in ("x/take.wav", "y/take.wav", "z/Take.WAV", "z/take-2.wav", "n.txt")]
     made = create_dataset(paths, new, {"name": "Anna"})
@@ -185,7 +185,7 @@ def test_loose_files_of_one_name_are_kept_apart(tmp_path, new):
     assert snapshot(tmp_path / "x") == {Path("take.wav"): b"1"}
 
 
-def test_a_profile_may_be_among_loose_files(tmp_path, new):
+def test_create_dataset_reads_a_profile_among_loose_files(tmp_path, new):
     write_folder(tmp_path, NAMED)
     made = create_dataset([tmp_path / "audio" / "a.wav", tmp_path / "model.json"], new)
     assert made.profile.name == "Anna"
@@ -193,7 +193,7 @@ def test_a_profile_may_be_among_loose_files(tmp_path, new):
 
 
 @pytest.mark.parametrize("in_list", [True, False])
-def test_one_of_a_kind_may_stand_alone_or_in_a_list(tmp_path, new, in_list):
+def test_create_dataset_accepts_a_single_source_alone_or_in_a_list(tmp_path, new, in_list):
     write_folder(tmp_path / "in", NAMED)
     write_zip(tmp_path / "in.zip", NAMED)
     write_zip(tmp_path / "unnamed", NAMED)
@@ -221,7 +221,7 @@ def test_one_of_a_kind_may_stand_alone_or_in_a_list(tmp_path, new, in_list):
         ),
     ],
 )
-def test_sources_of_other_kinds_are_refused(tmp_path, new, names, words):
+def test_create_dataset_refuses_unusable_sources(tmp_path, new, names, words):
     write_folder(tmp_path / "in", NAMED | {"notes.txt": "", "more.txt": ""})
     write_zip(tmp_path / "in.zip", NAMED)
     with pytest.raises(DatasetError, match=words):
@@ -229,7 +229,7 @@ def test_sources_of_other_kinds_are_refused(tmp_path, new, names, words):
     assert list(new.parent.iterdir()) == []
 
 
-def test_a_pipe_is_not_waited_for(tmp_path, new):
+def test_create_dataset_refuses_a_named_pipe_without_waiting(tmp_path, new):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "in").mkdir()
     os.mkfifo(tmp_path / "in" / "a.wav")
@@ -242,13 +242,13 @@ def test_a_pipe_is_not_waited_for(tmp_path, new):
 # ---- what is refused ----
 
 
-def test_without_a_name_anywhere_it_is_asked_for(refused):
+def test_create_dataset_reports_a_missing_name(refused):
     for files in ({"a.wav": "a"}, NAMED | {"model.json": "{}"}):
         error = refused(files, "name is missing; write it into model.json", kind=ProfileError)
         assert [name for name, _ in error.problems] == ["name"]
 
 
-def test_all_wrong_fields_are_named(refused):
+def test_create_dataset_names_all_invalid_profile_fields(refused):
     wrong = json.dumps({"name": "Anna", "genre": "metal", "consent": {"date": "today"}})
     error = refused(NAMED | {"model.json": wrong}, "genre must be one of pop", kind=ProfileError)
     assert [name for name, _ in error.problems] == ["genre", "consent.date"]
@@ -269,30 +269,30 @@ def test_all_wrong_fields_are_named(refused):
         ('{"x": ' + "9" * 5_000 + "}", "numbers too long"),
     ],
 )
-def test_a_model_file_that_cannot_be_read_is_one_sentence(refused, content, words):
+def test_create_dataset_refuses_an_unreadable_model_json(refused, content, words):
     error = refused(NAMED | {"model.json": content}, words, kind=ProfileError)
     assert [name for name, _ in error.problems] == ["model.json"]
 
 
-def test_a_model_file_as_large_as_allowed_is_read(bring):
+def test_create_dataset_reads_a_model_json_of_the_maximum_size(bring):
     padded = ANNA + " " * (1_000_000 - len(ANNA))
     assert bring(NAMED | {"model.json": padded}).profile.name == "Anna"
 
 
-def test_a_model_file_too_deep_is_not_passed_over(refused):
+def test_create_dataset_refuses_a_model_json_two_folders_deep(refused):
     refused({f"a/b/{name}": content for name, content in NAMED.items()}, 'in "a/b"; put it at the root')
 
 
-def test_two_voices_at_once_are_refused(refused):
+def test_create_dataset_refuses_a_source_with_two_profiles(refused):
     files = {f"{top}/{name}": content for top in ("anna", "berta") for name, content in NAMED.items()}
     refused(files, 'more than one model.json: "anna/model.json" and "berta/model.json"')
 
 
-def test_a_profile_at_the_root_stands_above_others(bring):
+def test_create_dataset_prefers_the_profile_at_the_root(bring):
     assert bring(NAMED | {"old/model.json": "broken"}).profile.name == "Anna"
 
 
-def test_recordings_beside_the_folder_audio_are_not_passed_over_in_silence(refused):
+def test_create_dataset_reports_recordings_outside_the_audio_folder(refused):
     files = {"model.json": ANNA, "a.wav": "a", "recordings/b.wav": "b", "audio/notes.txt": ""}
     refused(files, "has 2 recordings, but none in the folder audio beside model.json; move them there")
 
@@ -308,28 +308,28 @@ def test_create_dataset_reports_nothing_found_without_any_files(refused):
     refused({"model.json": ANNA, "audio/.DS_Store": "", "__MACOSX/x.txt": ""}, r"found instead: nothing\.")
 
 
-def test_too_many_recordings_are_refused(refused, bring, monkeypatch):
+def test_create_dataset_refuses_too_many_recordings(refused, bring, monkeypatch):
     monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=2))
     refused(NAMED | {"audio/c.wav": "c"}, "more than 2 (files|recordings)", kind=EngineError)
 
 
-def test_as_many_recordings_as_allowed_are_brought_in(bring, monkeypatch):
+def test_create_dataset_accepts_recordings_within_the_limits(bring, monkeypatch):
     monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=3, most_bytes=len(ANNA) + 14))
     assert len(bring(NAMED).recordings) == 2
 
 
-def test_a_folder_may_hold_other_files_besides(tmp_path, new, monkeypatch):
+def test_create_dataset_does_not_count_other_files_in_a_folder_towards_the_limits(tmp_path, new, monkeypatch):
     monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_files=2, most_bytes=14))
     source = write_folder(tmp_path / "in", NAMED | {"notes.txt": "notes", "b.txt": ""})
     assert len(create_dataset(source, new).recordings) == 2
 
 
-def test_too_large_recordings_are_refused(refused, monkeypatch):
+def test_create_dataset_refuses_recordings_beyond_the_size_limit(refused, monkeypatch):
     monkeypatch.setattr(module, "LIMITS", ArchiveLimits(most_bytes=13))
     refused(NAMED, "holds more than", kind=EngineError)
 
 
-def test_a_folder_with_a_whole_disk_in_it_is_refused(tmp_path, new, monkeypatch):
+def test_create_dataset_refuses_a_folder_with_too_many_files(tmp_path, new, monkeypatch):
     monkeypatch.setattr(module, "_MOST_LOOKED_AT", 10)
     source = write_folder(tmp_path / "in", {f"{number}.txt": "" for number in range(8)} | NAMED)
     with pytest.raises(DatasetError, match="more than 10 files"):
@@ -338,14 +338,14 @@ def test_a_folder_with_a_whole_disk_in_it_is_refused(tmp_path, new, monkeypatch)
     assert create_dataset(source, new).profile.name == "Anna"
 
 
-def test_a_file_that_is_only_called_a_zip_is_refused_as_such(tmp_path, new):
+def test_create_dataset_refuses_a_text_file_named_zip(tmp_path, new):
     (tmp_path / "in.zip").write_text("no zip")
     with pytest.raises(ArchiveError, match=r'"in\.zip" is not a ZIP file'):
         create_dataset(tmp_path / "in.zip", new)
     assert list(new.parent.iterdir()) == []
 
 
-def test_an_unsafe_zip_is_refused_as_such(tmp_path, new):
+def test_create_dataset_refuses_an_unsafe_zip_and_leaves_nothing(tmp_path, new):
     for files in (NAMED | {"../../a.wav": "x"}, NAMED | {"audio/A.wav": "x"}):
         with pytest.raises(ArchiveError):
             create_dataset(write_zip(tmp_path / "in.zip", files), new)
@@ -357,7 +357,7 @@ def test_an_unsafe_zip_is_refused_as_such(tmp_path, new):
 
 
 @pytest.mark.parametrize("name", ["audio/c.wav", "audio/more", "model.json"])
-def test_links_out_of_a_folder_are_refused(tmp_path, new, name):
+def test_create_dataset_refuses_links_out_of_the_folder(tmp_path, new, name):
     write_folder(tmp_path / "secret", {"c.wav": "secret", "deep/c.wav": "secret", "model.json": ANNA})
     source = write_folder(tmp_path / "in", NAMED)
     (source / "model.json").unlink() if name == "model.json" else None
@@ -368,7 +368,7 @@ def test_links_out_of_a_folder_are_refused(tmp_path, new, name):
     assert list(new.parent.iterdir()) == []
 
 
-def test_links_within_a_folder_count_once_and_circles_end(tmp_path, new):
+def test_create_dataset_counts_linked_recordings_once_and_ignores_link_cycles(tmp_path, new):
     source = write_folder(tmp_path / "in", NAMED)
     (source / "audio" / "c.wav").symlink_to("a.wav")
     (source / "audio" / "round").symlink_to(source)
@@ -376,7 +376,7 @@ def test_links_within_a_folder_count_once_and_circles_end(tmp_path, new):
     assert sounds(create_dataset(source, new)) == {"a.wav": "sound a", "b.flac": "sound b"}
 
 
-def test_a_folder_and_a_recording_may_themselves_be_reached_by_a_link(tmp_path, new):
+def test_create_dataset_follows_a_link_given_as_the_source(tmp_path, new):
     write_folder(tmp_path / "in", NAMED)
     (tmp_path / "link").symlink_to("in")
     (tmp_path / "link.wav").symlink_to("in/audio/a.wav")
@@ -386,7 +386,7 @@ def test_a_folder_and_a_recording_may_themselves_be_reached_by_a_link(tmp_path, 
     assert not made.recordings[0].is_symlink()
 
 
-def test_names_of_this_disk_are_made_fit_for_any(tmp_path, new):
+def test_create_dataset_makes_file_names_portable(tmp_path, new):
     awkward = [
         "C:song?.wav",
         "back\\slash.wav",
@@ -406,7 +406,7 @@ def test_names_of_this_disk_are_made_fit_for_any(tmp_path, new):
 # ---- whole or not at all ----
 
 
-def test_a_dataset_that_is_there_is_left_alone(tmp_path, new):
+def test_create_dataset_refuses_to_replace_an_existing_dataset(tmp_path, new):
     made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
     with pytest.raises(DatasetError, match='dataset "anna" already'):
         create_dataset(tmp_path / "in", new, {"name": "Berta"})
@@ -420,7 +420,7 @@ def test_create_dataset_removes_leftovers_of_a_crash(tmp_path, new):
     assert [path.name for path in new.parent.iterdir()] == ["anna"]
 
 
-def test_a_full_disk_is_a_sentence_and_nothing_is_left(tmp_path, new, monkeypatch):
+def test_create_dataset_reports_a_full_disk_and_leaves_nothing(tmp_path, new, monkeypatch):
     def full(source, target):
         if target.name == "b.flac":
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -432,7 +432,7 @@ def test_a_full_disk_is_a_sentence_and_nothing_is_left(tmp_path, new, monkeypatc
     assert list(new.parent.iterdir()) == []
 
 
-def test_an_interruption_leaves_nothing(tmp_path, new, monkeypatch):
+def test_create_dataset_leaves_nothing_after_an_interruption(tmp_path, new, monkeypatch):
     def interrupted(profile):
         raise KeyboardInterrupt
 
@@ -445,7 +445,7 @@ def test_an_interruption_leaves_nothing(tmp_path, new, monkeypatch):
 # ---- later ----
 
 
-def test_a_folder_without_a_profile_or_recordings_is_no_dataset(tmp_path, new):
+def test_load_dataset_refuses_a_folder_without_a_profile_or_recordings(tmp_path, new):
     made = create_dataset(write_folder(tmp_path / "in", NAMED), new)
     for folder in (tmp_path / "nothing", new.parent):
         with pytest.raises(DatasetError, match="is not a dataset"):
@@ -462,13 +462,13 @@ def test_a_folder_without_a_profile_or_recordings_is_no_dataset(tmp_path, new):
         load_dataset(new)
 
 
-def test_a_dataset_does_not_reach_out_through_links(tmp_path, new):
+def test_load_dataset_ignores_links_out_of_the_folder(tmp_path, new):
     create_dataset(write_folder(tmp_path / "in", NAMED), new)
     (new / "audio" / "c.wav").symlink_to(tmp_path / "in" / "audio" / "a.wav")
     assert [path.name for path in load_dataset(new).recordings] == ["a.wav", "b.flac"]
 
 
-def test_real_recordings_arrive_as_they_are(tmp_path, new):
+def test_create_dataset_copies_a_recording_unchanged(tmp_path, new):
     sound = Audio(np.sin(np.arange(8000) / 20).astype(np.float32)[None], 16_000)
     write_audio(tmp_path / "a.wav", sound)
     made = create_dataset(tmp_path / "a.wav", new, {"name": "Anna"})
@@ -498,7 +498,7 @@ def made_or_refused(folder, content):
 
 @many
 @given(some.lists(some.tuples(some.integers(0, len(GOOD) - 1), some.integers(0, 255)), min_size=1, max_size=4))
-def test_a_zip_changed_anywhere_is_made_or_refused(tmp_path, new, changes):
+def test_create_dataset_imports_or_refuses_any_corrupted_zip(tmp_path, new, changes):
     content = bytearray(GOOD)
     for place, value in changes:
         content[place] = value
@@ -514,7 +514,7 @@ json_values = some.recursive(
 
 @many
 @given(json_values.map(json.dumps).map(str.encode) | some.binary(max_size=50))
-def test_any_model_file_is_a_profile_or_refused(tmp_path, new, content):
+def test_create_dataset_imports_or_refuses_any_model_json(tmp_path, new, content):
     source = write_folder(tmp_path / "in", NAMED | {"model.json": content})
     try:
         made = create_dataset(source, new)
@@ -528,7 +528,7 @@ def test_any_model_file_is_a_profile_or_refused(tmp_path, new, content):
 
 @many
 @given(some.dictionaries(some.sampled_from(["genre", "traits", "consent", "vocal_range"]) | some.text(), json_values))
-def test_any_values_beside_a_name_come_back_or_are_refused(tmp_path, new, values):
+def test_create_dataset_imports_or_refuses_any_profile_values(tmp_path, new, values):
     content = json.dumps(values | {"name": "Anna"})
     try:
         made = create_dataset(write_folder(tmp_path / "in", NAMED | {"model.json": content}), new)
@@ -542,14 +542,14 @@ def test_any_values_beside_a_name_come_back_or_are_refused(tmp_path, new, values
 
 @many
 @given(some.lists(some.text(some.characters(codec="utf-8"), min_size=1, max_size=8), min_size=1, max_size=4))
-def test_any_names_of_recordings_stay_inside(tmp_path, new, names):
+def test_create_dataset_imports_or_refuses_any_recording_names(tmp_path, new, names):
     memory = io.BytesIO()
     write_zip(memory, {"model.json": ANNA} | {f"audio/{name}.wav": "x" for name in names})
     made_or_refused(tmp_path, memory.getvalue())
 
 
 @given(some.lists(some.text(min_size=1, max_size=5).filter(lambda name: "/" not in name), min_size=2, max_size=6))
-def test_no_two_places_are_one(names):
+def test_apart_gives_every_recording_its_own_path(names):
     brought = [
         module._Brought(Path(str(number)), PurePosixPath(name)) for number, name in enumerate(names) if name != "."
     ]

@@ -30,50 +30,50 @@ def heard(samples: np.ndarray) -> Words:
     return words_of(analyse_clip(Audio(samples[None].astype(np.float32), SAMPLE_RATE), augmentations=0))
 
 
-def test_a_copy_is_named_with_its_original():
+def test_near_duplicates_maps_a_copy_to_its_original():
     recordings = [words_at_random(seed) for seed in range(5)]
     assert near_duplicates(recordings) == {}
     assert near_duplicates([*recordings, with_wrong_bits(recordings[2], 0.08)]) == {5: 2}
 
 
 @pytest.mark.parametrize(("start", "stop"), [(0, 250), (150, FRAMES), (30, 390)])
-def test_a_part_is_a_copy_whichever_comes_first(start, stop):
+def test_near_duplicates_finds_a_part_in_either_order(start, stop):
     whole = words_at_random(0)
     assert near_duplicates([whole, cut(whole, start, stop)]) == {1: 0}
     assert near_duplicates([cut(whole, start, stop), whole]) == {1: 0}
 
 
-def test_sharing_a_few_moments_makes_no_copy():
+def test_near_duplicates_ignores_recordings_sharing_a_short_passage():
     first, second = words_at_random(0), words_at_random(1)
     second[0][50:150] = first[0][20:120]
     assert near_duplicates([first, second]) == {}
 
 
-def test_recordings_that_only_overlap_are_no_copies():
+def test_near_duplicates_finds_large_overlaps_but_not_small_ones():
     whole = words_at_random(0, 700)
     assert near_duplicates([cut(whole, 0, 400), cut(whole, 300, 700)]) == {}
     assert near_duplicates([cut(whole, 0, 400), cut(whole, 100, 500)]) == {1: 0}
 
 
-def test_too_many_different_bits_make_no_copy():
+def test_near_duplicates_ignores_recordings_with_too_many_different_bits():
     first = words_at_random(0)
     changed = with_wrong_bits(first, 0.4)
     changed[0][::40] = first[0][::40]  # so that the pair is looked at
     assert near_duplicates([first, changed]) == {}
 
 
-def test_silence_is_not_compared():
+def test_near_duplicates_ignores_silence():
     silent = np.zeros(FRAMES, np.uint32), np.zeros(FRAMES, bool)
     assert near_duplicates([silent, silent]) == {}
     assert near_duplicates([]) == {}
 
 
-def test_copies_of_copies_name_the_first():
+def test_near_duplicates_maps_copies_of_copies_to_the_first():
     first = words_at_random(0)
     assert near_duplicates([first, first, with_wrong_bits(first, 0.05), cut(first, 0, 300)]) == {1: 0, 2: 0, 3: 0}
 
 
-def test_two_thousand_recordings_are_compared_at_once():
+def test_near_duplicates_compares_two_thousand_recordings_within_ten_seconds():
     recordings = [words_at_random(seed, 600) for seed in range(2000)]
     recordings[1999] = with_wrong_bits(recordings[7], 0.1)
     start = time.perf_counter()
@@ -98,20 +98,20 @@ def recordings(sing) -> list[np.ndarray]:
     [lambda x: 0.1 * x, lambda x: x[11_111:-8000], lambda x: np.pad(x, (30_000, 0)), lambda x: x[90_000:]],
     ids=["softer", "trimmed", "later", "second half"],
 )
-def test_the_sound_of_a_copy_is_recognised(recordings, change):
+def test_near_duplicates_finds_a_softer_trimmed_delayed_or_halved_copy(recordings, change):
     words = [heard(samples) for samples in recordings]
     assert near_duplicates([*words, heard(change(recordings[1]))]) == {3: 1}
 
 
 @pytest.mark.parametrize("suffix", [".mp3", ".ogg"])
-def test_another_format_is_a_copy(recordings, tmp_path, suffix):
+def test_near_duplicates_finds_a_copy_in_another_format(recordings, tmp_path, suffix):
     write_audio(tmp_path / f"copy{suffix}", Audio(recordings[0][None].astype(np.float32), SAMPLE_RATE))
     copy = read_audio(tmp_path / f"copy{suffix}")
     words = [heard(samples) for samples in recordings]
     assert near_duplicates([*words, words_of(analyse_clip(copy, augmentations=0))]) == {3: 0}
 
 
-def test_the_shortest_recordings_have_words():
+def test_words_of_returns_words_for_the_shortest_recordings():
     for count in (1, 441, 4000):
         words, audible = heard(np.full(count, 0.01))
         assert len(words) == len(audible) == count // 441 + 1

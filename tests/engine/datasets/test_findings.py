@@ -20,7 +20,7 @@ CLEAN = RecordingQuality(
 )
 
 
-def test_nothing_is_found_in_a_clean_recording():
+def test_findings_in_returns_nothing_for_a_clean_recording():
     assert findings_in(CLEAN) == []
     assert findings_in(replace(CLEAN, snr_db=None, reverberation_s=None)) == []
 
@@ -46,13 +46,13 @@ def test_nothing_is_found_in_a_clean_recording():
         ({"voiced_s": 0.1}, "no_voice", "fail", "0.1 s of voice"),
     ],
 )
-def test_each_defect_is_named_with_its_figure(changes, code, verdict, words):
+def test_findings_in_names_each_defect_with_its_figure(changes, code, verdict, words):
     (found,) = findings_in(replace(CLEAN, **changes))
     assert (found.code, found.verdict, found.remedy) == (code, verdict, REMEDIES[code])
     assert words in found.reason
 
 
-def test_a_limit_itself_is_still_inside():
+def test_findings_in_accepts_values_at_the_limits():
     at_limits = replace(
         CLEAN,
         clipped_share=LIMITS["clipping"][0],
@@ -69,13 +69,13 @@ def test_findings_in_reports_only_silence_for_a_silent_recording():
     assert [found.code for found in findings_in(silent)] == ["silence"]
 
 
-def test_the_worst_finding_is_the_verdict():
+def test_worst_returns_the_most_severe_verdict():
     warning, failure = Finding("noise", "warn", "", ""), finding("clipping", "fail", "It is clipped.")
     assert worst([]) == "pass"
     assert worst([warning]) == "warn"
     assert worst((warning, failure, warning)) == "fail"
 
 
-def test_every_remedy_is_a_sentence():
+def test_remedies_are_sentences_and_cover_every_limit():
     assert all(text[0].isupper() and text.endswith(".") for text in REMEDIES.values())
     assert set(LIMITS) <= set(REMEDIES)

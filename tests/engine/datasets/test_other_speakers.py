@@ -15,7 +15,7 @@ def people(counts: list[int], spread: float = 0.15, seed: int = 0) -> np.ndarray
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("spread", [0.05, 0.2, 0.5])
-def test_one_person_is_one_person(seed, spread):
+def test_find_other_speakers_marks_nothing_for_a_single_speaker(seed, spread):
     assert not find_other_speakers(people([12], spread, seed)).any()
 
 
@@ -25,14 +25,14 @@ def test_find_other_speakers_marks_the_minority(counts):
     assert found.tolist() == [False] * counts[0] + [True] * sum(counts[1:])
 
 
-def test_the_order_does_not_matter():
+def test_find_other_speakers_does_not_depend_on_the_order():
     timbres = people([9, 2])
     order = np.random.default_rng(0).permutation(11)
     np.testing.assert_array_equal(find_other_speakers(timbres[order]), find_other_speakers(timbres)[order])
 
 
 @pytest.mark.parametrize(("alike", "other"), [(0.5, True), (0.7, True), (0.9, False)])
-def test_how_alike_is_alike_enough(alike, other):
+def test_find_other_speakers_marks_low_but_not_high_similarity(alike, other):
     timbres = np.zeros((8, 128))
     timbres[:, 0] = 3.0
     timbres[-1, :2] = alike, np.sqrt(1 - alike**2)
@@ -46,5 +46,5 @@ def test_find_other_speakers_leaves_a_slightly_different_timbre_unmarked():
 
 
 @pytest.mark.parametrize("count", range(FEWEST_RECORDINGS))
-def test_among_a_few_nobody_is_the_other(count):
+def test_find_other_speakers_marks_nothing_below_fewest_recordings(count):
     assert find_other_speakers(people([1] * FEWEST_RECORDINGS)[:count]).tolist() == [False] * count

@@ -47,7 +47,7 @@ def clean(sung) -> RecordingQuality:
     return quality(sung)
 
 
-def test_a_clean_recording(clean, sung):
+def test_measure_quality_finds_no_defects_in_a_clean_recording(clean, sung):
     assert clean.duration_s == pytest.approx(8.0)
     assert 5.0 < clean.voiced_s <= clean.usable_s < 8.0
     assert clean.peak_db == pytest.approx(20 * np.log10(np.abs(sung).max()), abs=0.01)
@@ -58,7 +58,7 @@ def test_a_clean_recording(clean, sung):
     assert 0.1 < clean.silence_share < 0.3
 
 
-def test_a_gain_moves_the_levels_and_nothing_else(clean, sung):
+def test_measure_quality_changes_only_levels_with_gain(clean, sung):
     quiet = quality(sung * 0.1)
     assert quiet.level_db == pytest.approx(clean.level_db - 20, abs=0.1)
     assert quiet.peak_db == pytest.approx(clean.peak_db - 20, abs=0.01)
@@ -68,7 +68,7 @@ def test_a_gain_moves_the_levels_and_nothing_else(clean, sung):
 
 @pytest.mark.parametrize("ceiling", [1.0, 0.4])
 @pytest.mark.parametrize("bits", [15, 23])
-def test_flat_tops_are_clipping_at_full_scale_and_below(sung, ceiling, bits):
+def test_measure_quality_finds_clipping_at_and_below_full_scale(sung, ceiling, bits):
     loud = sung * (ceiling / np.quantile(np.abs(sung), 0.98))
     clipped = np.round(np.clip(loud, -ceiling, ceiling) * 2**bits) / 2**bits
     found = quality(clipped)
@@ -77,29 +77,29 @@ def test_flat_tops_are_clipping_at_full_scale_and_below(sung, ceiling, bits):
     assert found.usable_s < 0.9 * quality(loud * 0.2).usable_s
 
 
-def test_one_loud_sample_is_no_clipping(sung):
+def test_measure_quality_does_not_count_one_loud_sample_as_clipping(sung):
     hot = sung.copy()
     hot[100_000] = 1.0
     assert quality(hot).clipped_runs == 0
 
 
-def test_a_constant_value_is_no_wave_that_was_cut(sung):
+def test_measure_quality_does_not_count_a_constant_signal_as_clipping(sung):
     assert quality(np.concatenate([sung, np.zeros(4 * SAMPLE_RATE)])).clipped_runs == 0
 
 
-def test_clipping_is_seen_in_one_channel_of_two(sung):
+def test_measure_quality_finds_clipping_in_one_of_two_channels(sung):
     one = np.clip(sung * 5, -0.5, 0.5)
     assert quality(np.stack([sung * 0.5, one])).clipped_runs == quality(one).clipped_runs > 100
 
 
-def test_a_part_that_was_clipped_before_it_was_made_softer_is_found(sung):
+def test_measure_quality_finds_clipping_in_a_part_below_the_peak(sung):
     half = 4 * SAMPLE_RATE
     both = np.concatenate([np.clip(sung[:half] * 5, -0.3, 0.3), sung[half:] * 2])
     assert quality(both).clipped_runs > 100
     assert quality(both).clipped_share < quality(np.clip(sung * 5, -0.3, 0.3)).clipped_share
 
 
-def test_a_few_flat_tops_in_each_part_add_up(sung):
+def test_measure_quality_adds_up_clipping_across_blocks(sung):
     # blocks of four seconds, and a flat top or two in each of them
     flat = np.concatenate([sung, sung, sung])
     for place in range(40_000, len(flat), 100_000):
@@ -108,7 +108,7 @@ def test_a_few_flat_tops_in_each_part_add_up(sung):
 
 
 @pytest.mark.parametrize("snr_db", [10.0, 20.0, 30.0])
-def test_noise_is_measured(sung, snr_db):
+def test_measure_quality_measures_the_snr_of_added_noise(sung, snr_db):
     voiced_db = quality(sung).level_db
     noise = np.random.default_rng(3).standard_normal(len(sung)) * 10 ** ((voiced_db - snr_db) / 20)
     assert quality(sung + noise).snr_db == pytest.approx(snr_db, abs=2.0)
@@ -122,7 +122,7 @@ def test_measure_quality_returns_no_snr_or_reverberation_without_pauses():
     assert found.reverberation_s is None
 
 
-def test_the_larger_the_room_the_longer_the_decay(sung, clean):
+def test_measure_quality_reports_longer_reverberation_in_a_larger_room(sung, clean):
     small, hall = (quality(in_a_room(sung, decay_s)).reverberation_s for decay_s in (0.5, 1.0))
     assert small == pytest.approx(0.5, abs=0.12)
     assert hall > 0.6
@@ -130,23 +130,23 @@ def test_the_larger_the_room_the_longer_the_decay(sung, clean):
 
 
 @pytest.mark.parametrize("ends_hertz", [4000.0, 8000.0, 11_000.0, 16_000.0])
-def test_the_bandwidth_is_where_the_spectrum_ends(ends_hertz):
+def test_measure_quality_finds_the_bandwidth_at_the_end_of_the_spectrum(ends_hertz):
     assert quality(hiss(4 * SAMPLE_RATE, ends_hertz)).bandwidth_hertz == pytest.approx(ends_hertz, abs=300)
 
 
 @pytest.mark.parametrize("rate", [8000, 16_000, 22_050])
-def test_a_higher_rate_afterwards_adds_no_bandwidth(rate):
+def test_measure_quality_finds_no_extra_bandwidth_after_upsampling(rate):
     low = hiss(3 * rate, rate, rate)
     found = quality(soxr.resample(low, rate, 48_000), 48_000)
     assert 0.43 * rate < found.bandwidth_hertz <= 0.52 * rate
 
 
 @pytest.mark.parametrize("rate", [16_000, 44_100, 48_000])
-def test_a_spectrum_that_only_slopes_has_the_bandwidth_of_its_rate(rate):
+def test_measure_quality_reports_full_bandwidth_for_a_sloping_spectrum(rate):
     assert quality(hiss(3 * rate, rate, rate), rate).bandwidth_hertz == rate / 2
 
 
-def test_silence_is_all_silence():
+def test_measure_quality_reports_only_silence_for_a_silent_recording():
     found = quality(np.zeros((2, SAMPLE_RATE)))
     assert found.silence_share == 1.0
     assert found.usable_s == found.voiced_s == found.clipped_share == 0.0
@@ -154,13 +154,13 @@ def test_silence_is_all_silence():
     assert found.peak_db <= -120
 
 
-def test_noise_alone_is_no_voice():
+def test_measure_quality_finds_no_voice_in_noise():
     found = quality(0.1 * np.random.default_rng(0).standard_normal(3 * SAMPLE_RATE))
     assert found.voiced_s == found.usable_s == 0.0
     assert found.silence_share < 0.1
 
 
-def test_long_pauses_are_silence(sung):
+def test_measure_quality_counts_long_pauses_as_silence(sung):
     padded = np.concatenate([sung[: 4 * SAMPLE_RATE], np.zeros(12 * SAMPLE_RATE)])
     assert quality(padded).silence_share == pytest.approx(0.8, abs=0.07)
 
@@ -177,7 +177,7 @@ def test_audible_frames_do_not_depend_on_the_level(sung):
     channels=st.integers(1, 2),
     gain=st.sampled_from([0.0, 1e-6, 0.1, 4.0]),
 )
-def test_any_length_rate_and_level_gives_finite_measures(count, rate, channels, gain):
+def test_measure_quality_is_finite_at_any_length_rate_and_level(count, rate, channels, gain):
     samples = gain * np.random.default_rng(count).standard_normal((channels, count))
     found = quality(samples, rate)
     values = [value for value in vars(found).values() if value is not None]
@@ -196,7 +196,7 @@ def test_measure_quality_refuses_nan_samples(sung):
         measure_quality(Audio(broken[None], SAMPLE_RATE), clip)
 
 
-def test_the_sound_is_read_block_by_block(sung):
+def test_measure_quality_reads_the_recording_in_blocks(sung):
     class Counting(Audio):
         def blocks(self, samples_per_block):
             assert samples_per_block <= 4 * SAMPLE_RATE

@@ -140,7 +140,7 @@ def spoilt(clean, cache, tmp_path_factory) -> tuple[list[Path], DataReport]:
     return paths, examine_recordings(paths, VoiceProfile("Test", voice_type="soprano"), cache, root=folder)
 
 
-def test_a_clean_set_passes(clean_report):
+def test_examine_recordings_passes_a_clean_set(clean_report):
     assert clean_report.verdict == "pass"
     assert clean_report.findings == ()
     assert all(one.verdict == "pass" and one.usable for one in clean_report.recordings)
@@ -152,7 +152,7 @@ def test_a_clean_set_passes(clean_report):
     assert clean_report.level_spread_db < 1.0
 
 
-def test_the_notes_are_those_that_were_sung(clean_report):
+def test_examine_recordings_measures_the_sung_notes_and_range(clean_report):
     # 150 Hz is note 50.4; the tunes reach from three below it to four above
     loud = [note for note, seconds in clean_report.pitch_histogram.items() if seconds > 1.0]
     assert min(loud) in (47, 48)
@@ -163,7 +163,7 @@ def test_the_notes_are_those_that_were_sung(clean_report):
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_each_planted_defect_is_named(spoilt, name):
+def test_examine_recordings_names_each_planted_defect(spoilt, name):
     _, report = spoilt
     (one,) = [one for one in report.recordings if one.name == f"b/{name}"]
     code, verdict, _ = DEFECTS[name]
@@ -175,7 +175,7 @@ def test_each_planted_defect_is_named(spoilt, name):
         assert found.remedy.endswith(".")
 
 
-def test_somebody_else_is_named(clean, cache, tmp_path):
+def test_examine_recordings_names_a_recording_of_another_speaker(clean, cache, tmp_path):
     write(tmp_path / "other.wav", somebody_else(29))
     report = examine_recordings([*sorted(clean.iterdir()), tmp_path / "other.wav"], cache=cache)
     named = [one.name for one in report.recordings if "other_speaker" in {found.code for found in one.findings}]
@@ -183,7 +183,7 @@ def test_somebody_else_is_named(clean, cache, tmp_path):
     assert report.recordings[-1].usable
 
 
-def test_a_file_that_cannot_be_read_is_a_finding(spoilt):
+def test_examine_recordings_reports_a_broken_file_as_unreadable(spoilt):
     _, report = spoilt
     (one,) = [one for one in report.recordings if one.name == "b/broken.wav"]
     assert (one.verdict, one.usable, one.duration_s, one.fingerprint) == ("fail", False, 0.0, "")
@@ -191,19 +191,19 @@ def test_a_file_that_cannot_be_read_is_a_finding(spoilt):
     assert "broken.wav" in one.findings[0].reason
 
 
-def test_nothing_is_held_against_the_clean_ones(spoilt):
+def test_examine_recordings_finds_no_defects_in_clean_recordings_among_bad_ones(spoilt):
     _, report = spoilt
     assert {name for name, found in codes(report).items() if found and name.startswith("a/")} == set()
 
 
-def test_a_defect_of_some_is_a_warning_for_the_whole(spoilt):
+def test_examine_recordings_warns_about_the_set_if_one_recording_is_clipped(spoilt):
     _, report = spoilt
     assert report.verdict == "warn"
     (found,) = [found for found in report.findings if found.code == "clipping"]
     assert found.reason == "1 of 22 recordings are clipped: b/clipped.wav."
 
 
-def test_the_same_performance_in_another_key_is_no_copy(cache, tmp_path):
+def test_examine_recordings_does_not_mark_a_transposed_performance_as_a_copy(cache, tmp_path):
     singing, paths = SAMPLES / "singing.flac", [tmp_path / "low.flac", tmp_path / "high.flac", tmp_path / "quiet.flac"]
     for path, transpose in zip(paths, (-5.0, 4.0), strict=False):
         convert_file(singing, [path], load_voice("kathleen"), ConversionSettings(transpose=transpose))
@@ -247,13 +247,13 @@ def test_usable_recordings_leaves_out_silence_noise_copies_and_broken_files(spoi
         ({}, False),
     ],
 )
-def test_the_pitch_is_compared_with_the_profile(clean, cache, stated, wrong):
+def test_examine_recordings_compares_the_pitch_with_the_profile(clean, cache, stated, wrong):
     report = examine_recordings(sorted(clean.iterdir()), VoiceProfile("Test", **stated), cache)
     assert ("pitch_range" in {found.code for found in report.findings}) == wrong
     assert report.stated_voice_type == stated.get("voice_type")
 
 
-def test_the_report_comes_back_from_json(spoilt, clean_report):
+def test_data_report_round_trips_through_json(spoilt, clean_report):
     for report in (spoilt[1], clean_report):
         assert DataReport.from_json(json.loads(json.dumps(report.as_json(), allow_nan=False))) == report
 
@@ -270,7 +270,7 @@ def test_the_report_comes_back_from_json(spoilt, clean_report):
         lambda values: values.clear(),
     ],
 )
-def test_a_damaged_report_is_refused(clean_report, harm):
+def test_data_report_from_json_refuses_a_damaged_report(clean_report, harm):
     values = clean_report.as_json()
     harm(values)
     with pytest.raises(DatasetError, match="examine the data again"):
@@ -278,19 +278,19 @@ def test_a_damaged_report_is_refused(clean_report, harm):
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=3)))
-def test_no_json_is_taken_for_a_report(values):
+def test_data_report_from_json_refuses_json_that_is_not_a_report(values):
     with pytest.raises(DatasetError):
         DataReport.from_json(values)
 
 
 @pytest.mark.parametrize("value", [[], "x", 3, {"a": 1}])
 @pytest.mark.parametrize("name", list(DataReport.__dataclass_fields__))
-def test_fields_of_any_kind_are_refused_or_taken_but_never_crash(clean_report, name, value):
+def test_data_report_from_json_accepts_or_refuses_fields_of_any_type(clean_report, name, value):
     with suppress(DatasetError):
         DataReport.from_json(clean_report.as_json() | {name: value})
 
 
-def test_too_little_is_refused_with_the_figure(clean, cache):
+def test_refuse_unusable_reports_the_seconds_of_usable_voice(clean, cache):
     report = examine_recordings([clean / "take 0.wav"], cache=cache)
     assert report.verdict == "fail"
     assert "too_little" in {found.code for found in report.findings}
@@ -298,20 +298,20 @@ def test_too_little_is_refused_with_the_figure(clean, cache):
         refuse_unusable(report)
 
 
-def test_just_enough_is_not_refused(clean_report):
+def test_refuse_unusable_accepts_exactly_least_usable_s(clean_report):
     refuse_unusable(replace(clean_report, usable_s=LEAST_USABLE_S))
     with pytest.raises(DatasetError):
         refuse_unusable(replace(clean_report, usable_s=LEAST_USABLE_S - 0.1))
 
 
-def test_no_recordings_are_too_little():
+def test_examine_recordings_fails_an_empty_set():
     report = examine_recordings([])
     assert (report.verdict, report.usable_s, report.vocal_range, report.style) == ("fail", 0.0, None, None)
     with pytest.raises(DatasetError):
         refuse_unusable(report)
 
 
-def test_a_set_of_which_most_fails_fails(tmp_path):
+def test_examine_recordings_fails_a_set_of_clipped_recordings(tmp_path):
     for number in range(3):
         write(tmp_path / f"{number}.wav", np.clip(5 * voice(number, 3.0), -0.6, 0.6))
     report = examine_recordings(sorted(tmp_path.iterdir()))
@@ -319,13 +319,13 @@ def test_a_set_of_which_most_fails_fails(tmp_path):
     assert report.verdict == "fail"
 
 
-def test_missing_files_are_findings(clean, cache):
+def test_examine_recordings_reports_missing_files_as_unreadable(clean, cache):
     report = examine_recordings([clean / "take 0.wav", clean / "gone.wav", clean], cache=cache, root=clean)
     assert [bool(one.fingerprint) for one in report.recordings] == [True, False, False]
     assert codes(report)["gone.wav"] == {"unreadable"}
 
 
-def test_progress_is_reported_and_may_stop_it(clean, cache):
+def test_examine_recordings_reports_progress_and_can_be_cancelled(clean, cache):
     heard = []
     examine_recordings(sorted(clean.iterdir()), cache=cache, report=lambda fraction, text: heard.append(fraction))
     assert heard[0] == 0.0
@@ -344,7 +344,7 @@ def dataset(clean, tmp_path) -> Dataset:
     return create_dataset(sorted(clean.iterdir())[:2], tmp_path / "dataset", {"name": "Test"})
 
 
-def test_a_dataset_is_examined_once(dataset, monkeypatch):
+def test_examined_reuses_the_stored_report(dataset, monkeypatch):
     first = examined(dataset)
     assert [one.name for one in first.recordings] == [f"take {number}.wav" for number in range(2)]
     assert DataReport.from_json(json.loads((dataset.folder / REPORT_FILE).read_text())) == first
@@ -353,7 +353,7 @@ def test_a_dataset_is_examined_once(dataset, monkeypatch):
 
 
 @pytest.mark.parametrize("change", ["recording", "profile", "report", "future"])
-def test_a_change_makes_the_report_anew(dataset, change):
+def test_examined_renews_the_report_after_a_change(dataset, change):
     first = examined(dataset)
     if change == "recording":
         write(dataset.recordings[1], voice(40))
@@ -378,7 +378,7 @@ def corpus(speaker: str, count: int) -> list[Path]:
 
 @pytest.mark.skipif(not (CORPUS / "manifest.tsv").exists(), reason="the corpus is not here")
 @pytest.mark.parametrize(("speaker", "other"), [("kathleen", "LJ"), ("LJ", "guelcin")])
-def test_one_real_stranger_among_real_recordings_is_found(speaker, other, cache):
+def test_examine_recordings_finds_one_other_speaker_in_real_recordings(speaker, other, cache):
     report = examine_recordings([*corpus(speaker, 5), *corpus(other, 1)], cache=cache)
     found = ["other_speaker" in {finding.code for finding in one.findings} for one in report.recordings]
     assert found == [False] * (len(found) - 1) + [True]

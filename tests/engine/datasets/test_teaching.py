@@ -45,7 +45,7 @@ def sources(tmp_path):
     return [TeachingSource(paths[0]), TeachingSource(paths[1], 4.0)]
 
 
-def test_recordings_are_named_in_order_and_exactly_as_long(teacher, sources, tmp_path):
+def test_teaching_recordings_are_named_in_order_and_exactly_as_long_as_the_sources(teacher, sources, tmp_path):
     shown = []
     made = teaching_recordings(
         load_any_voice(teacher), sources, tmp_path / "sung", report=lambda fraction, message: shown.append(fraction)
@@ -60,7 +60,7 @@ def test_recordings_are_named_in_order_and_exactly_as_long(teacher, sources, tmp
     assert plain.read_bytes() != made[1].read_bytes()
 
 
-def test_nothing_is_left_after_cancelling_or_a_recording_that_cannot_be_read(teacher, sources, tmp_path):
+def test_teaching_recordings_leaves_nothing_after_cancelling_or_an_error(teacher, sources, tmp_path):
     def stop(fraction, message):
         if fraction > 0.6:
             raise Cancelled
@@ -86,7 +86,7 @@ def test_teaching_recordings_raises_without_contentvec_and_leaves_nothing(teache
     assert not (tmp_path / "sung").exists()
 
 
-def test_consent_licence_and_origin_are_carried_over(teacher):
+def test_taught_profile_carries_over_consent_licence_and_origin(teacher):
     card = load_any_voice(teacher).card
     assert read_profile(taught_profile(card)).source == "taught by Mia, imported from Mia.pth"
     update_card(
@@ -101,7 +101,7 @@ def test_consent_licence_and_origin_are_carried_over(teacher):
 
 
 @pytest.mark.parametrize("licence", ["CC BY-ND 4.0", "CC-BY-NC-ND", "No derivatives, please"])
-def test_voices_that_may_not_be_used_so_are_refused(teacher, sources, tmp_path, licence):
+def test_teaching_refuses_no_derivatives_licences_and_voices_of_the_studio(teacher, sources, tmp_path, licence):
     update_card(teacher, licence=licence)
     with pytest.raises(VoiceError, match="allows no derivatives"):
         teaching_recordings(load_any_voice(teacher), sources, tmp_path / "sung")
@@ -111,7 +111,7 @@ def test_voices_that_may_not_be_used_so_are_refused(teacher, sources, tmp_path, 
         refuse_as_teacher(load_any_voice("kathleen").card)
 
 
-def test_bundled_sources_leave_those_that_trainings_are_scored_with():
+def test_bundled_sources_exclude_the_recordings_used_for_scoring():
     found = bundled_sources()
     assert len(found) == len({(one.path, one.transpose) for one in found}) == 6
     assert not {one.path for one in found} & set(FOREIGN.glob("*"))

@@ -9,7 +9,7 @@ from engine.networks.content_encoder import CONTENT
 from engine.units import SAMPLE_RATE, frame_count
 
 
-def test_both_views_are_of_the_same_frames(sing):
+def test_measure_features_returns_mel_and_content_of_the_same_frames(sing):
     features = measure_features(Audio(sing(1.0)[None], SAMPLE_RATE))
     frames = frame_count(SAMPLE_RATE)
     assert features.mel.shape == (frames, LOW_BANDS)
@@ -19,7 +19,7 @@ def test_both_views_are_of_the_same_frames(sing):
     assert [features.of(kind).shape[1] for kind in KINDS] == [LOW_BANDS, CONTENT]
 
 
-def test_the_level_hardly_matters(sing):
+def test_measure_features_hardly_depends_on_the_level(sing):
     loud, quiet = (measure_features(Audio(gain * sing(1.0)[None], SAMPLE_RATE)) for gain in (1.0, 0.2))
     np.testing.assert_array_equal(loud.active, quiet.active)
     assert np.abs(loud.mel - quiet.mel)[loud.active].mean() < 0.02
@@ -27,14 +27,14 @@ def test_the_level_hardly_matters(sing):
     assert np.median(alike) > 0.9
 
 
-def test_content_is_that_of_the_clip(sing):
+def test_measure_features_returns_the_same_content_as_analyse_clip(sing):
     """Also where the recording is stored at 8 kHz and has no highest bands."""
     audio = Audio(resample(sing(2.0), SAMPLE_RATE, 8000)[None], 8000)
     expected = analyse_clip(audio).content[0]
     np.testing.assert_array_equal(measure_features(audio).content, expected.astype(np.float32))
 
 
-def test_silence_is_not_active():
+def test_measure_features_marks_silence_inactive():
     features = measure_features(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE))
     assert not features.active.any()
     assert np.isfinite(features.content).all()

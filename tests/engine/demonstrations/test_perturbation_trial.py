@@ -20,7 +20,7 @@ def speech() -> Audio:
     return Audio(audio.samples[:, : 3 * audio.rate], audio.rate)
 
 
-def test_content_stays_where_the_spectrum_moves(speech):
+def test_try_perturbation_finds_warped_moments_better_by_content_than_by_mel(speech):
     trial = try_perturbation(speech)
     assert trial.factors == FACTORS
     middle, ends = FACTORS.index(1.0), [0, -1]
@@ -38,7 +38,7 @@ def test_content_stays_where_the_spectrum_moves(speech):
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25])
-def test_a_warped_voice_has_its_resonances_elsewhere_and_its_pitch_not(speech, factor):
+def test_warp_voice_moves_the_resonances_and_keeps_the_pitch(speech, factor):
     warped = warp_voice(speech, factor)
     assert warped.rate == SAMPLE_RATE
     assert warped.duration_s == pytest.approx(speech.duration_s)
@@ -56,7 +56,7 @@ def test_a_warped_voice_has_its_resonances_elsewhere_and_its_pitch_not(speech, f
     assert distance(factor) < 0.7 * distance(1.0)
 
 
-def test_silence_changes_nothing():
+def test_try_perturbation_of_silence_finds_nothing_and_stays_finite():
     trial = try_perturbation(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE), factors=(0.8, 1.0))
     assert trial.found_by_mel.tolist() == [0.0, 0.0]
     assert np.isfinite(trial.warped_nepers).all()

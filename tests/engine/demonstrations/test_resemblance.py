@@ -24,7 +24,7 @@ def features(speech) -> Features:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_recording_finds_itself(features, kind):
+def test_found_again_of_a_recording_in_itself_is_one(features, kind):
     assert found_again(features, features, kind) == 1.0
     cosine = similarity(features, features, kind)
     assert cosine.shape == (len(features.active),) * 2
@@ -38,11 +38,11 @@ def test_found_again_is_higher_by_content_than_by_mel_for_another_voice(speech, 
     assert found_again(features, other, "content") > found_again(features, other, "mel") + 0.1
 
 
-def test_the_same_a_second_later_is_not_the_same_moment(speech, features):
+def test_found_again_is_low_for_a_copy_shifted_by_a_second(speech, features):
     late = measure_features(Audio(np.roll(speech.samples, speech.rate, axis=1), speech.rate))
     assert found_again(features, late, "content") < 0.2
 
 
-def test_silence_finds_nothing(features):
+def test_found_again_of_silence_is_zero(features):
     silence = measure_features(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE))
     assert found_again(features, silence, "mel") == 0.0

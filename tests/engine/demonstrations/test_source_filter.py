@@ -26,7 +26,7 @@ SOUNDS = ("pulses", "noise", "harmonic", "breath", "whole", "whisper", "drone")
 
 
 @pytest.mark.parametrize("name", SOUNDS)
-def test_every_part_is_a_sound_as_long_as_the_recording(parts, recording, name):
+def test_take_apart_returns_parts_as_long_as_the_recording(parts, recording, name):
     sound = getattr(parts, name)
     assert sound.samples.shape == recording.samples.shape
     assert sound.rate == SAMPLE_RATE
@@ -34,13 +34,13 @@ def test_every_part_is_a_sound_as_long_as_the_recording(parts, recording, name):
     assert np.abs(sound.samples).max() > 0.001
 
 
-def test_the_results_add_up_to_copy_synthesis(parts, recording):
+def test_take_apart_harmonic_and_breath_add_up_to_copy_synthesis(parts, recording):
     copied = copy_synthesis(recording, load_base().synthesizer).samples
     np.testing.assert_allclose(parts.harmonic.samples + parts.breath.samples, copied, atol=2e-4)
     np.testing.assert_array_equal(parts.whole.samples, parts.harmonic.samples + parts.breath.samples)
 
 
-def test_a_voice_is_mostly_harmonic(parts):
+def test_take_apart_finds_a_voice_mostly_harmonic(parts):
     assert np.square(parts.harmonic.samples).mean() > 10 * np.square(parts.breath.samples).mean()
 
 
@@ -56,21 +56,21 @@ def test_take_apart_keeps_the_sung_pitch_only_in_pulses_and_harmonic(parts):
     assert detect_pitch(parts.whisper.mono(), SAMPLE_RATE).voiced[sung].mean() < 0.3
 
 
-def test_filters_are_curves_over_the_bands(parts, recording):
+def test_take_apart_returns_gains_for_each_frame_and_band(parts, recording):
     shape = (frame_count(recording.sample_count), BANDS)
     assert parts.harmonic_gain_db.shape == parts.noise_gain_db.shape == shape
     assert len(parts.pitch) == shape[0]
 
 
 @pytest.mark.parametrize("name", SOUNDS)
-def test_the_same_seed_gives_the_same_sounds(parts, recording, name):
+def test_take_apart_is_deterministic_with_a_seed(parts, recording, name):
     again, other = take_apart(recording), take_apart(recording, seed=1)
     np.testing.assert_array_equal(getattr(again, name).samples, getattr(parts, name).samples)
     differs = not np.array_equal(getattr(other, name).samples, getattr(parts, name).samples)
     assert differs == (name not in ("pulses", "harmonic"))
 
 
-def test_any_rate_and_channels_and_silence_can_be_taken_apart():
+def test_take_apart_accepts_silent_stereo_at_8_khz():
     parts = take_apart(Audio(np.zeros((2, 8000), np.float32), 8000))
     assert parts.whole.samples.shape == (1, SAMPLE_RATE)
     assert np.abs(parts.whole.samples).max() < 1e-3

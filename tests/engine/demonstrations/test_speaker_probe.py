@@ -26,21 +26,21 @@ def test_probe_speakers_identifies_speakers_better_by_mel_than_by_content(probes
     assert mel.chance == content.chance == 0.25
 
 
-def test_every_speakers_frames_are_all_taken_for_somebody(probes):
+def test_probe_speakers_assigns_every_frame_to_a_speaker(probes):
     for probe in probes:
         assert probe.confusion.shape == (4, 4)
         np.testing.assert_allclose(probe.confusion.sum(1), 1.0)
         assert probe.accuracy == pytest.approx(np.trace(probe.confusion) / 4)
 
 
-def test_the_same_seed_gives_the_same_answers(sing):
+def test_probe_speakers_is_deterministic_with_a_seed(sing):
     people = {"low": [Audio(sing(1.0, 120.0)[None], SAMPLE_RATE)], "high": [Audio(sing(1.0, 400.0)[None], SAMPLE_RATE)]}
     first, second = probe_speakers(people, seed=3), probe_speakers(people, seed=3)
     for one, other in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.confusion, other.confusion)
 
 
-def test_of_several_recordings_the_later_ones_are_asked_about(sing):
+def test_probe_speakers_tests_on_the_later_of_several_recordings(sing):
     low, high = (Audio(sing(0.6, hertz)[None], SAMPLE_RATE) for hertz in (120.0, 400.0))
     mel, _ = probe_speakers({"low": [low, low], "high": [high, low]})
     # what is called high in the second half is low: the probe, which learned from the first, says so

@@ -28,7 +28,7 @@ def lufs(audio: Audio) -> float | None:
     return meter.lufs()
 
 
-def test_a_synthetic_recording_stays_marked(tmp_path):
+def test_apply_effects_keeps_a_synthetic_recording_marked_in_memory_and_file(tmp_path):
     statement = Statement("mia", "Mia", None, {}, None, "0.9")
     hall = apply_effects(Audio(tone(440.0, 1.0)[None], RATE, statement), EffectSettings.presets["hall"])
     assert hall.statement == statement
@@ -79,7 +79,7 @@ def test_low_cut_removes_rumble_and_keeps_the_voice() -> None:
     assert power_db(changed.samples[0], 400, 480) == pytest.approx(power_db(audio.samples[0], 400, 480), abs=1.0)
 
 
-def test_high_shelf_raises_the_top_by_its_decibels() -> None:
+def test_high_shelf_raises_high_frequencies_by_high_db() -> None:
     audio = Audio((tone(300.0) + tone(14_000.0, level=0.01))[None], RATE)
     changed = apply_effects(audio, EffectSettings(high_db=6.0))
     difference = power_db(changed.samples[0], 13_000, 15_000) - power_db(audio.samples[0], 13_000, 15_000)
@@ -109,7 +109,7 @@ def test_de_esser_turns_down_sibilants_and_leaves_vowels() -> None:
     assert vowel_db == pytest.approx(0.0, abs=1.0)
 
 
-def test_compressor_brings_loud_and_quiet_notes_together() -> None:
+def test_compressor_reduces_the_dynamic_range() -> None:
     audio = Audio(np.concatenate([tone(330.0, level=0.5), tone(330.0, level=0.05)])[None], RATE)
     changed = apply_effects(audio, EffectSettings(compressor_ratio=8.0, compressor_threshold_db=-12.0))
     half = 2 * RATE
@@ -133,7 +133,7 @@ def test_apply_effects_to_silence_gives_silence() -> None:
     assert np.abs(apply_effects(audio, EffectSettings.presets["speech"]).samples).max() < 1e-6
 
 
-def test_measure_levels_does_not_depend_on_the_size_of_blocks() -> None:
+def test_measure_levels_does_not_depend_on_the_block_size() -> None:
     samples = np.random.default_rng(3).normal(0, 0.1, (1, 20 * 2205)).astype(np.float32)
     whole = measure_levels(iter([samples]), RATE, 1)
     pieces = measure_levels(iter(np.split(samples, 4, 1)), RATE, 1)
@@ -142,7 +142,7 @@ def test_measure_levels_does_not_depend_on_the_size_of_blocks() -> None:
 
 
 @pytest.mark.system
-def test_apply_effects_to_file_equals_the_recording_in_memory(tmp_path) -> None:
+def test_apply_effects_to_file_matches_apply_effects_in_memory(tmp_path) -> None:
     audio = Audio(np.stack([tone(220.0, 25.0), tone(247.0, 25.0)]), RATE)  # several blocks
     write_audio(tmp_path / "in.wav", audio)
     reports = []
@@ -155,7 +155,7 @@ def test_apply_effects_to_file_equals_the_recording_in_memory(tmp_path) -> None:
     assert reports[-1][0] == 1.0
 
 
-def test_apply_effects_to_file_leaves_nothing_when_it_is_cancelled(tmp_path) -> None:
+def test_apply_effects_to_file_leaves_no_file_when_cancelled(tmp_path) -> None:
     write_audio(tmp_path / "in.wav", Audio(tone(220.0)[None], RATE))
 
     def cancel(_fraction: float, _message: str) -> None:

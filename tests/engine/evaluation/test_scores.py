@@ -57,7 +57,7 @@ def performance_scores(source: np.ndarray, output: np.ndarray, transpose: float 
     return compare_performances(trace(audio(source)), trace(audio(output)), transpose)
 
 
-def test_a_recording_is_its_own_perfect_performance():
+def test_compare_performances_scores_a_recording_perfectly_against_itself():
     scores = performance_scores(sung(), sung())
     assert scores.pitch_accuracy == 1.0
     assert scores.pitch_corr == pytest.approx(1.0)
@@ -65,19 +65,19 @@ def test_a_recording_is_its_own_perfect_performance():
     assert scores.length_error == 0.0
 
 
-def test_the_wanted_pitch_is_the_transposed_one():
+def test_compare_performances_expects_the_transposed_pitch():
     assert performance_scores(sung(), sung(5.0), transpose=5).pitch_accuracy > 0.97
     assert performance_scores(sung(), sung(5.0), transpose=0).pitch_accuracy < 0.03
     assert performance_scores(sung(), sung(5.0), transpose=0).pitch_corr > 0.97  # the melody's shape is the same
 
 
 @pytest.mark.parametrize(("cents", "on_the_note"), [(40, True), (60, False)])
-def test_the_note_is_half_a_semitone_wide(cents, on_the_note):
+def test_pitch_accuracy_allows_half_a_semitone(cents, on_the_note):
     accuracy = performance_scores(sung(), sung(cents / 100)).pitch_accuracy
     assert accuracy > 0.8 if on_the_note else accuracy < 0.2
 
 
-def test_leak_is_the_level_in_the_silence_against_the_voice():
+def test_leak_db_is_the_silence_level_relative_to_the_voice():
     noise_level = 0.001
     output = sung(silence_level=noise_level)
     loud = sung()[: RATE // 2]
@@ -86,7 +86,7 @@ def test_leak_is_the_level_in_the_silence_against_the_voice():
     assert performance_scores(sung(), output).leak_db == pytest.approx(expected, abs=1.0)
 
 
-def test_a_clean_silence_leaks_less():
+def test_leak_db_is_below_minus_90_for_a_clean_silence():
     leak = performance_scores(sung(), sung()).leak_db
     assert leak is not None
     assert leak < -90
@@ -100,18 +100,18 @@ def test_compare_performances_returns_no_pitch_or_leak_scores_for_noise():
     assert scores.leak_db is None
 
 
-def test_a_silent_output_misses_every_note():
+def test_compare_performances_returns_zero_pitch_accuracy_for_silent_output():
     scores = performance_scores(sung(), np.zeros(3 * RATE, np.float32))
     assert scores.pitch_accuracy == 0.0
     assert scores.pitch_corr is None
     assert scores.voicing_error == pytest.approx(2 / 3, abs=0.05)
 
 
-def test_length_error_counts_seconds():
+def test_length_error_is_negative_seconds_for_a_shorter_output():
     assert performance_scores(sung(), sung()[:-4410]).length_error == pytest.approx(-0.1)
 
 
-def test_files_of_other_rates_and_channels_are_traced_like_audio(tmp_path):
+def test_trace_file_matches_trace_for_a_long_stereo_file(tmp_path):
     mono = sung(seconds=12.0)  # longer than one block
     path = tmp_path / "stereo.wav"
     soundfile.write(path, np.stack([mono, mono], 1), RATE, "FLOAT")
@@ -123,18 +123,18 @@ def test_files_of_other_rates_and_channels_are_traced_like_audio(tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 100, 4410])
-def test_very_short_recordings_are_scored_too(count):
+def test_compare_performances_scores_very_short_recordings(count):
     scores = performance_scores(sung()[:count], sung()[:count])
     assert scores.length_error == 0.0
     assert scores.leak_db is None
 
 
-def test_an_empty_recording_is_refused():
+def test_trace_refuses_an_empty_recording():
     with pytest.raises(AudioError, match="without any samples"):
         trace(audio(np.zeros(0, np.float32)))
 
 
-def test_likeness_is_a_cosine():
+def test_likeness_is_the_cosine_of_two_embeddings():
     east, north = np.array([2.0, 0.0]), np.array([0.0, 3.0])
     assert likeness(east, east) == pytest.approx(1.0)
     assert likeness(east, north) == pytest.approx(0.0)
@@ -156,7 +156,7 @@ def test_mean_scores_leave_out_missing_values():
 
 
 @pytest.mark.parametrize("package", ["resemblyzer", "speechmos.dnsmos", "pocketsphinx", "jiwer"])
-def test_a_missing_package_is_a_sentence_with_the_command(package, monkeypatch):
+def test_evaluator_names_the_install_command_for_a_missing_package(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)  # makes its import fail
     with pytest.raises(EngineError, match=r"(?s)pip install .*evaluation.*--no-deps resemblyzer") as caught:
         Evaluator()
@@ -170,7 +170,7 @@ def evaluator() -> Evaluator:
 
 @pytest.mark.system
 @needs_networks
-def test_judges_hear_the_same_in_the_same_recording(evaluator):
+def test_compare_scores_a_quieter_copy_like_its_source(evaluator):
     source = evaluator.measure(audio(sung()), words=False)
     target = evaluator.target_embedding([audio(sung())])
     scores = compare(source, evaluator.measure(audio(sung() * 0.5), words=False), target)
@@ -183,7 +183,7 @@ def test_judges_hear_the_same_in_the_same_recording(evaluator):
 
 @pytest.mark.system
 @needs_networks
-def test_silence_has_no_speaker(evaluator):
+def test_evaluator_finds_no_speaker_in_silence(evaluator):
     silence = audio(np.zeros(RATE, np.float32))
     heard = evaluator.measure(silence)
     assert heard.embedding is None
@@ -210,7 +210,7 @@ def project_scorer() -> ModuleType:
     ("source", "output", "transpose"),
     [("p226_003", "p225_003", 7), ("speech-male", "speech-male", 0), ("singing-female", "vocadito_1", -2)],
 )
-def test_agrees_with_the_projects_scorer(source, output, transpose):
+def test_score_conversion_matches_the_project_scorer(source, output, transpose):
     recordings = SHARED_EVALUATION / "sources"
     targets = [recordings / "1998-15444-0001.flac", recordings / "367-130732-0001.flac"]
     arguments = recordings / f"{source}.flac", recordings / f"{output}.flac", targets, transpose
@@ -221,7 +221,7 @@ def test_agrees_with_the_projects_scorer(source, output, transpose):
         assert ours[name] == (value if value is None else pytest.approx(value, abs=1e-3)), name
 
 
-def test_a_performance_can_be_moved_to_where_edits_want_it():
+def test_moved_transposes_a_performance_by_a_pitch_curve():
     performance = Performance(1.0, np.full(62, 200.0), np.full(62, 0.9), np.zeros(100))
     semitones = np.zeros(101)
     semitones[50:] = 12.0

@@ -17,7 +17,7 @@ def audio(samples: np.ndarray) -> Audio:
     return Audio(samples[None].astype(np.float32), SAMPLE_RATE)
 
 
-def test_a_take_is_no_different_from_itself(sing):
+def test_pairwise_difference_is_zero_for_identical_takes(sing):
     take = audio(sing(1.5))
     assert pairwise_difference([take, take]) == TakeDifference(0.0, 0.0, 0.0)
 
@@ -35,21 +35,21 @@ def test_pairwise_difference_reports_level_in_decibels_and_not_as_colour(sing):
     assert difference.pitch_cents == pytest.approx(0, abs=0.5)
 
 
-def test_all_pairs_count_alike(sing):
+def test_pairwise_difference_averages_over_all_pairs(sing):
     take = sing(1.5)
     difference = pairwise_difference([audio(take), audio(take * 0.5), audio(take * 0.25)])
     assert difference.loudness_db == pytest.approx((6.02 + 6.02 + 12.04) / 3, abs=0.1)
 
 
 @pytest.mark.parametrize("decibels", [1.0, 6.0])
-def test_a_ripple_over_the_bands_counts_by_its_root_mean_square(decibels):
+def test_mel_cepstral_distortion_is_the_rms_of_a_ripple_and_ignores_level(decibels):
     ripple = np.cos(np.pi * 3 * (np.arange(BANDS) + 0.5) / BANDS) * decibels * np.log(10) / 20
     flat = np.zeros((4, BANDS))
     assert mel_cepstral_distortion(flat, flat + ripple) == pytest.approx(np.full(4, decibels / np.sqrt(2)), rel=1e-6)
     assert mel_cepstral_distortion(flat, flat + 1.0) == pytest.approx(np.zeros(4), abs=1e-9)
 
 
-def test_silence_has_nothing_to_compare():
+def test_pairwise_difference_has_no_pitch_for_silence():
     silence = audio(np.zeros(SAMPLE_RATE))
     difference = pairwise_difference([silence, silence])
     assert difference.pitch_cents is None
@@ -60,6 +60,6 @@ def test_mean_difference_leaves_out_missing_measures():
     assert means == TakeDifference(2.0, 5.0, 3.0)
 
 
-def test_one_take_cannot_be_compared(sing):
+def test_pairwise_difference_refuses_a_single_take(sing):
     with pytest.raises(AudioError, match="needs at least two"):
         pairwise_difference([audio(sing(1.0))])

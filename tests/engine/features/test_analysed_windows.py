@@ -33,7 +33,7 @@ def test_analysed_windows_cover_every_frame(windows, listener):
 
 
 @pytest.mark.system
-def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows, measured, listener):
+def test_analysed_windows_keep_measurements_of_the_first_windows_only(windows, measured, listener):
     assert len(windows) >= 3
     analysed = AnalysedWindows(listener, kept_frames=windows[1].core_stop)
     first = [analysed.analyse(window) for window in windows]
@@ -46,7 +46,7 @@ def test_windows_at_the_beginning_are_measured_once_and_later_ones_anew(windows,
         assert np.array_equal(one.mid, other.mid)
 
 
-def test_nothing_is_kept_where_nothing_shall_be(windows, measured, listener):
+def test_analysed_windows_keep_nothing_by_default(windows, measured, listener):
     analysed = AnalysedWindows(listener)
     analysed.analyse(windows[0])
     analysed.analyse(windows[0])
@@ -54,7 +54,7 @@ def test_nothing_is_kept_where_nothing_shall_be(windows, measured, listener):
 
 
 @pytest.mark.system
-def test_a_conversion_measures_a_recording_once(sing, voice, tmp_path, measured):
+def test_convert_file_measures_each_window_once(sing, voice, tmp_path, measured):
     soundfile.write(tmp_path / "song.wav", sing(30.0), SAMPLE_RATE)
     convert_file(tmp_path / "song.wav", [tmp_path / "take.wav"], voice)
     assert len(measured) == len(list(cut_windows([np.zeros((1, 30 * SAMPLE_RATE), np.float32)])))

@@ -32,13 +32,13 @@ def directions(features: np.ndarray) -> np.ndarray:
     return relative / np.linalg.norm(relative, axis=1, keepdims=True)
 
 
-def test_a_voice_is_learned_from_some_of_them():
+def test_voice_augmentations_are_several_of_all_augmentations():
     assert 1 < VOICE_AUGMENTATIONS <= AUGMENTATIONS
 
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(0, 30_000), augmentation=st.integers(0, AUGMENTATIONS - 1), seed=st.integers(0, 99))
-def test_every_augmentation_of_any_length_is_on_the_recordings_own_time(listener, count, augmentation, seed):
+def test_augmented_features_match_the_recording_length_for_every_augmentation(listener, count, augmentation, seed):
     samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
     features = augmented_features(listener, samples, augmentation, np.random.default_rng(seed))
     assert features.shape == (count // 882 + 1, FEATURES)
@@ -46,13 +46,13 @@ def test_every_augmentation_of_any_length_is_on_the_recordings_own_time(listener
     assert np.isfinite(features).all()
 
 
-def test_the_first_is_the_recording_as_it_is(listener, speech):
+def test_augmented_features_leave_augmentation_zero_unchanged(listener, speech):
     features = augmented_features(listener, speech, 0, np.random.default_rng(0))
     np.testing.assert_array_equal(features, listen(listener, speech)[: len(features)])
 
 
 @pytest.mark.parametrize("augmentation", OTHERWISE)
-def test_an_augmentation_is_given_by_its_random_numbers(listener, speech, augmentation):
+def test_augmented_features_are_deterministic_with_a_seed(listener, speech, augmentation):
     short = speech[:SAMPLE_RATE]
     one, same, other = (augmented_features(listener, short, augmentation, np.random.default_rng(n)) for n in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
@@ -74,7 +74,7 @@ def test_augmented_features_keep_the_time(listener, speech, augmentation):
 
 @pytest.mark.parametrize("augmentation", [augmentation for augmentation in OTHERWISE if augmentation % 2])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_odd_ones_are_higher(listener, augmentation, seed, monkeypatch):
+def test_augmented_features_shift_odd_augmentations_up(listener, augmentation, seed, monkeypatch):
     monkeypatch.setattr("engine.features.augmentations.degrade", lambda samples, random: samples)
     factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))  # the first that is drawn
     otherwise = augmented_features(listener, tone(200.0), augmentation, np.random.default_rng(seed))
@@ -83,7 +83,7 @@ def test_odd_ones_are_higher(listener, augmentation, seed, monkeypatch):
 
 @pytest.mark.parametrize("augmentation", [augmentation for augmentation in OTHERWISE if augmentation % 2 == 0])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_others_are_lower(listener, augmentation, seed, monkeypatch):
+def test_augmented_features_shift_even_augmentations_down(listener, augmentation, seed, monkeypatch):
     monkeypatch.setattr("engine.features.augmentations.degrade", lambda samples, random: samples)
     factor = np.exp(np.random.default_rng(seed).uniform(np.log(1.06), np.log(1.28)))
     otherwise = augmented_features(listener, tone(200.0), augmentation, np.random.default_rng(seed))
@@ -100,7 +100,7 @@ def assert_nearer_to(listener, features: np.ndarray, right_hertz: float, wrong_h
     assert np.abs(heard - right).mean() < 0.7 * np.abs(heard - plain).mean()
 
 
-def test_those_that_are_elsewhere_too_have_a_room_or_noise(listener, speech, monkeypatch):
+def test_augmented_features_degrades_only_some_augmentations(listener, speech, monkeypatch):
     degraded = []
     real = augmented_features.__globals__["degrade"]
     monkeypatch.setattr(

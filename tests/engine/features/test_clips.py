@@ -22,7 +22,7 @@ def recording(tmp_path, sing) -> Path:
     return path
 
 
-def test_a_clip_is_on_the_grid_relative_to_its_level(sing):
+def test_analyse_clip_returns_frames_relative_to_the_level(sing):
     stereo = Audio(np.stack([sing(2.0, rate=48_000)] * 2), 48_000)
     clip = analyse_clip(stereo)
     frames = frame_count(2 * SAMPLE_RATE)
@@ -41,7 +41,7 @@ def test_a_clip_is_on_the_grid_relative_to_its_level(sing):
 
 
 @pytest.mark.system
-def test_long_recordings_are_analysed_in_windows_without_a_seam(sing):
+def test_analyse_clip_finds_continuous_pitch_across_windows(sing):
     """40 s are three windows; the pitch of a tone with vibrato goes on through the joins."""
     clip = analyse_clip(Audio(sing(40.0)[None], SAMPLE_RATE))
     assert len(clip.pitch) == frame_count(40 * SAMPLE_RATE)
@@ -54,7 +54,7 @@ def test_long_recordings_are_analysed_in_windows_without_a_seam(sing):
     assert np.percentile(cents, 95) < 10
 
 
-def test_a_piece_knows_where_it_was(sing):
+def test_clip_piece_keeps_its_position_in_the_recording(sing):
     clip = analyse_clip(Audio(sing(2.0)[None], SAMPLE_RATE))
     piece = clip.piece(50, 120).piece(10, 30)
     assert piece.first_frame == 60
@@ -65,7 +65,7 @@ def test_a_piece_knows_where_it_was(sing):
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 60_000), st.sampled_from([8_000, 22_050, 44_100, 48_000]), st.integers(1, 3))
-def test_any_length_rate_and_channels(count, rate, channels):
+def test_analyse_clip_accepts_any_length_rate_and_channel_count(count, rate, channels):
     random = np.random.default_rng(count)
     clip = analyse_clip(Audio(random.standard_normal((channels, count)).astype(np.float32) * 0.1, rate))
     assert len(clip.pitch) == len(clip.envelope) == frame_count((2 * count * SAMPLE_RATE + rate) // (2 * rate))
@@ -75,14 +75,14 @@ def test_any_length_rate_and_channels(count, rate, channels):
 
 
 @pytest.mark.parametrize("samples", [1, 2, 440, 441, 5000])
-def test_any_length_has_all_hearings_of_a_voice(tmp_path, samples):
+def test_analysed_clip_has_all_augmentations_at_any_length(tmp_path, samples):
     soundfile.write(tmp_path / "x.wav", 0.1 * np.random.default_rng(0).standard_normal(samples), SAMPLE_RATE)
     clip = analysed_clip(tmp_path / "x.wav")
     assert clip.content.shape == (VOICE_AUGMENTATIONS, frame_count(samples), CONTENT)
     assert np.isfinite(clip.content).all()
 
 
-def test_the_first_hearing_is_the_recording_as_it_is_and_the_others_are_not(sing):
+def test_analyse_clip_changes_every_augmentation_but_the_first(sing):
     audio = Audio(sing(2.0)[None], SAMPLE_RATE)
     none, one, three = (analyse_clip(audio, augmentations=augmentations) for augmentations in (0, 1, 3))
     assert none.content.shape == (0, len(none.pitch), CONTENT)
@@ -91,7 +91,7 @@ def test_the_first_hearing_is_the_recording_as_it_is_and_the_others_are_not(sing
         assert np.abs(other.astype(float) - one.content[0]).mean() > 0.02
 
 
-def test_a_kept_clip_is_the_same(recording, tmp_path):
+def test_analysed_clip_returns_the_same_clip_from_the_cache(recording, tmp_path):
     first = analysed_clip(recording, tmp_path / "cache")
     [kept] = (tmp_path / "cache").iterdir()
     assert kept.stem == file_digest(recording)
@@ -104,7 +104,7 @@ def test_a_kept_clip_is_the_same(recording, tmp_path):
     assert again.path == recording
 
 
-def test_a_kept_clip_is_not_analysed_again_but_a_changed_recording_is(recording, tmp_path, monkeypatch, sing):
+def test_analysed_clip_analyses_a_recording_again_only_if_it_has_changed(recording, tmp_path, monkeypatch, sing):
     analysed_clip(recording, tmp_path / "cache")
     with monkeypatch.context() as patch:
         patch.setattr("engine.features.clips._analyse", lambda *_: pytest.fail("analysed again"))
@@ -114,7 +114,7 @@ def test_a_kept_clip_is_not_analysed_again_but_a_changed_recording_is(recording,
     assert analysed_clip(renamed, tmp_path / "cache").duration_s == pytest.approx(1.0, abs=0.011)
 
 
-def test_a_kept_clip_is_analysed_again_where_more_hearings_are_wanted(recording, tmp_path, monkeypatch):
+def test_analysed_clip_analyses_again_if_the_cache_has_too_few_augmentations(recording, tmp_path, monkeypatch):
     assert len(analysed_clip(recording, tmp_path / "cache", augmentations=0).content) == 0
     assert len(analysed_clip(recording, tmp_path / "cache", augmentations=1).content) == 1
     assert len(analysed_clip(recording, tmp_path / "cache").content) == VOICE_AUGMENTATIONS
@@ -124,7 +124,7 @@ def test_a_kept_clip_is_analysed_again_where_more_hearings_are_wanted(recording,
     assert len(analysed_clip(recording, tmp_path / "cache", augmentations=0).content) == VOICE_AUGMENTATIONS
 
 
-def test_a_clip_of_another_format_is_analysed_again(recording, tmp_path, monkeypatch):
+def test_analysed_clip_analyses_a_cached_clip_of_another_format_again(recording, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("engine.features.clips.FORMAT", "3")
         analysed_clip(recording, tmp_path / "cache", augmentations=0)
@@ -137,7 +137,7 @@ def test_a_clip_of_another_format_is_analysed_again(recording, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("damage", [b"", b"not safetensors at all", "cut"])
-def test_a_damaged_kept_clip_is_made_again(recording, tmp_path, damage):
+def test_analysed_clip_replaces_a_damaged_cached_clip(recording, tmp_path, damage):
     first = analysed_clip(recording, tmp_path / "cache")
     [kept] = (tmp_path / "cache").iterdir()
     kept.write_bytes(kept.read_bytes()[:-100] if damage == "cut" else damage)

@@ -14,7 +14,7 @@ def burst_at(second: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_disturbed_recording_is_as_long_as_it_was(sing, seed):
+def test_degrade_keeps_the_length_of_a_recording(sing, seed):
     samples = sing(1.3)
     disturbed = degrade(samples, np.random.default_rng(seed))
     assert disturbed.shape == samples.shape
@@ -23,7 +23,7 @@ def test_a_disturbed_recording_is_as_long_as_it_was(sing, seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_begins_when_the_recording_does(seed):
+def test_degrade_keeps_the_onset_of_the_recording(seed):
     samples = burst_at(0.4)
     power = np.square(degrade(samples, np.random.default_rng(seed))).reshape(-1, 147).mean(1)  # 3.3 ms each
     before = np.median(power[:120])
@@ -32,7 +32,7 @@ def test_it_begins_when_the_recording_does(seed):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_it_is_never_left_as_it_was(sing, seed):
+def test_degrade_always_changes_the_recording_and_repeats_with_a_seed(sing, seed):
     samples = sing(0.7)
     assert np.abs(degrade(samples, np.random.default_rng(seed)) - samples).max() > 1e-3
     again = degrade(samples, np.random.default_rng(seed))
@@ -41,20 +41,20 @@ def test_it_is_never_left_as_it_was(sing, seed):
 
 @pytest.mark.parametrize("samples", [0, 1, 2, 440])
 @pytest.mark.parametrize("seed", range(4))
-def test_less_than_a_frame_stays_as_it_is(samples, seed):
+def test_degrade_leaves_less_than_a_frame_unchanged(samples, seed):
     short = 0.1 * np.random.default_rng(0).standard_normal(samples).astype(np.float32)
     np.testing.assert_array_equal(degrade(short, np.random.default_rng(seed)), short, strict=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_frame_and_digital_silence_can_be_disturbed(seed):
+def test_degrade_accepts_a_single_frame_and_digital_silence(seed):
     for samples in (burst_at(0.0)[:HOP], np.zeros(3 * HOP, np.float32)):
         disturbed = degrade(samples, np.random.default_rng(seed))
         assert disturbed.shape == samples.shape
         assert np.isfinite(disturbed).all()
 
 
-def test_a_room_goes_on_after_the_sound_and_falls_silent():
+def test_in_room_rings_on_after_the_sound_and_decays():
     samples = burst_at(0.2)
     tails = [module._in_room(samples, np.random.default_rng(seed)) for seed in range(20)]
     before, after = int(0.2 * SAMPLE_RATE), int(0.25 * SAMPLE_RATE) + 2000
@@ -66,7 +66,7 @@ def test_a_room_goes_on_after_the_sound_and_falls_silent():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_background_is_5_to_35_db_below_the_voice(sing, seed):
+def test_background_lies_3_to_37_db_below_the_voice(sing, seed):
     samples = sing(1.0)
     noise = module._background(samples, np.random.default_rng(seed))
     below_db = 20 * np.log10(samples.std() / noise.std())

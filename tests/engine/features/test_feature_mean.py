@@ -32,18 +32,18 @@ def moving(frames: int, seed: int = 0) -> np.ndarray:
 # ---- how many sounds there are
 
 
-def test_speech_has_ten_sounds_in_a_second():
+def test_count_sounds_finds_ten_per_second_in_speech():
     assert count_sounds(moving(300), np.ones(300, np.float32), 0.0) == pytest.approx(30, abs=1)
     steady = held(vowel(700.0, 1200.0), 300)
     assert count_sounds(steady, np.zeros(300, np.float32), 0.0) == pytest.approx(30, abs=1)  # unvoiced: no note
 
 
 @pytest.mark.parametrize("frames", [12, 100, 3000, 7000])
-def test_a_held_note_is_one_sound_however_long(frames):
+def test_count_sounds_counts_a_held_note_once_at_any_length(frames):
     assert count_sounds(held(vowel(700.0, 1200.0), frames), np.ones(frames, np.float32), 0.0) == 1.0
 
 
-def test_notes_on_the_same_vowel_are_one_sound_and_on_others_as_many():
+def test_count_sounds_counts_different_vowels_and_not_repeated_notes():
     voicing = np.tile(np.repeat(np.float32([1.0, 0.0]), (170, 30)), 4)  # four notes of two seconds, a breath after each
     first, second, third = vowel(700.0, 1200.0), vowel(300.0, 2300.0), vowel(320.0, 800.0)
 
@@ -58,13 +58,13 @@ def test_notes_on_the_same_vowel_are_one_sound_and_on_others_as_many():
     assert sounds(first, second, third, first) > sounds(first, second, first, second)
 
 
-def test_a_long_sound_weighs_more():
+def test_count_sounds_weights_a_long_sound_more():
     voicing = np.repeat(np.float32([1.0, 0.0, 1.0]), (500, 40, 100))
     envelope = np.concatenate([held(vowel(700.0, 1200.0), 520), held(vowel(300.0, 2300.0), 120)])
     assert count_sounds(envelope, voicing, 0.0) < 2.0
 
 
-def test_many_notes_in_a_long_recording_are_counted_in_blocks(monkeypatch):
+def test_count_sounds_gives_the_same_count_in_small_blocks(monkeypatch):
     random = np.random.default_rng(0)
     notes = [vowel(*random.uniform((250, 700), (800, 3000))) for _ in range(40)]
     envelope = np.concatenate([held(note, 60) for note in notes])
@@ -75,7 +75,7 @@ def test_many_notes_in_a_long_recording_are_counted_in_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("frames", [1, 2, 50])
-def test_where_nothing_is_loud_enough_there_is_no_sound(frames):
+def test_count_sounds_returns_zero_if_nothing_is_loud_enough(frames):
     assert count_sounds(np.full((frames, BANDS), FLOOR, np.float32), np.zeros(frames, np.float32), 0.0) == 0.0
 
 
@@ -97,7 +97,7 @@ def features(count: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((count, FEATURES)).astype(np.float16)
 
 
-def test_it_is_the_likeliest_of_as_many_sounds_and_one_more(encoder):
+def test_measure_feature_mean_equals_likeliest_mean_for_one_sound_more_than_counted(encoder):
     envelope, voicing, heard = moving(200), np.ones(200, np.float32), features(100)
     found = measure_feature_mean(encoder, heard, envelope, voicing, -20.0)
     plain = torch.from_numpy(heard.astype(np.float64).mean(0)).float()
@@ -106,7 +106,7 @@ def test_it_is_the_likeliest_of_as_many_sounds_and_one_more(encoder):
     assert found.shape == (FEATURES,)
 
 
-def test_of_a_single_vowel_it_is_nearer_to_that_of_all_speakers(encoder):
+def test_measure_feature_mean_of_a_single_vowel_lies_closer_to_the_usual_mean(encoder):
     heard = (features(1) + 3.0).repeat(150, 0)
     note = measure_feature_mean(encoder, heard, held(vowel(700.0, 1200.0)), np.ones(300, np.float32), 0.0)
     speech = measure_feature_mean(encoder, heard, moving(300), np.ones(300, np.float32), -9.0)
@@ -116,7 +116,7 @@ def test_of_a_single_vowel_it_is_nearer_to_that_of_all_speakers(encoder):
     assert 0.3 < away[1] < 0.7
 
 
-def test_only_loud_frames_count(encoder):
+def test_measure_feature_mean_uses_only_loud_frames(encoder):
     envelope = np.concatenate([moving(100), np.full((100, BANDS), FLOOR, np.float32)])
     voicing, heard = np.ones(200, np.float32), features(100)
     other = heard.copy()
@@ -127,7 +127,7 @@ def test_only_loud_frames_count(encoder):
     assert (measure_feature_mean(encoder, other, envelope, voicing, -5.0) - means[0]).abs().min() > 1.0
 
 
-def test_where_none_is_loud_all_count_as_one_sound(encoder):
+def test_measure_feature_mean_counts_all_frames_as_one_sound_if_none_is_loud(encoder):
     envelope, heard = np.full((20, BANDS), FLOOR, np.float32), features(10)
     found = measure_feature_mean(encoder, heard, envelope, np.zeros(20, np.float32), 0.0)
     expected = encoder.likeliest_mean(torch.from_numpy(heard.astype(np.float32).mean(0)), 1.0)
@@ -136,7 +136,7 @@ def test_where_none_is_loud_all_count_as_one_sound(encoder):
 
 @settings(max_examples=25, deadline=None)
 @given(frames=st.integers(1, 60), more=st.integers(-3, 3), seed=st.integers(0, 9))
-def test_features_need_not_be_exactly_half_as_many(encoder, frames, more, seed):
+def test_measure_feature_mean_accepts_a_few_features_too_many_or_too_few(encoder, frames, more, seed):
     random = np.random.default_rng(seed)
     envelope = random.normal(-2, 1, (frames, BANDS)).astype(np.float32)
     heard = features(max(1, (frames + 1) // 2 + more), seed)
@@ -145,7 +145,7 @@ def test_features_need_not_be_exactly_half_as_many(encoder, frames, more, seed):
     assert torch.isfinite(found).all()
 
 
-def test_large_numbers_of_half_precision_do_not_overflow(encoder):
+def test_measure_feature_mean_does_not_overflow_in_half_precision(encoder):
     heard = np.full((5000, FEATURES), 500.0, np.float16)
     found = measure_feature_mean(encoder, heard, moving(10_000), np.zeros(10_000, np.float32), -40.0)
     torch.testing.assert_close(found, torch.full((FEATURES,), 500.0), atol=10.0, rtol=0)

@@ -44,7 +44,7 @@ def content_of(base: BaseModel, samples: np.ndarray, augmentations: int, longest
 
 
 @pytest.mark.parametrize("augmentations", [0, 1, 3])
-def test_there_is_content_for_every_frame_in_every_augmentation(base, sing, augmentations):
+def test_recording_content_covers_every_frame_in_every_augmentation(base, sing, augmentations):
     content = content_of(base, sing(1.3), augmentations)
     assert content.shape == (augmentations, frame_count(round(1.3 * SAMPLE_RATE)), CONTENT)
     assert content.dtype == np.float16
@@ -53,7 +53,7 @@ def test_there_is_content_for_every_frame_in_every_augmentation(base, sing, augm
         np.testing.assert_allclose(variance, 1.0, atol=0.02)
 
 
-def test_no_hearing_at_all_does_not_even_listen(sing):
+def test_recording_content_without_augmentations_needs_no_listener(sing):
     silent = BaseModel(Listener())
     silent.listener = None
     assert content_of(silent, sing(0.3), 0).shape == (0, 31, CONTENT)
@@ -69,7 +69,7 @@ def test_recording_content_of_one_window_equals_the_content_of_the_base(base, si
     np.testing.assert_allclose(content_of(base, samples, 1)[0], expected, atol=5e-3)
 
 
-def test_more_hearings_leave_the_others_as_they_are_and_all_can_be_had_again(base, sing):
+def test_recording_content_with_more_augmentations_keeps_the_first_ones(base, sing):
     samples = sing(1.0)
     few, many, again = (content_of(base, samples, augmentations) for augmentations in (2, AUGMENTATIONS, AUGMENTATIONS))
     np.testing.assert_allclose(few.astype(float), many[:2], atol=5e-3)
@@ -78,7 +78,7 @@ def test_more_hearings_leave_the_others_as_they_are_and_all_can_be_had_again(bas
         assert np.abs(one.astype(float) - other).mean() > 0.01
 
 
-def test_windows_follow_each_other_without_a_seam():
+def test_recording_content_cut_into_short_windows_stays_aligned():
     """Each frame once, at its own time, and heard nearly as in the whole, however the recording is cut."""
     audio = read_audio(SPEECH)
     samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
@@ -95,7 +95,7 @@ def window_of(first: int, core: tuple[int, int], frames: int, last: bool) -> Win
 
 
 @pytest.mark.parametrize("kept", [100, 300])
-def test_the_mean_is_that_of_the_beginning(base, monkeypatch, kept):
+def test_recording_content_takes_the_feature_mean_from_the_beginning(base, monkeypatch, kept):
     """Two windows, whose features are all 1 and all 3: the first alone decides, or both together."""
     monkeypatch.setattr(module, "KEPT_FRAMES", kept)
     told = []

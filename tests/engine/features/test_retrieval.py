@@ -28,7 +28,7 @@ def clip(sing):
     return analyse_clip(Audio(sing(6.0)[None], SAMPLE_RATE))
 
 
-def test_retrieval_frames_are_the_audible_frames_in_order(clip):
+def test_gather_retrieval_frames_returns_the_audible_frames_in_order(clip):
     own = gather_retrieval_frames([clip, clip.piece(0, 200)], CPU)
     assert own.content.shape == (len(own.clip), CONTENT)
     assert (own.content.std(1, correction=0) - 1).abs().max() < 1e-3
@@ -39,12 +39,12 @@ def test_retrieval_frames_are_the_audible_frames_in_order(clip):
     assert torch.equal(own.content[: len(first)], torch.from_numpy(clip.content[0].astype(np.float32))[first])
 
 
-def test_of_several_augmentations_only_the_original_gives_frames(clip):
+def test_gather_retrieval_frames_ignores_augmented_copies(clip):
     more = replace(clip, content=np.concatenate([clip.content, np.zeros_like(clip.content)]))
     assert torch.equal(gather_retrieval_frames([more], CPU).content, gather_retrieval_frames([clip], CPU).content)
 
 
-def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
+def test_gather_retrieval_frames_keeps_evenly_spread_runs_up_to_the_limit(clip):
     every, some = gather_retrieval_frames([clip], CPU), gather_retrieval_frames([clip], CPU, most=150)
     assert len(some.content) == 150
     assert some.frame[0] == every.frame[0]
@@ -52,7 +52,7 @@ def test_of_many_runs_are_kept_that_are_spread_evenly(clip):
     assert (some.frame.diff() == 1).sum() >= 100
 
 
-def test_the_nearest_is_found():
+def test_retrieve_finds_the_nearest_frame():
     own = unit(1, 2, 3)
     near = own + 0.05 * torch.randn(3, CONTENT, generator=torch.Generator().manual_seed(0))
     drawn = retrieve(near, own, 1.0)
@@ -79,7 +79,7 @@ def test_nearest_frames_samples_from_many_frames_and_skips_forbidden_ones():
     assert similarity(nearest_frames(own[rows], own, rows), own[rows])[20:40].mean() < 0.6
 
 
-def test_long_content_is_compared_in_blocks_with_the_same_result():
+def test_nearest_frames_compares_long_content_in_blocks_with_the_same_result():
     random = torch.Generator().manual_seed(1)
     content, own = torch.randn(2500, CONTENT, generator=random), torch.randn(40, CONTENT, generator=random)
     whole = nearest_frames(content, own)
@@ -106,7 +106,7 @@ def test_retrieve_returns_normalised_content(frames, count, strength):
     assert (drawn.std(1, correction=0) - 1).abs().max() < 1e-2
 
 
-def test_the_strength_goes_from_nothing_to_all():
+def test_retrieve_moves_content_towards_the_nearest_frames_with_strength():
     random = torch.Generator().manual_seed(2)
     content, own = torch.randn(5, CONTENT, generator=random), torch.randn(30, CONTENT, generator=random)
     content, own = (torch.nn.functional.layer_norm(frames, (CONTENT,)) for frames in (content, own))
@@ -120,12 +120,12 @@ def test_the_strength_goes_from_nothing_to_all():
     assert torch.equal(retrieve(content, own, 0.0), content)
 
 
-def test_a_voice_without_frames_leaves_content_alone():
+def test_retrieve_returns_content_unchanged_without_frames():
     content = torch.randn(5, CONTENT)
     assert torch.equal(retrieve(content, torch.zeros(0, CONTENT), 1.0), content)
 
 
-def test_a_sustained_sound_does_not_jump_between_neighbours():
+def test_retrieve_with_averaging_keeps_a_sustained_sound_steady():
     """A steady sound with a little wobble, between two frames of the voice: averaged, the offset is even."""
     random = torch.Generator().manual_seed(4)
     ends = torch.nn.functional.layer_norm(torch.randn(2, CONTENT, generator=random), (CONTENT,))
@@ -139,6 +139,6 @@ def test_a_sustained_sound_does_not_jump_between_neighbours():
     assert unrest(even) < 0.5 * unrest(hopping)
 
 
-def test_averaging_leaves_an_even_way_as_it_is_up_to_the_ends():
+def test_retrieve_with_averaging_keeps_an_even_offset_up_to_the_ends():
     content, own = unit(*[1] * 30), unit(2, 2, 2, 2)
     torch.testing.assert_close(retrieve(content, own, 0.7, 10), retrieve(content, own, 0.7))

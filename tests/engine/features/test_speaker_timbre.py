@@ -10,7 +10,7 @@ from engine.units import SAMPLE_RATE
 
 
 @pytest.mark.system
-def test_long_recordings_are_heard_in_pieces(sing):
+def test_speaker_timbres_splits_long_recordings_into_pieces(sing):
     clip = analyse_clip(Audio(sing(24.0)[None], SAMPLE_RATE), augmentations=0)
     timbres, frames = speaker_timbres(load_base(), [clip, clip.piece(0, 300)])
     assert timbres.shape == (4, TIMBRE)
@@ -18,12 +18,12 @@ def test_long_recordings_are_heard_in_pieces(sing):
     torch.testing.assert_close(speaker_timbre(load_base(), clip.piece(0, 1000)), timbres[0])
 
 
-def test_the_mean_is_by_length():
+def test_mean_timbre_weights_by_length():
     mean = mean_timbre(torch.tensor([[1.0, 0.0], [4.0, 3.0]]), torch.tensor([200.0, 100.0]))
     torch.testing.assert_close(mean, torch.tensor([2.0, 1.0]))
 
 
-def test_the_spread_is_the_standard_deviation_along_its_directions():
+def test_timbre_spread_is_the_standard_deviation_along_its_directions():
     random = torch.Generator().manual_seed(0)
     timbres = torch.zeros(400, TIMBRE)
     timbres[:, 3] = torch.randn(400, generator=random) * 2.0
@@ -36,5 +36,5 @@ def test_the_spread_is_the_standard_deviation_along_its_directions():
     assert spread[2:].abs().max() < 1e-3
 
 
-def test_one_piece_has_no_spread():
+def test_timbre_spread_of_one_piece_is_zero():
     assert timbre_spread(torch.randn(1, TIMBRE), torch.ones(1)).abs().max() == 0

@@ -24,7 +24,7 @@ def sung(sing) -> np.ndarray:
     return sing(6.0, hertz=200.0)[None]
 
 
-def test_a_survey_of_singing(sung):
+def test_survey_recording_measures_the_pitch_range_of_singing(sung):
     survey = survey_recording([sung], load_base())
     assert survey.voiced
     assert survey.timbre.shape == (TIMBRE,)
@@ -36,7 +36,7 @@ def test_a_survey_of_singing(sung):
     assert survey.style in {"melodic", "rhythmic", "spoken"}
 
 
-def test_the_survey_does_not_depend_on_the_blocks(sung):
+def test_survey_recording_gives_the_same_result_for_any_block_size(sung):
     whole = survey_recording([sung], load_base())
     pieces = survey_recording([sung[:, i : i + 10_007] for i in range(0, sung.shape[1], 10_007)], load_base())
     assert (whole.pitch, whole.style, whole.bands) == (pieces.pitch, pieces.style, pieces.bands)
@@ -44,7 +44,7 @@ def test_the_survey_does_not_depend_on_the_blocks(sung):
     torch.testing.assert_close(whole.feature_mean, pieces.feature_mean)
 
 
-def test_a_gain_moves_the_level_and_nothing_else(sung):
+def test_survey_recording_with_a_gain_changes_only_the_level(sung):
     loud, quiet = survey_recording([sung], load_base()), survey_recording([sung * 0.1], load_base())
     assert loud.level.nepers - quiet.level.nepers == pytest.approx(np.log(10), abs=0.01)
     within = load_base().content.within.sqrt()
@@ -54,7 +54,7 @@ def test_a_gain_moves_the_level_and_nothing_else(sung):
     torch.testing.assert_close(loud.timbre, quiet.timbre, atol=0.02, rtol=0.02)
 
 
-def test_long_notes_are_gathered_of_singing_alone(sing):
+def test_survey_recording_collects_sustained_notes_only_from_singing(sing):
     sung = survey_recording([sing(6.0, hertz=200.0)[None]], load_base())
     assert sung.style == "melodic"
     assert 100 < float(sung.sustained.frames.sum()) <= 600
@@ -64,7 +64,7 @@ def test_long_notes_are_gathered_of_singing_alone(sing):
     assert len(spoken.sustained.rows) == 0
 
 
-def test_the_mean_of_the_features_is_the_likeliest_of_the_recording(sung):
+def test_survey_recording_feature_mean_equals_measure_feature_mean(sung):
     base, samples = load_base(), sung[0]
     pitch = detect_pitch(samples, SAMPLE_RATE)
     envelope = measure_envelope(samples, pitch)
@@ -75,7 +75,7 @@ def test_the_mean_of_the_features_is_the_likeliest_of_the_recording(sung):
 
 
 @pytest.mark.parametrize("samples", [1, 440, SAMPLE_RATE])
-def test_silence_is_legal_and_unvoiced(samples):
+def test_survey_recording_of_silence_is_finite_and_unvoiced(samples):
     survey = survey_recording([np.zeros((2, samples), np.float32)], load_base())
     assert not survey.voiced
     assert torch.isfinite(survey.timbre).all()
@@ -84,13 +84,13 @@ def test_silence_is_legal_and_unvoiced(samples):
 
 
 @pytest.mark.parametrize("blocks", [[], [np.zeros((2, 0), np.float32)]])
-def test_a_recording_without_samples_is_one_sentence(blocks):
+def test_survey_recording_refuses_a_recording_without_samples(blocks):
     with pytest.raises(AudioError, match=r"no sound to convert \(0 samples\)"):
         survey_recording(blocks, load_base())
 
 
 @pytest.mark.parametrize("hertz", [8000.0, 12_000.0])
-def test_bands_above_the_bandwidth_hold_no_signal(hertz):
+def test_bands_with_signal_ends_near_the_bandwidth(hertz):
     """The window of unvoiced frames, 10 ms short, leaks past the steepest edge of the loudest noise by 1.4 kHz."""
     spectrum = np.fft.rfft(np.random.default_rng(0).standard_normal(2 * SAMPLE_RATE))
     spectrum[np.fft.rfftfreq(2 * SAMPLE_RATE, 1 / SAMPLE_RATE) > hertz] = 0.0
@@ -100,7 +100,7 @@ def test_bands_above_the_bandwidth_hold_no_signal(hertz):
     assert hertz * 0.94 < band_centres()[bands - 1] < hertz + 1400.0
 
 
-def test_speech_that_was_stored_at_16_khz_has_little_more_than_the_low_bands():
+def test_bands_with_signal_of_16_khz_speech_ends_near_the_low_bands():
     speech = read_audio(SAMPLES / "speech.flac")
     assert speech.rate == 16_000
     samples = resample(speech.mono(), speech.rate, SAMPLE_RATE)
@@ -108,13 +108,13 @@ def test_speech_that_was_stored_at_16_khz_has_little_more_than_the_low_bands():
     assert LOW_BANDS - 1 <= bands_with_signal(envelope, measure_level(envelope)) <= LOW_BANDS + 3
 
 
-def test_a_full_band_recording_has_all_bands_and_silence_the_low_ones():
+def test_bands_with_signal_counts_all_bands_of_full_band_and_low_bands_of_silence():
     level = measure_level(np.zeros((10, BANDS), np.float32))
     assert bands_with_signal(np.zeros((10, BANDS), np.float32), level) == BANDS
     assert bands_with_signal(np.full((10, BANDS), -14.0, np.float32), level) == LOW_BANDS
 
 
-def test_progress_is_in_seconds_and_may_stop_the_survey(sung):
+def test_survey_recording_reports_seconds_and_can_be_cancelled(sung):
     heard = []
     survey_recording([np.concatenate([sung] * 4, 1)], load_base(), heard.append)
     assert heard == sorted(heard)
@@ -128,7 +128,7 @@ def test_progress_is_in_seconds_and_may_stop_the_survey(sung):
 
 
 @pytest.mark.system
-def test_of_long_recordings_only_some_windows_are_heard(monkeypatch):
+def test_survey_recording_analyses_only_some_windows_of_long_recordings(monkeypatch):
     heard = []
 
     def listen(samples, rate):

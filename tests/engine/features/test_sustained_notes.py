@@ -43,7 +43,7 @@ def in_turn() -> torch.Tensor:
     return two_sounds()[share.long()]
 
 
-def test_a_held_note_with_vibrato_is_one_sound():
+def test_smooth_sustained_steadies_a_held_note_with_vibrato():
     content = in_turn()
     steady = smooth_sustained(content, vibrato(0.3), torch.ones(FRAMES))
     inner = slice(30, -30)
@@ -52,7 +52,7 @@ def test_a_held_note_with_vibrato_is_one_sound():
     torch.testing.assert_close(steady.var(1, correction=0), torch.ones(FRAMES), atol=1e-3, rtol=0)
 
 
-def test_a_change_of_the_sound_stays_as_quick_as_it_is():
+def test_smooth_sustained_keeps_a_quick_change_of_sound():
     first, second = two_sounds()
     content = torch.where(torch.arange(FRAMES)[:, None] < 100, first, second)
     envelope = torch.where(torch.arange(FRAMES)[:, None] < 100, torch.zeros(BANDS), torch.linspace(-2, 2, BANDS))
@@ -67,7 +67,7 @@ def test_smooth_sustained_leaves_unvoiced_content_unchanged(voicing):
     torch.testing.assert_close(smooth_sustained(content, vibrato(0.0), torch.full((FRAMES,), voicing)), content)
 
 
-def test_how_far_a_frame_is_held_is_a_share():
+def test_sustained_share_is_high_for_held_and_low_for_moving_or_unvoiced_frames():
     moving = torch.randn(FRAMES, BANDS, generator=torch.Generator().manual_seed(1)).cumsum(0)
     assert sustained_share(moving, torch.ones(FRAMES)).max() < 0.2
     assert sustained_share(vibrato(0.0), torch.ones(FRAMES)).min() == 1.0
@@ -76,7 +76,7 @@ def test_how_far_a_frame_is_held_is_a_share():
 
 @settings(max_examples=20, deadline=None)
 @given(frames=st.integers(1, 120), seed=st.integers(0, 9))
-def test_any_length_is_kept(frames, seed):
+def test_smooth_sustained_keeps_any_length(frames, seed):
     random = torch.Generator().manual_seed(seed)
     content = torch.randn(frames, CONTENT, generator=random)
     kept = smooth_sustained(content, torch.randn(frames, BANDS, generator=random), torch.rand(frames, generator=random))
@@ -84,7 +84,7 @@ def test_any_length_is_kept(frames, seed):
     assert np.isfinite(kept.numpy()).all()
 
 
-def test_a_frame_depends_on_no_more_than_its_reach():
+def test_smooth_sustained_depends_only_on_frames_within_its_reach():
     content, envelope, voicing = in_turn(), vibrato(0.2), torch.ones(FRAMES)
     whole = smooth_sustained(content, envelope, voicing)
     part = slice(100 - REACH_FRAMES, 100 + REACH_FRAMES + 1)
@@ -111,7 +111,7 @@ def alike(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     return torch.cosine_similarity(one, other, dim=-1)
 
 
-def test_a_misread_note_becomes_the_vowel_of_its_neighbours():
+def test_settle_vowels_corrects_a_misread_note_to_the_more_frequent_vowel():
     right, wrong = contents(2)
     known = table((torch.zeros(BANDS), right, 200.0), (torch.zeros(BANDS), wrong, 25.0))
     settled = settle_vowels(wrong.expand(100, -1), torch.zeros(100, BANDS) - 1.5, torch.ones(100), known)
@@ -126,7 +126,7 @@ def test_settle_vowels_keeps_another_vowel_even_if_rare():
     assert (alike(settled, rare) > 0.99).all()
 
 
-def test_a_sound_that_was_not_gathered_stays_as_it_is():
+def test_settle_vowels_keeps_a_sound_unlike_any_gathered_note():
     known, own = contents(2)
     elsewhere = table((torch.zeros(BANDS), known, 3000.0))
     settled = settle_vowels(own.expand(100, -1), 2 * BRIGHT.expand(100, -1), torch.ones(100), elsewhere)
@@ -147,7 +147,7 @@ def test_settle_vowels_leaves_speech_and_whisper_unchanged(moving):
     assert still.float().mean() > 0.95
 
 
-def test_without_held_sounds_nothing_changes():
+def test_settle_vowels_returns_content_unchanged_without_sustained_notes():
     content = contents(50)
     assert settle_vowels(content, torch.zeros(50, BANDS), torch.ones(50), no_sustained_notes()) is content
 
@@ -169,7 +169,7 @@ def features(frames: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("frames", [1600, 20_000])
-def test_long_notes_are_gathered_and_nothing_else(frames):
+def test_gather_sustained_notes_gathers_only_long_notes(frames):
     envelope, voicing = recording(frames)
     held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
     assert held.rows.shape[1] == WIDTH
@@ -200,7 +200,7 @@ def test_gather_sustained_notes_keeps_the_content_of_each_note_of_a_long_recordi
 
 
 @pytest.mark.parametrize("frames", [1, 30])
-def test_of_next_to_nothing_nothing_is_gathered(frames):
+def test_gather_sustained_notes_returns_no_rows_for_a_very_short_recording(frames):
     envelope, voicing = np.full((frames, BANDS), -4.0, np.float32), np.zeros(frames, np.float32)
     held = gather_sustained_notes(load_base(), features(frames), torch.zeros(FEATURES), envelope, voicing, Level(-4.0))
     assert held.rows.shape == (0, WIDTH)

@@ -55,7 +55,7 @@ def test_convert_gives_identical_samples_for_any_block_size(voice, sung, expecte
     np.testing.assert_array_equal(found, expected)
 
 
-def test_convert_in_whole_blocks_is_the_same_a_block_earlier(voice, sung, expected):
+def test_convert_with_whole_blocks_gives_the_same_samples_one_block_earlier(voice, sung, expected):
     block = SAMPLE_RATE * 80 // 1000
     whole = sung[: SAMPLE_RATE // block * block]
     found, live = converted(voice, whole, [block], whole_blocks=True)
@@ -81,7 +81,7 @@ def test_convert_keeps_melody_and_rhythm_at_the_stated_delay(voice, sung, rate):
     assert abs(int(np.argmax(lags)) - 4) <= 1
 
 
-def test_change_of_voice_transposition_and_bypass_leaves_no_click(voice, sung):
+def test_change_switches_voice_transposition_and_bypass_without_a_click(voice, sung):
     live = LiveConverter(voice, SETTINGS, SAMPLE_RATE, whole_blocks=True)
     pieces = []
     for number, block in enumerate(np.resize(sung, (30, live.block))):
@@ -136,7 +136,7 @@ def test_speaker_profile_carries_over_to_the_next_session_unless_damaged(voice, 
         SpeakerProfile.load(tmp_path / "profile.safetensors")
 
 
-def test_listener_can_read_the_content(voice, sung):
+def test_convert_works_with_listener_content(voice, sung):
     live = LiveConverter(voice, LiveSettings(block_ms=320, content="listener"), SAMPLE_RATE, whole_blocks=True)
     blocks = sung[: len(sung) // live.block * live.block].reshape(-1, live.block)
     found = np.concatenate([live.convert(block) for block in blocks])
@@ -144,7 +144,7 @@ def test_listener_can_read_the_content(voice, sung):
 
 
 @pytest.mark.parametrize("rate", [7_999, 44_099, 200_000])
-def test_converter_refuses_rates_that_fit_no_block(voice, rate):
+def test_converter_refuses_unsupported_sample_rates(voice, rate):
     with pytest.raises(SettingsError, match="samples a second"):
         LiveConverter(voice, rate=rate)
 
@@ -154,7 +154,7 @@ def test_converter_refuses_stereo(voice):
         LiveConverter(voice).convert(np.zeros((2, 100), np.float32))
 
 
-def test_a_session_at_another_rate_goes_on_with_the_profile_of_the_last(voice, sung):
+def test_converter_reuses_a_speaker_profile_at_another_rate(voice, sung):
     """A device that changes its rate needs a new converter; nothing of the old one but the profile is used."""
     _, before = converted(voice, sung, [SAMPLE_RATE])
     low = resample(sung, SAMPLE_RATE, 16_000).astype(np.float32)
@@ -176,7 +176,7 @@ def missed(found, expected):
     return float((found - expected).square().mean() / (expected - expected.mean(0)).square().mean())
 
 
-def test_the_listener_over_a_stream_agrees_with_the_one_over_a_window(sung):
+def test_listener_stream_agrees_with_the_listener_over_a_window(sung):
     samples = torch.from_numpy(resample(sung, SAMPLE_RATE, 16_000).astype(np.float32))[: 16_000 * 28 // 10]
     stream = ListenerStream(load_base().listener, 4)
     for block in samples.reshape(-1, 4 * 320):
@@ -186,7 +186,7 @@ def test_the_listener_over_a_stream_agrees_with_the_one_over_a_window(sung):
     assert missed(content_of(found), content_of(window)) < 0.4
 
 
-def test_the_listener_goes_on_past_its_last_position(sung):
+def test_listener_stream_continues_past_its_last_position(sung):
     """Its positions end after 30 seconds: a second encoding has taken over by then."""
     samples = torch.from_numpy(resample(sung, SAMPLE_RATE, 16_000).astype(np.float32))[: 16_000 * 256 // 100]
     blocks = list(samples.reshape(-1, 16 * 320))

@@ -42,7 +42,7 @@ def wait_for(pipe, done):
     time.sleep(0.005)  # the block is handed over after it is counted
 
 
-def test_exchange_returns_sound_after_a_block_and_the_reserve_in_pieces_up_to_a_block():
+def test_exchange_delays_sound_by_a_block_and_the_reserve_for_any_piece_size():
     echo = Echo()
     sung = np.arange(1, 1001, dtype=np.float32)
     with DevicePipe(echo, 50) as pipe:
@@ -57,7 +57,7 @@ def test_exchange_returns_sound_after_a_block_and_the_reserve_in_pieces_up_to_a_
     assert pipe.report.glitches == 0
 
 
-def test_exchange_fades_out_in_a_stall_and_its_delay_grows_by_no_more_than_a_block():
+def test_exchange_fades_out_in_a_stall_and_adds_at_most_a_block_of_delay():
     echo = Echo()
     with DevicePipe(echo, 50) as pipe:
         found = [pipe.exchange(block) for block in blocks(4)]  # nothing is converted
@@ -85,7 +85,7 @@ def exchange_with_a_late_conversion(pipe, echo, block, number):
     return pipe.exchange(block[60:])
 
 
-def test_exchange_lengthens_its_delay_once_for_a_machine_that_takes_longer_than_the_reserve():
+def test_exchange_lengthens_its_delay_once_for_conversions_slower_than_the_reserve():
     echo = Echo()
     with DevicePipe(echo, 50) as pipe:
         for number, block in enumerate(blocks(12)):
@@ -95,7 +95,7 @@ def test_exchange_lengthens_its_delay_once_for_a_machine_that_takes_longer_than_
 
 
 @pytest.mark.parametrize(("level", "delay"), [(1e-4, 150), (0.5, 160)])
-def test_exchange_shortens_its_delay_again_where_it_is_quiet_and_never_in_the_middle_of_sound(level, delay):
+def test_exchange_shortens_its_delay_in_quiet_but_not_during_sound(level, delay):
     echo = Echo()
     sound = np.full(8000, level, np.float32)
     sound[7600:] = 1.0
@@ -127,7 +127,7 @@ def test_exchange_fades_out_and_then_raises_the_error_of_the_conversion():
     assert sound[-1] == 0.0
 
 
-def test_find_delays_of_chirps_that_come_later():
+def test_find_delays_measures_delayed_chirps_and_finds_none_in_silence():
     samples, places = chirps(48_000, 4.0)
     late = np.concatenate([np.zeros(4_800, np.float32), 0.5 * samples])
     found = find_delays(late, places, 48_000)
@@ -136,7 +136,7 @@ def test_find_delays_of_chirps_that_come_later():
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="only Linux lets a thread ask")
-def test_real_time_is_asked_for_and_given_back_and_its_refusal_is_no_error(monkeypatch):
+def test_real_time_restores_the_scheduler_and_ignores_a_refusal(monkeypatch):
     before = os.sched_getscheduler(0)
     with real_time():
         asked = os.sched_getscheduler(0)

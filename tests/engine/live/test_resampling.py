@@ -7,7 +7,7 @@ from engine.live.resampling import StreamResampler
 
 
 @pytest.mark.parametrize(("source", "target"), [(44_100, 16_000), (48_000, 44_100), (44_100, 48_000), (8_000, 44_100)])
-def test_push_agrees_with_soxr_after_the_stated_delay(source, target):
+def test_push_matches_soxr_after_the_stated_delay(source, target):
     time = np.arange(source) / source
     tones = sum(np.sin(2 * np.pi * hertz * time) for hertz in (300.0, 1700.0, 3100.0)) * np.hanning(source)
     stream = StreamResampler(source, target)
@@ -19,7 +19,7 @@ def test_push_agrees_with_soxr_after_the_stated_delay(source, target):
     assert np.abs(np.fft.irfft(spectrum, target) - expected).max() < 0.002
 
 
-def test_push_is_the_same_in_other_blocks():
+def test_push_does_not_depend_on_the_block_size():
     noise = np.random.default_rng(2).standard_normal(48_000)
     streams = StreamResampler(48_000, 44_100), StreamResampler(48_000, 44_100)
     found = [
@@ -29,6 +29,6 @@ def test_push_is_the_same_in_other_blocks():
     np.testing.assert_allclose(*found, atol=1e-6)
 
 
-def test_push_refuses_a_block_that_is_no_whole_number():
+def test_push_refuses_a_block_with_a_fractional_output_length():
     with pytest.raises(SettingsError, match="no whole number"):
         StreamResampler(48_000, 44_100).push(np.zeros(100))

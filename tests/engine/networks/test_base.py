@@ -10,7 +10,7 @@ from engine.networks.base import WEIGHTS, load_base, load_weights, save_weights
 from engine.networks.listener import load_listener
 
 
-def test_weights_and_their_card_come_back(tmp_path):
+def test_save_weights_round_trips_weights_and_card(tmp_path):
     weights = {"a": torch.linspace(-2, 2, 7), "b.c": torch.randn(3, 4).T}
     save_weights(tmp_path / "small.safetensors", weights, {"name": "Gökhan"})
     found = load_weights(tmp_path / "small.safetensors")
@@ -22,13 +22,13 @@ def test_weights_and_their_card_come_back(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.json", "small.safetensors"]
 
 
-def test_missing_weights_are_one_sentence(tmp_path):
+def test_load_weights_reports_a_missing_file(tmp_path):
     with pytest.raises(VoiceError, match=r"gone.safetensors are missing or damaged"):
         load_weights(tmp_path / "gone.safetensors")
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 1000])
-def test_weights_that_were_cut_off_are_one_sentence(tmp_path, kept):
+def test_load_weights_reports_a_truncated_file(tmp_path, kept):
     path = tmp_path / "base.safetensors"
     save_weights(path, {"a": torch.randn(1000)}, {})
     path.write_bytes(path.read_bytes()[:kept])
@@ -37,7 +37,7 @@ def test_weights_that_were_cut_off_are_one_sentence(tmp_path, kept):
 
 
 @pytest.mark.parametrize("change", ["missing", "extra", "shape"])
-def test_weights_must_fit_strictly(tmp_path, change):
+def test_load_base_refuses_missing_extra_and_misshapen_weights(tmp_path, change):
     weights = dict(load_weights(WEIGHTS / "base.safetensors"))
     name = "decoder.leave.1.bias"
     if change == "missing":
@@ -51,7 +51,7 @@ def test_weights_must_fit_strictly(tmp_path, change):
         load_base(tmp_path / "base.safetensors")
 
 
-def test_the_installed_base_fits_and_is_loaded_once():
+def test_load_base_loads_the_installed_base_once():
     base = load_base()
     assert load_base() is base
     assert not base.training
@@ -59,14 +59,14 @@ def test_the_installed_base_fits_and_is_loaded_once():
     assert all(torch.isfinite(value).all() for value in base.state_dict().values())
 
 
-def test_the_listener_in_it_is_the_one_that_ships(listener):
+def test_load_base_takes_the_listener_from_its_own_file(listener):
     base = load_base()
     for name, value in listener.state_dict().items():
         assert torch.equal(base.listener.state_dict()[name], value)
     assert not any(name.startswith("listener.") for name in load_weights(WEIGHTS / "base.safetensors"))
 
 
-def test_a_base_without_its_listener_is_one_sentence(tmp_path, monkeypatch):
+def test_load_base_reports_a_missing_listener(tmp_path, monkeypatch):
     shutil.copy(WEIGHTS / "base.safetensors", tmp_path / "other.safetensors")
     monkeypatch.setattr("engine.networks.base.load_listener", lambda: load_listener(tmp_path / "listener.safetensors"))
     with pytest.raises(VoiceError, match=r"listener\.safetensors are missing or damaged"):
@@ -80,11 +80,11 @@ def test_base_variances_stay_finite_and_positive_in_half_precision():
         assert variance.min() > 0
 
 
-def test_the_base_is_small_enough_to_ship():
+def test_base_weights_are_smaller_than_40_mb():
     assert (WEIGHTS / "base.safetensors").stat().st_size < 40e6
 
 
-def test_a_base_that_was_first_needed_for_inference_can_be_learned_through(tmp_path):
+def test_load_base_in_inference_mode_creates_no_inference_tensors(tmp_path):
     shutil.copy(WEIGHTS / "base.safetensors", tmp_path)
     with torch.inference_mode():
         base = load_base(tmp_path / "base.safetensors")

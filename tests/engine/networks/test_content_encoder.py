@@ -25,7 +25,7 @@ def features(count: int, batch: int = 2, seed: int = 0) -> torch.Tensor:
 
 @settings(max_examples=15, deadline=None)
 @given(count=st.integers(1, 40), frames=st.integers(1, 90))
-def test_every_frame_has_content_of_unit_variance(encoder, count, frames):
+def test_content_encoder_returns_unit_variance_content_for_every_frame(encoder, count, frames):
     content = encoder(features(count).half(), torch.zeros(2, FEATURES), frames)
     assert content.shape == (2, frames, CONTENT)
     assert content.dtype == torch.float32
@@ -33,14 +33,14 @@ def test_every_frame_has_content_of_unit_variance(encoder, count, frames):
     torch.testing.assert_close(content.var(2, correction=0), torch.ones(2, frames), atol=1e-2, rtol=0)
 
 
-def test_speaker_and_microphone_are_not_heard(encoder):
+def test_content_encoder_ignores_the_colour_of_speaker_and_microphone(encoder):
     heard, mean, colour = features(25), torch.randn(2, FEATURES), torch.randn(2, FEATURES)
     content = encoder(heard, mean, 50)
     torch.testing.assert_close(encoder(heard + colour[:, None], mean + colour, 50), content, atol=1e-4, rtol=0)
     assert (encoder(heard + colour[:, None], mean, 50) - content).abs().mean() > 0.1
 
 
-def test_features_are_heard_in_their_own_standard_deviations(encoder):
+def test_content_encoder_scales_features_by_their_standard_deviations(encoder):
     heard, mean, scale = features(25), torch.randn(2, FEATURES), torch.rand(FEATURES) + 0.5
     content = encoder(heard, mean, 50)
     scaled = ContentEncoder().eval()
@@ -49,7 +49,7 @@ def test_features_are_heard_in_their_own_standard_deviations(encoder):
         torch.testing.assert_close(scaled(heard * scale, mean * scale, 50), content, atol=1e-4, rtol=0)
 
 
-def test_a_burst_is_six_standard_deviations_at_most(encoder):
+def test_content_encoder_limits_features_to_six_standard_deviations(encoder):
     heard, mean = features(25), torch.zeros(2, FEATURES)
     burst, limit = heard.clone(), heard.clone()
     burst[:, 12, 7], limit[:, 12, 7] = 500.0, 6.0 * float(encoder.within[7].sqrt())
@@ -66,7 +66,7 @@ def test_content_encoder_responds_in_place_and_reaches_13_frames(encoder):
     assert difference.nonzero()[:, 0].tolist() == list(range(60 - 13, 60 + 14))
 
 
-def test_only_training_adds_noise(encoder):
+def test_content_encoder_adds_noise_only_in_training(encoder):
     heard, mean = features(15), torch.zeros(2, FEATURES)
     content = encoder(heard, mean, 30)
     torch.testing.assert_close(encoder(heard, mean, 30), content, atol=0, rtol=0)
@@ -91,7 +91,7 @@ def test_likeliest_mean_beats_the_plain_and_the_usual_mean(encoder, sounds):
     assert error == pytest.approx(float((between * within / (sounds * between + within)).mean()), rel=0.05)
 
 
-def test_of_few_sounds_it_is_that_of_all_speakers_and_of_many_their_own(encoder):
+def test_likeliest_mean_moves_from_the_usual_to_the_own_mean_with_more_sounds(encoder):
     mean = encoder.usual + 1.0
     moved = [float((encoder.likeliest_mean(mean, sounds) - encoder.usual).mean()) for sounds in (1e-6, 1, 10, 1e6)]
     assert moved == sorted(moved)
@@ -99,7 +99,7 @@ def test_of_few_sounds_it_is_that_of_all_speakers_and_of_many_their_own(encoder)
     assert moved[-1] == pytest.approx(1.0, abs=1e-4)
 
 
-def test_a_number_that_does_not_differ_between_speakers_is_never_taken_out():
+def test_likeliest_mean_keeps_the_usual_value_of_features_equal_across_speakers():
     encoder = ContentEncoder()
     encoder.between[3] = 0.0
     found = encoder.likeliest_mean(torch.full((2, FEATURES), 5.0), torch.tensor([[1.0], [3.0]]))
@@ -122,7 +122,7 @@ def test_mix_content_lies_between_both_contents_with_unit_variance(strength, see
     assert (alike(mixed, other) >= alike(one, other) - 1e-4).all()
 
 
-def test_mixed_by_nothing_it_is_itself_and_by_all_the_other():
+def test_mix_content_returns_the_first_at_strength_0_and_the_other_at_1():
     one, other = torch.nn.functional.layer_norm(torch.randn(2, 9, CONTENT), (CONTENT,))
     torch.testing.assert_close(mix_content(one, other, 0.0), one, atol=1e-4, rtol=0)
     torch.testing.assert_close(mix_content(one, other, 1.0), other, atol=1e-4, rtol=0)

@@ -11,7 +11,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.mark.parametrize("frames", [1, 7, 60])
-def test_content_of_each_frame_has_unit_variance(frames):
+def test_envelope_content_encoder_normalises_each_frame_to_unit_variance(frames):
     content = EnvelopeContentEncoder().eval()(torch.randn(2, frames, LOW_BANDS))
     assert content.shape == (2, frames, CONTENT)
     torch.testing.assert_close(content.mean(2), torch.zeros(2, frames), atol=1e-3, rtol=0)
@@ -29,7 +29,7 @@ def test_envelope_input_removes_the_mean_colour_of_loud_frames():
     torch.testing.assert_close(heard, (envelope - envelope.mean(1, keepdim=True))[..., :LOW_BANDS] / 1.5)
 
 
-def test_silence_does_not_colour_the_mean_and_is_limited():
+def test_envelope_input_ignores_silence_in_the_mean_and_limits_it():
     envelope = torch.cat([torch.linspace(-1.0, 1.0, BANDS).expand(1, 30, -1), torch.full((1, 30, BANDS), -30.0)], 1)
     heard = envelope_input(envelope)[0]
     assert heard[:30].abs().max() < 0.01
@@ -38,20 +38,20 @@ def test_silence_does_not_colour_the_mean_and_is_limited():
     assert torch.isfinite(envelope_input(torch.full((1, 5, BANDS), -1000.0))).all()
 
 
-def test_a_decoder_can_learn_through_it_but_not_by_moving_the_mean():
+def test_envelope_input_passes_gradients_but_not_through_the_mean():
     envelope = (torch.rand(1, 20, BANDS) - 0.5).requires_grad_()
     envelope_input(envelope)[0, 3, 5].backward()
     assert envelope.grad.nonzero().tolist() == [[0, 3, 5]]
     torch.testing.assert_close(envelope.grad[0, 3, 5], torch.tensor(1 / 1.5))
 
 
-def test_the_one_that_ships_fits_and_cannot_be_trained():
+def test_load_envelope_content_loads_the_shipped_encoder_frozen():
     encoder = load_envelope_content(CPU)
     assert not encoder.training
     assert not any(parameter.requires_grad for parameter in encoder.parameters())
 
 
-def test_where_it_is_missing_that_is_one_sentence(tmp_path, monkeypatch):
+def test_load_envelope_content_reports_missing_weights(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "WEIGHTS", tmp_path)
     with pytest.raises(VoiceError, match=r"envelope_content\.safetensors are missing or damaged"):
         load_envelope_content(CPU)

@@ -5,7 +5,7 @@ from engine.networks.layers import ConvNextBlock, FrameConvolution, ReverseGradi
 
 
 @pytest.mark.parametrize(("width", "dilation", "groups"), [(1, 1, 1), (5, 1, 1), (7, 3, 4)])
-def test_a_convolution_keeps_the_frames(width, dilation, groups):
+def test_frame_convolution_keeps_the_frame_count(width, dilation, groups):
     output = FrameConvolution(4, 8, width, dilation, groups)(torch.randn(2, 11, 4))
     assert output.shape == (2, 11, 8)
 
@@ -13,13 +13,13 @@ def test_a_convolution_keeps_the_frames(width, dilation, groups):
 @pytest.mark.parametrize("frames", [1, 2, 7, 12, 50])
 @pytest.mark.parametrize("dilation", [1, 2, 3, 4])
 @pytest.mark.parametrize("groups", [1, 8])
-def test_a_convolution_is_that_of_torch(frames, dilation, groups):
+def test_frame_convolution_equals_the_torch_convolution(frames, dilation, groups):
     layer, sequence = FrameConvolution(8, 8, 7, dilation, groups), torch.randn(2, frames, 8)
     expected = layer.convolution(sequence.transpose(1, 2)).transpose(1, 2)
     torch.testing.assert_close(layer(sequence), expected, atol=1e-5, rtol=1e-5)
 
 
-def test_a_convolution_is_centred():
+def test_frame_convolution_is_centred():
     layer = FrameConvolution(1, 1, 5)
     torch.nn.init.constant_(layer.convolution.weight, 1.0)
     torch.nn.init.zeros_(layer.convolution.bias)
@@ -29,7 +29,7 @@ def test_a_convolution_is_centred():
 
 
 @pytest.mark.parametrize("condition", [0, 6])
-def test_a_block_without_scale_is_the_identity(condition):
+def test_convnext_block_with_zero_scale_is_the_identity(condition):
     block = ConvNextBlock(8, condition=condition)
     torch.nn.init.zeros_(block.scale)
     sequence = torch.randn(2, 9, 8)
@@ -37,7 +37,7 @@ def test_a_block_without_scale_is_the_identity(condition):
     torch.testing.assert_close(block(sequence, given), sequence)
 
 
-def test_a_condition_changes_every_frame_and_only_its_own_row():
+def test_convnext_block_condition_changes_every_frame_of_its_own_row_only():
     block = ConvNextBlock(8, condition=6)
     sequence, condition = torch.randn(2, 9, 8), torch.randn(2, 6)
     other = condition.clone()
@@ -56,7 +56,7 @@ def test_receptive_frames_matches_the_reach_of_a_stack(dilations):
     assert (heard.min().item(), heard.max().item()) == (reach, 3 * reach)
 
 
-def test_the_gradient_is_turned_round():
+def test_reverse_gradient_negates_and_scales_the_gradient():
     values = torch.tensor([1.0, 2.0], requires_grad=True)
     passed = ReverseGradient.apply(values, 0.25)
     torch.testing.assert_close(passed, values)
@@ -68,7 +68,7 @@ def test_moving_average_keeps_constant_curves_up_to_the_ends():
     torch.testing.assert_close(moving_average(torch.full((7, 2), 3.0), 20), torch.full((7, 2), 3.0))
 
 
-def test_a_pulse_becomes_the_window():
+def test_moving_average_turns_a_pulse_into_the_window():
     curves = torch.zeros(21, 1)
     curves[10] = 1.0
     average = moving_average(curves, 3)[:, 0]
@@ -78,6 +78,6 @@ def test_a_pulse_becomes_the_window():
     torch.testing.assert_close(average, average.flip(0))
 
 
-def test_frames_without_weight_do_not_count():
+def test_moving_average_ignores_frames_without_weight():
     curves, weight = torch.tensor([[1.0], [100.0], [1.0]]), torch.tensor([[1.0], [1e-6], [1.0]])
     torch.testing.assert_close(moving_average(curves, 2, weight), torch.ones(3, 1), atol=1e-3, rtol=0)

@@ -69,7 +69,7 @@ def directions(features: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=12, deadline=None)
 @given(count=st.integers(0, 20_000), rate=st.sampled_from([LISTENER_RATE, SAMPLE_RATE, 48_000]))
-def test_there_are_features_every_20_ms_from_the_first_sample_on(listener, count, rate):
+def test_listen_returns_a_feature_frame_every_20_ms(listener, count, rate):
     samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
     features = listen(listener, samples, rate)
     assert features.dtype == np.float16
@@ -90,7 +90,7 @@ def test_listen_changes_most_in_the_20_ms_frame_of_a_click(listener, frame):
     assert moved.max() > 3 * np.median(moved)
 
 
-def test_the_spectrum_is_that_of_librosa(listener):
+def test_spectrum_matches_librosa(listener):
     time_s = np.arange(LISTENER_RATE) / LISTENER_RATE
     sweep = np.cumsum(np.geomspace(60.0, 7500.0, LISTENER_RATE)) / LISTENER_RATE
     samples = (0.5 * np.sin(2 * np.pi * sweep) * np.exp(-5 * time_s)).astype(np.float32)
@@ -105,7 +105,7 @@ def test_the_spectrum_is_that_of_librosa(listener):
 
 
 @pytest.mark.parametrize("hertz", [300.0, 1000.0, 4000.0])
-def test_a_tone_is_loudest_in_its_own_band_and_each_decade_is_a_quarter(listener, hertz):
+def test_spectrum_peaks_in_the_band_of_a_tone_and_spans_a_quarter_per_decade(listener, hertz):
     tone = np.sin(2 * np.pi * hertz * np.arange(LISTENER_RATE) / LISTENER_RATE).astype(np.float32)
     loud, quiet = (listener.spectrum(torch.from_numpy(gain * tone)[None])[0, :, 10:90] for gain in (1.0, 0.1))
     centres = librosa.mel_frequencies(82, fmax=8000.0)[1:-1]
@@ -114,11 +114,11 @@ def test_a_tone_is_loudest_in_its_own_band_and_each_decade_is_a_quarter(listener
     torch.testing.assert_close(loud.amin(), loud.amax() - 2.0)  # no more than eight decades are told apart
 
 
-def test_silence_is_ten_decades_below(listener):
+def test_spectrum_of_silence_is_at_the_floor(listener):
     torch.testing.assert_close(listener.spectrum(torch.zeros(1, 1600)), torch.full((1, 80, 10), -1.5))
 
 
-def test_several_are_heard_at_once_as_each_alone(listener, speech):
+def test_listener_gives_a_batch_the_same_features_as_each_piece_alone(listener, speech):
     pieces = torch.from_numpy(speech[: 2 * 16_000].reshape(2, -1))
     with torch.inference_mode():
         both, alone = listener(pieces), torch.cat([listener(piece[None]) for piece in pieces])
@@ -134,7 +134,7 @@ def test_listen_agrees_with_whisper(listener, speech):
     assert np.abs(found - stored).mean() < 0.05 * stored.std()
 
 
-def test_roughly_is_nearly_the_same_and_where_that_is_no_faster_the_very_same(listener, speech):
+def test_listen_roughly_is_nearly_exact_and_identical_without_fast_half_precision(listener, speech):
     exact, rough = (listen(listener, speech, LISTENER_RATE, roughly).astype(float) for roughly in (False, True))
     if multiplies_halves(torch.device("cpu")):
         assert np.corrcoef(exact.ravel(), rough.ravel())[0, 1] > 0.999
@@ -147,7 +147,7 @@ def test_roughly_is_nearly_the_same_and_where_that_is_no_faster_the_very_same(li
 
 @settings(max_examples=60, deadline=None)
 @given(count=st.integers(0, 200 * LISTENER_RATE))
-def test_of_any_length_each_frame_is_heard_once_and_30_s_at_most_at_a_time(count):
+def test_listen_returns_each_frame_once_in_stretches_of_at_most_30_s(count):
     samples = (np.arange(count) % 60_013).astype(np.float32) / 30  # below 2,048 half precision has whole numbers
     moment = Moment()
     heard = listen(moment, samples, LISTENER_RATE)
@@ -170,7 +170,7 @@ def test_listen_in_stretches_agrees_with_listen_in_one(listener, speech, monkeyp
 # ---- the grid
 
 
-def test_between_two_frames_lies_their_mean_and_the_last_is_held():
+def test_on_frames_interpolates_between_features_and_holds_the_last():
     features = torch.tensor([[0.0, 10.0], [2.0, 20.0], [4.0, 40.0]], dtype=torch.float16)
     expected = torch.tensor([0.0, 1.0, 2.0, 3.0, 4.0, 4.0, 4.0, 4.0])
     for frames in (1, 3, 5, 6, 8):
@@ -183,7 +183,7 @@ def test_between_two_frames_lies_their_mean_and_the_last_is_held():
 
 @settings(max_examples=30, deadline=None)
 @given(count=st.integers(1, 12), frames=st.integers(1, 30), batch=st.integers(1, 3))
-def test_every_second_frame_is_one_that_was_heard(count, frames, batch):
+def test_on_frames_keeps_the_features_at_every_second_frame(count, frames, batch):
     features = torch.randn(batch, count, 3, generator=torch.Generator().manual_seed(count))
     found = on_frames(features, frames)
     assert found.shape == (batch, frames, 3)
@@ -204,7 +204,7 @@ def weights() -> dict[str, np.ndarray]:
     return found
 
 
-def test_written_and_loaded_weights_are_within_half_a_step(weights, tmp_path):
+def test_load_listener_restores_written_weights_within_half_a_step(weights, tmp_path):
     write_listener(tmp_path / "x.safetensors", weights, {"name": "Gökhan"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.json", "x.safetensors"]
     assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"name": "Gökhan"}
@@ -225,7 +225,7 @@ def test_written_and_loaded_weights_are_within_half_a_step(weights, tmp_path):
     assert not found.blocks[2].widen.weight[7].any()
 
 
-def test_a_file_takes_a_quarter_of_single_precision(weights, tmp_path):
+def test_write_listener_needs_about_a_quarter_of_single_precision(weights, tmp_path):
     write_listener(tmp_path / "x.safetensors", weights, {})
     assert (tmp_path / "x.safetensors").stat().st_size < 0.28 * sum(value.nbytes for value in weights.values())
 
@@ -239,7 +239,7 @@ def write(path: Path, version: str | None = LISTENER_FORMAT, **tensors: torch.Te
 
 
 @pytest.mark.parametrize("kept", [None, 0, 7, 1000, 1_000_000])
-def test_a_file_that_is_missing_or_cut_off_is_one_sentence(tmp_path, kept):
+def test_load_listener_refuses_a_missing_or_truncated_file(tmp_path, kept):
     path = tmp_path / "listener.safetensors"
     if kept is not None:
         path.write_bytes(LISTENER.read_bytes()[:kept])
@@ -260,7 +260,7 @@ def test_a_file_that_is_missing_or_cut_off_is_one_sentence(tmp_path, kept):
         {"first__weight__scale": torch.ones(3)},
     ],
 )
-def test_a_file_of_another_version_is_one_sentence(tmp_path, change):
+def test_load_listener_refuses_a_file_of_another_version(tmp_path, change):
     write(tmp_path / "listener.safetensors", **change)
     with pytest.raises(
         VoiceError, match=r"^The listener's weights .*\.safetensors are from another version; install .*\.$"
@@ -268,7 +268,7 @@ def test_a_file_of_another_version_is_one_sentence(tmp_path, change):
         load_listener(tmp_path / "listener.safetensors")
 
 
-def test_the_listener_ships_small_and_with_its_licence():
+def test_shipped_listener_is_small_and_names_its_licence():
     card = json.loads(LISTENER.with_suffix(".json").read_text(encoding="utf-8"))
     assert (card["licence"], card["format"]) == ("MIT", LISTENER_FORMAT)
     assert "OpenAI" in card["copyright"]

@@ -9,17 +9,17 @@ RATE = 44_100
 EVERYTHING = torch.full((2,), 22_050.0)
 
 
-def test_equal_envelopes_have_no_distance():
+def test_envelope_distance_of_equal_envelopes_is_zero():
     envelope = torch.randn(2, 5, BANDS)
     assert envelope_distance(envelope, envelope, torch.tensor([BANDS, 80])) == 0
 
 
-def test_a_constant_difference_is_the_distance():
+def test_envelope_distance_equals_a_constant_difference():
     wanted = torch.randn(2, 5, BANDS)
     assert envelope_distance(wanted + 0.5, wanted, torch.tensor([BANDS, 80])) == pytest.approx(0.5)
 
 
-def test_bands_above_the_bandwidth_do_not_count():
+def test_envelope_distance_ignores_bands_above_the_bandwidth():
     wanted = torch.zeros(2, 5, BANDS)
     predicted = wanted.clone()
     predicted[1, :, 80:] = 9.0
@@ -27,7 +27,7 @@ def test_bands_above_the_bandwidth_do_not_count():
     assert envelope_distance(predicted, wanted, torch.tensor([BANDS, 81])) > 0
 
 
-def test_frames_close_to_silence_count_a_third():
+def test_envelope_distance_weights_frames_near_silence_by_a_third():
     wanted = torch.zeros(1, 2, BANDS)
     wanted[0, 1] = -14.0
     predicted = wanted.clone()
@@ -35,19 +35,19 @@ def test_frames_close_to_silence_count_a_third():
     assert envelope_distance(predicted, wanted, torch.tensor([BANDS])) == pytest.approx(0.25, abs=0.01)
 
 
-def test_equal_samples_have_no_spectral_distance():
+def test_spectral_distance_of_equal_samples_is_zero():
     samples = torch.randn(2, 5000)
     assert spectral_distance(samples, samples, EVERYTHING, RATE) == 0
 
 
-def test_the_spectral_distance_grows_with_the_difference():
+def test_spectral_distance_grows_with_the_difference():
     torch.manual_seed(0)
     wanted, other = torch.randn(2, 5000), torch.randn(2, 5000)
     distances = [float(spectral_distance(wanted + share * other, wanted, EVERYTHING, RATE)) for share in (0.01, 0.1, 1)]
     assert 0 < distances[0] < distances[1] < distances[2]
 
 
-def test_a_gain_shows_as_its_logarithm():
+def test_spectral_distance_of_a_doubled_signal_is_half_plus_log_two():
     wanted = torch.randn(2, 5000)
     # half of the relative error of the magnitudes and all of their logarithm
     expected = 0.5 * 1.0 + torch.log(torch.tensor(2.0))
@@ -62,13 +62,13 @@ def test_spectral_distance_ignores_frequencies_above_the_bandwidth():
     assert spectral_distance(predicted, wanted, deaf, RATE) < 0.1 * whole
 
 
-def test_the_spectral_distance_has_a_gradient_even_in_silence():
+def test_spectral_distance_has_a_finite_gradient_in_silence():
     samples = torch.zeros(1, 5000, requires_grad=True)
     spectral_distance(samples, torch.randn(1, 5000), EVERYTHING[:1], RATE).backward()
     assert torch.isfinite(samples.grad).all()
 
 
-def test_the_discriminator_judges_patches_given_the_timbre():
+def test_envelope_discriminator_scores_low_band_patches_given_the_timbre():
     torch.manual_seed(0)
     discriminator = EnvelopeDiscriminator()
     envelope, timbre = torch.randn(2, 40, BANDS), torch.randn(2, TIMBRE)
@@ -84,7 +84,7 @@ def test_the_discriminator_judges_patches_given_the_timbre():
     torch.testing.assert_close(discriminator(above, timbre)[0], scores)
 
 
-def test_a_discriminator_learns_to_tell_two_kinds_apart():
+def test_envelope_discriminator_learns_to_separate_real_and_fake():
     torch.manual_seed(0)
     discriminator, timbre = EnvelopeDiscriminator(), torch.zeros(4, TIMBRE)
     optimizer = torch.optim.Adam(discriminator.parameters(), 1e-3)

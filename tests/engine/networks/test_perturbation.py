@@ -21,25 +21,25 @@ def resonance(hertz: float) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("bands", [LOW_BANDS, BANDS])
-def test_a_factor_of_one_warps_nothing(bands):
+def test_warp_bands_keeps_the_envelope_with_a_factor_of_1(bands):
     envelope = torch.randn(2, 5, bands)
     torch.testing.assert_close(warp_bands(envelope, torch.ones(2)), envelope, atol=1e-3, rtol=1e-3)
 
 
 @pytest.mark.parametrize("factor", [0.8, 1.25])
 @pytest.mark.parametrize("hertz", [600.0, 1500.0, 4000.0])
-def test_a_resonance_moves_by_the_factor(hertz, factor):
+def test_warp_bands_moves_a_resonance_by_the_factor(hertz, factor):
     warped = warp_bands(resonance(hertz), torch.tensor([factor]))
     assert band_centres()[warped[0, 0].argmax()] == pytest.approx(hertz * factor, rel=0.06)
 
 
-def test_every_row_has_its_own_factor():
+def test_warp_bands_applies_one_factor_per_row():
     warped = warp_bands(resonance(1000.0).expand(2, 3, BANDS), torch.tensor([1.0, 1.3]))
     torch.testing.assert_close(warped[:1], resonance(1000.0), atol=0.01, rtol=0)
     assert warped[1, 0].argmax() > warped[0, 0].argmax()
 
 
-def test_factors_lie_evenly_around_one():
+def test_random_factor_is_evenly_distributed_around_1():
     factors = random_factor(2000, 1.3, seeded())
     assert factors.shape == (2000,)
     assert factors.min() >= 1 / 1.3
@@ -47,7 +47,7 @@ def test_factors_lie_evenly_around_one():
     assert factors.log().mean().abs() < 0.02
 
 
-def test_equalizers_are_smooth_and_as_strong_as_asked():
+def test_random_equalizer_is_smooth_and_scales_with_its_strength():
     gains = random_equalizer(500, BANDS, 0.3, seeded())
     assert gains.shape == (500, 1, BANDS)
     assert gains.diff(dim=2).abs().max() < 0.3
@@ -72,6 +72,6 @@ def test_add_noise_floor_raises_only_quiet_bands():
         lambda random: add_noise_floor(torch.zeros(4, 3, BANDS), random),
     ],
 )
-def test_the_same_seed_perturbs_alike(draw):
+def test_perturbations_are_deterministic_with_a_seed(draw):
     torch.testing.assert_close(draw(seeded(3)), draw(seeded(3)), atol=0, rtol=0)
     assert (draw(seeded(3)) != draw(seeded(4))).any()

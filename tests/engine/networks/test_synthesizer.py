@@ -50,16 +50,16 @@ def power_db(samples: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("hertz", [47.0, 100.0, 261.63, 700.0, 1400.0])
-def test_pulses_have_unit_power_at_every_pitch(hertz):
+def test_pulse_train_has_unit_power_at_every_pitch(hertz):
     assert np.square(pulses(curve(hertz, 101))).mean() == pytest.approx(1.0, abs=0.04)
 
 
-def test_pulses_come_at_their_pitch():
+def test_pulse_train_spaces_pulses_by_the_pitch_period():
     samples = pulses(curve(100.0, 101))  # a whole number of samples apart
     np.testing.assert_array_equal(np.diff(np.flatnonzero(samples > samples.max() / 2)), 441)
 
 
-def test_pulses_are_band_limited():
+def test_pulse_train_is_band_limited():
     # 70.5 samples to a cycle: what was folded down from above half the rate would lie between the harmonics
     cycle = 70.5
     harmonics = round(2 * cycle) // 4  # whole ones below half the rate
@@ -69,7 +69,7 @@ def test_pulses_are_band_limited():
     assert on[: harmonics - 1].mean() - between[: harmonics - 1].max() > 60
 
 
-def test_a_glide_is_the_sum_of_its_cosines_with_the_highest_faded():
+def test_pulse_train_of_a_glide_matches_a_sum_of_cosines_with_the_highest_faded():
     hertz = np.geomspace(300.0, 330.0, 11)
     frequency = np.exp2(np.interp(np.arange(10 * HOP) / HOP, np.arange(11), np.log2(hertz)))
     cycles = np.cumsum(frequency) / SAMPLE_RATE
@@ -81,7 +81,7 @@ def test_a_glide_is_the_sum_of_its_cosines_with_the_highest_faded():
 
 @given(st.integers(1, 19), st.floats(0, 1), st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
-def test_pulses_go_on_over_a_split_with_carried_cycles(split, start, seed):
+def test_pulse_train_continues_across_a_split_with_carried_cycles(split, start, seed):
     hertz = torch.from_numpy(np.random.default_rng(seed).uniform(60, 900, (1, 21)).astype(np.float32))
     whole, end = pulse_train(hertz, start)
     first, carried = pulse_train(hertz[:, : split + 1], start)
@@ -94,7 +94,7 @@ def test_pulses_go_on_over_a_split_with_carried_cycles(split, start, seed):
 
 @given(st.floats(0, 1), st.integers(0, 1000))
 @settings(max_examples=10, deadline=None)
-def test_the_cycles_of_the_frames_are_those_of_the_pulses(start, seed):
+def test_cycles_per_frame_matches_the_cycles_of_pulse_train(start, seed):
     hertz = np.random.default_rng(seed).uniform(60, 900, 12).astype(np.float32)
     cycles = cycles_per_frame(hertz, start)
     assert cycles.shape == (12,)
@@ -104,7 +104,7 @@ def test_the_cycles_of_the_frames_are_those_of_the_pulses(start, seed):
         assert (cycles[frame] - float(end) + 0.5) % 1.0 == pytest.approx(0.5, abs=1e-6)
 
 
-def test_each_row_of_a_batch_has_its_own_start():
+def test_pulse_train_starts_each_row_of_a_batch_at_its_own_cycle():
     hertz = torch.full((2, 5), 200.0)
     both, _ = pulse_train(hertz, torch.tensor([0.0, 0.25]))
     torch.testing.assert_close(both[1], pulse_train(hertz[:1], 0.25)[0][0])
@@ -116,7 +116,7 @@ def test_each_row_of_a_batch_has_its_own_start():
 
 @given(st.integers(0, 200_000), st.integers(0, 3000), st.integers(0, 2**31 + 8), st.data())
 @settings(max_examples=25, deadline=None)
-def test_noise_depends_on_the_seed_and_the_place_alone(first, count, seed, data):
+def test_noise_at_depends_only_on_seed_and_position(first, count, seed, data):
     whole = noise_at(first, count, seed)
     assert whole.shape == (count,)
     assert whole.dtype == np.float32
@@ -125,12 +125,12 @@ def test_noise_depends_on_the_seed_and_the_place_alone(first, count, seed, data)
     np.testing.assert_array_equal(joined, whole)
 
 
-def test_noise_goes_on_over_its_blocks():
+def test_noise_at_reads_across_blocks_and_blocks_are_uncorrelated():
     np.testing.assert_array_equal(noise_at(0, 140_000, 3)[65_000:67_000], noise_at(65_000, 2000, 3))
     assert np.abs(np.corrcoef(noise_at(0, 65_536, 3), noise_at(65_536, 65_536, 3))[0, 1]) < 0.02
 
 
-def test_noise_has_unit_variance_and_seeds_differ():
+def test_noise_at_has_unit_variance_and_differs_between_seeds():
     one, other = noise_at(0, 100_000, 0), noise_at(0, 100_000, 1)
     assert one.var() == pytest.approx(1.0, abs=0.02)
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
@@ -139,19 +139,19 @@ def test_noise_has_unit_variance_and_seeds_differ():
 # ---- filters
 
 
-def test_minimum_phase_of_one_pole():
+def test_minimum_phase_matches_a_one_pole_filter():
     transform = 1536
     _, response = freqz([1.0], [1.0, -0.8], worN=transform // 2 + 1, include_nyquist=True)
     phase = minimum_phase(torch.from_numpy(np.log(np.abs(response))).float())
     np.testing.assert_allclose(phase.numpy(), np.angle(response), atol=1e-3)
 
 
-def test_a_flat_gain_has_no_phase():
+def test_minimum_phase_is_zero_for_a_flat_gain():
     torch.testing.assert_close(minimum_phase(torch.full((2, 769), 1.3)), torch.zeros(2, 769), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("hertz", [90.0, 220.0, 600.0])
-def test_a_flat_envelope_gives_the_pitch_and_the_level(source_filter, hertz):
+def test_synthesize_renders_pitch_and_level_of_a_flat_envelope(source_filter, hertz):
     frames = 101
     samples, _ = synthesize(source_filter, flat(np.log(0.1), frames), Pitch(curve(hertz, frames), curve(1.0, frames)))
     assert samples.shape == (100 * HOP,)
@@ -164,7 +164,7 @@ def test_a_flat_envelope_gives_the_pitch_and_the_level(source_filter, hertz):
     assert np.median(found.semitones[10:-10]) == pytest.approx(hertz_to_semitones(hertz), abs=0.25)
 
 
-def test_unvoiced_frames_are_noise_at_the_level(source_filter):
+def test_synthesize_renders_unvoiced_frames_as_noise_at_the_given_level(source_filter):
     frames = 101
     samples, _ = synthesize(source_filter, flat(np.log(0.1), frames), Pitch(curve(150.0, frames), curve(0.0, frames)))
     assert np.square(samples[5 * HOP : -5 * HOP]).mean() == pytest.approx(0.01, rel=0.05)
@@ -180,7 +180,7 @@ def test_synthesize_reproduces_the_given_envelope(source_filter):
     np.testing.assert_allclose(found[5:-5, 12:-4].mean(0), wanted[0, 12:-4], atol=0.15)
 
 
-def test_sound_lies_where_its_frames_are(source_filter):
+def test_synthesize_places_sound_at_its_frames(source_filter):
     envelope = flat(-14.0, 101)
     envelope[60:63] = 0.0
     samples, _ = synthesize(source_filter, envelope, Pitch(curve(150.0, 101), curve(0.0, 101)))
@@ -189,12 +189,12 @@ def test_sound_lies_where_its_frames_are(source_filter):
     assert centre == pytest.approx(61 * HOP, abs=HOP / 2)
 
 
-def test_the_floor_is_silent(source_filter):
+def test_synthesize_is_silent_at_the_envelope_floor(source_filter):
     samples, _ = synthesize(source_filter, flat(-14.0, 51), Pitch(curve(150.0, 51), curve(1.0, 51)))
     assert np.abs(samples).max() < 1e-4
 
 
-def test_windows_synthesize_as_the_whole(source_filter):
+def test_synthesize_in_windows_matches_the_whole(source_filter):
     hertz = np.linspace(150, 200, 61).astype(np.float32)
     pitch, envelope = Pitch(hertz, curve(0.7, 61)), flat(-2.0, 61)
     whole, cycles = synthesize(source_filter, envelope, pitch, 1000 * HOP, 0.3, seed=5)
@@ -204,13 +204,13 @@ def test_windows_synthesize_as_the_whole(source_filter):
 
 
 @pytest.mark.parametrize("frames", [2, 3, 10])
-def test_one_hop_for_each_frame_but_the_last(source_filter, frames):
+def test_synthesize_returns_one_hop_for_each_frame_but_the_last(source_filter, frames):
     samples, cycles = synthesize(source_filter, flat(-3.0, frames), Pitch(curve(200.0, frames), curve(1.0, frames)))
     assert samples.shape == ((frames - 1) * HOP,)
     assert cycles.shape == (frames,)
 
 
-def test_the_tables_are_no_part_of_the_weights():
+def test_synthesizer_weights_do_not_include_the_tables():
     assert not {"bands_to_bins", "window"} & set(Synthesizer().state_dict())
 
 
@@ -225,7 +225,7 @@ def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
     return synthesizer.residual(cut, torch.from_numpy(envelope), *curves, known), envelope
 
 
-def test_residual_of_filtered_noise_has_the_power_of_the_noise_it_replaces(source_filter):
+def test_residual_of_filtered_noise_has_the_power_of_white_noise(source_filter):
     noise = np.random.default_rng(0).standard_normal(100 * HOP).astype(np.float32)
     found, _ = residual_of(source_filter, 0.1 * np.convolve(noise, [1.0, 0.7])[: len(noise)].astype(np.float32), 0.0)
     of_noise = torch.fft.rfft(excitation_frames(noise, 101) * source_filter.window, 1536)
@@ -234,7 +234,7 @@ def test_residual_of_filtered_noise_has_the_power_of_the_noise_it_replaces(sourc
     assert float(found.share.min()) > 0.95
 
 
-def test_a_burst_keeps_its_moment_between_two_frames(source_filter):
+def test_residual_keeps_the_timing_of_a_burst_between_two_frames(source_filter):
     burst = np.zeros(60 * HOP, np.float32)
     begins = 30 * HOP + HOP // 2
     burst[begins : begins + 60] = 0.3 * np.random.default_rng(1).standard_normal(60)
@@ -272,14 +272,14 @@ def test_residual_of_silence_and_of_clicks_is_finite_and_limited(source_filter):
 
 
 @pytest.mark.parametrize(("samples", "rate"), [(1, 44_100), (1000, 44_100), (12_345, 16_000), (30_000, 96_000)])
-def test_a_copy_has_exactly_the_length(source_filter, samples, rate):
+def test_copy_synthesis_keeps_the_exact_duration_at_any_rate(source_filter, samples, rate):
     audio = Audio(np.random.default_rng(0).normal(0, 0.1, (2, samples)).astype(np.float32), rate)
     copied = copy_synthesis(audio, source_filter)
     assert copied.rate == SAMPLE_RATE
     assert copied.samples.shape == (1, round(samples * SAMPLE_RATE / rate))
 
 
-def test_the_base_copies_pitch_and_level(sing):
+def test_copy_synthesis_with_the_base_keeps_pitch_and_level(sing):
     sung = sing(2.0)
     copied = copy_synthesis(Audio(sung[None], SAMPLE_RATE), load_base().synthesizer).samples[0]
     before, after = detect_pitch(sung, SAMPLE_RATE), detect_pitch(copied, SAMPLE_RATE)

@@ -11,18 +11,18 @@ def encoder() -> TimbreEncoder:
     return TimbreEncoder().eval()
 
 
-def test_one_vector_for_a_recording_of_any_length(encoder):
+def test_timbre_encoder_returns_one_vector_for_any_length(encoder):
     for frames in (1, 7, 100):
         assert encoder(torch.randn(3, frames, LOW_BANDS)).shape == (3, TIMBRE)
 
 
-def test_rows_of_a_batch_do_not_mix(encoder):
+def test_timbre_encoder_treats_batch_rows_independently(encoder):
     recordings = torch.randn(3, 40, LOW_BANDS) - 2
     alone = torch.cat([encoder(recording[None]) for recording in recordings])
     torch.testing.assert_close(encoder(recordings), alone, atol=1e-4, rtol=1e-4)
 
 
-def test_silence_around_a_recording_hardly_counts(encoder):
+def test_timbre_encoder_mostly_ignores_trailing_silence(encoder):
     voice = torch.rand(1, 200, LOW_BANDS) * 2 - 1
     silence = torch.full((1, 200, LOW_BANDS), -8.0)
     alone, padded = encoder(voice), encoder(torch.cat([voice, silence], 1))
@@ -30,7 +30,7 @@ def test_silence_around_a_recording_hardly_counts(encoder):
     assert (alone - padded).norm() < 0.2 * (alone - other).norm()
 
 
-def test_the_level_of_a_recording_is_not_heard():
+def test_timbre_input_ignores_the_level_of_a_recording():
     envelope = torch.rand(2, 30, BANDS) * 2 - 4
     heard = timbre_input(envelope, 0.0)
     assert heard.shape == (2, 30, LOW_BANDS)

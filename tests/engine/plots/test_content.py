@@ -10,7 +10,7 @@ from engine.plots.content import plot_perturbation_trial, plot_similar_moments, 
 from engine.units import SAMPLE_RATE
 
 
-def test_probes_are_drawn_beside_guessing():
+def test_plot_speaker_probes_shows_accuracy_beside_chance():
     names = ("anna", "$ben_", "a name that is far too long to stand there")
     confusion = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.0, 0.4, 0.6]])
     figure = plot_speaker_probes([SpeakerProbe("mel", names, confusion), SpeakerProbe("content", names, confusion.T)])
@@ -35,7 +35,7 @@ def test_plot_similar_moments_shows_the_diagonal_for_identical_features(sing):
         assert axes.get_xlim() == pytest.approx((0.2, 0.8))
 
 
-def test_a_trial_is_drawn_with_the_largest_move_as_spectrum():
+def test_plot_perturbation_trial_shows_the_spectrum_of_the_largest_move():
     factors = (0.75, 1.0, 1.25)
     values = np.array([0.5, 1.0, 0.6])
     trial = PerturbationTrial(factors, values, np.ones(3), values, values, np.zeros((3, LOW_BANDS)))

@@ -26,7 +26,7 @@ def heights(line: LineCollection) -> np.ndarray:
     return np.concatenate(line.get_segments())[:, 1]
 
 
-def test_both_pitches_lie_over_the_take(look, sing):
+def test_plot_conversion_draws_both_pitches_over_the_take(look, sing):
     after = look_at(Audio(sing(2.8, 440.0)[None], SAMPLE_RATE), "take")
     figure = plot_conversion(look, after, 12)
     figure.canvas.draw()
@@ -39,7 +39,7 @@ def test_both_pitches_lie_over_the_take(look, sing):
     assert 440.0 <= np.median(heights(take)) <= 640.0
 
 
-def test_a_conversion_can_be_looked_at_closely(look):
+def test_plot_conversion_zooms_into_a_time_range(look):
     figure = plot_conversion(look, look, 0, 1.0, 1.5, "mel")
     figure.canvas.draw()
     assert figure.axes[1].get_xlim() == pytest.approx((1.0, 1.49))
@@ -66,7 +66,7 @@ def test_plot_fit_shows_all_within_the_range_for_a_song_that_fits(look, card):
     assert title == "song as it is: all within the range"
 
 
-def test_silence_fits_everywhere(card):
+def test_plot_fit_shows_silence_as_within_the_range(card):
     silence = look_at(Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE), "nothing")
     figure = plot_fit(silence, card, 5)
     figure.canvas.draw()

@@ -31,7 +31,7 @@ def test_look_at_returns_duration_notes_and_pitch(look):
 
 
 @pytest.mark.parametrize("scale", ["note", "mel", "linear"])
-def test_a_recording_is_drawn_on_every_scale(look, scale):
+def test_plot_recording_draws_every_scale(look, scale):
     figure = plot_recording(look, 0.5, 1.5, scale)
     figure.canvas.draw()
     waveform, spectrogram, loudness = figure.axes
@@ -42,13 +42,13 @@ def test_a_recording_is_drawn_on_every_scale(look, scale):
     assert loudness.get_ylim() == (-80.0, 0.0)
 
 
-def test_notes_can_be_left_out(look):
+def test_plot_recording_can_leave_out_notes(look):
     shown, hidden = (plot_recording(look, notes=notes).axes[1] for notes in (True, False))
     assert len(shown.texts) > len(hidden.texts) == 2
 
 
 @pytest.mark.parametrize(("start_s", "end_s"), [(0.0, None), (-5.0, 99.0), (1.9, 1.9), (50.0, 60.0), (1.0, 1.001)])
-def test_any_window_can_be_asked_for(look, start_s, end_s):
+def test_plot_recording_accepts_any_window(look, start_s, end_s):
     figure = plot_recording(look, start_s, end_s)
     figure.canvas.draw()
     left, right = figure.axes[0].get_xlim()
@@ -56,14 +56,14 @@ def test_any_window_can_be_asked_for(look, start_s, end_s):
 
 
 @pytest.mark.parametrize("sample_count", [1, 500, SAMPLE_RATE])
-def test_silence_can_be_drawn(sample_count):
+def test_plot_recording_and_plot_two_recordings_draw_silence(sample_count):
     look = look_at(Audio(np.zeros((2, sample_count), np.float32), SAMPLE_RATE))
     plot_recording(look).canvas.draw()
     figure = plot_two_recordings(look, look)
     figure.canvas.draw()
 
 
-def test_two_recordings_are_laid_over_each_other(look, sing):
+def test_plot_two_recordings_compares_pitch_and_spectra(look, sing):
     higher = look_at(Audio(sing(1.5, 440.0)[None], SAMPLE_RATE), "an octave up")
     figure = plot_two_recordings(look, higher)
     figure.canvas.draw()
@@ -99,7 +99,7 @@ def pixels(figure: Figure) -> np.ndarray:
     return np.asarray(figure.canvas.buffer_rgba())[..., :3]
 
 
-def test_a_voice_is_drawn_with_its_range_in_the_title(tmp_path):
+def test_plot_file_draws_pitch_and_loudness_with_the_range_in_the_title(tmp_path):
     figure = file_plotted(tmp_path, Audio(voice(220.0, 2.0)[None], RATE))
     pitch_axes, loudness_axes = figure.axes
     assert pitch_axes.get_title(loc="left").startswith("Melodic, A3 to A3")
@@ -111,13 +111,13 @@ def test_a_voice_is_drawn_with_its_range_in_the_title(tmp_path):
 
 
 @pytest.mark.parametrize("sample_count", [1, 500, RATE])
-def test_silence_of_any_length_can_be_drawn(tmp_path, sample_count):
+def test_plot_file_draws_silence_of_any_length(tmp_path, sample_count):
     audio = Audio(np.zeros((2, sample_count), np.float32), RATE)
     assert describe(analyse(audio)) == "No voice found"
     assert pixels(file_plotted(tmp_path, audio)).shape[2] == 3
 
 
-def test_the_time_of_a_long_recording_is_in_minutes(tmp_path):
+def test_plot_file_labels_a_long_recording_in_minutes(tmp_path):
     figure = file_plotted(tmp_path, Audio(np.zeros((1, 150 * 8_000), np.float32), 8_000))
     figure.canvas.draw()
     labels = [label.get_text() for label in figure.axes[1].get_xticklabels()]

@@ -71,7 +71,7 @@ def bars(figure: Figure) -> list[tuple[float, str]]:
     return [(bar.get_width(), bar.get_facecolor()) for bar in container]
 
 
-def test_each_recording_has_its_usable_seconds_in_the_colour_of_its_verdict():
+def test_plot_data_report_draws_usable_seconds_in_the_colour_of_the_verdict():
     figure = plot_data_report(report_of(5))
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"take {n}.wav" for n in range(5)]
     assert [length for length, _ in bars(figure)] == [8.0] * 5
@@ -87,7 +87,7 @@ def test_data_report_shows_no_usable_seconds_for_a_near_duplicate():
     assert [length for length, _ in bars(figure)] == [0.0, 8.0, 8.0]
 
 
-def test_of_many_recordings_the_worst_come_first():
+def test_plot_data_report_draws_the_worst_of_many_recordings_first():
     report = report_of(400)
     worst = replace(recording(7, "fail"), usable_s=3.0)
     figure = plot_data_report(replace(report, recordings=(*report.recordings, worst)))
@@ -97,7 +97,7 @@ def test_of_many_recordings_the_worst_come_first():
     assert "take 1.wav" not in [label.get_text() for label in figure.axes[0].get_yticklabels()]
 
 
-def test_the_notes_stand_against_the_stated_range():
+def test_plot_data_report_draws_the_notes_over_the_stated_range():
     axes = plot_data_report(report_of(5)).axes[1]
     assert [bar.get_height() for bar in axes.containers[0]] == [3.0, 9.0, 4.5]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -109,18 +109,18 @@ def test_the_notes_stand_against_the_stated_range():
     assert span.get_facecolor()[:3] == pytest.approx([int(RANGE_COLOUR[i : i + 2], 16) / 255 for i in (1, 3, 5)])
 
 
-def test_a_stated_range_wins_over_the_voice_type():
+def test_plot_data_report_prefers_the_stated_range_to_the_voice_type():
     axes = plot_data_report(replace(report_of(5), stated_range=("A2", "A4"))).axes[1]
     assert axes.get_legend().get_texts()[0].get_text() == "stated: A2 to A4"
 
 
-def test_measures_that_are_not_known_are_not_drawn():
+def test_plot_data_report_leaves_out_unknown_measures():
     level, noise, bandwidth = plot_data_report(report_of(6)).axes[2:5]
     assert [len(axes.collections[0].get_offsets()) for axes in (level, noise, bandwidth)] == [6, 3, 6]
     assert bandwidth.collections[0].get_offsets()[0].tolist() == [1.0, 20.0]
 
 
-def test_findings_are_written_the_worst_first():
+def test_plot_data_report_lists_the_worst_findings_first():
     many = [finding("noise", "warn", f"Reason {number}.") for number in range(12)]
     worst = finding("too_little", "fail", "There are only 3 s.")
     shown = texts(plot_data_report(replace(report_of(5), findings=(*many, worst))))
@@ -141,20 +141,20 @@ def test_data_report_title_gives_verdict_and_summary():
 
 @pytest.mark.system
 @pytest.mark.parametrize("count", [1, 40, 41, 2000])
-def test_any_number_of_recordings_fits_on_one_page(count):
+def test_plot_data_report_fits_any_number_of_recordings_on_one_page(count):
     picture = pixels(plot_data_report(report_of(count)))
     assert picture.shape == (990, 1320, 3)
     assert picture.mean() > 128  # dark on light
 
 
-def test_nothing_at_all_can_be_drawn():
+def test_plot_data_report_draws_an_empty_report():
     assert pixels(plot_data_report(EMPTY)).shape == (990, 1320, 3)
     unreadable = RecordingReport("x.wav", "", "fail", (finding("unreadable", "fail", "It cannot be read."),))
     assert pixels(plot_data_report(replace(EMPTY, recordings=(unreadable,)))).shape == (990, 1320, 3)
 
 
 @pytest.mark.parametrize("name", ["a$b$^_{\\frac.wav", "日本語.wav", "x" * 300 + ".wav", "line\nend.wav", "\udcff.wav"])
-def test_names_of_any_kind_are_drawn_without_a_warning(name):
+def test_plot_data_report_draws_unusual_file_names_without_a_warning(name):
     report = report_of(3)
     findings = (finding("noise", "warn", f"1 of 3 recordings is noisy: {name}."),)
     strange = replace(report.recordings[0], name=name)
@@ -166,7 +166,7 @@ def test_names_of_any_kind_are_drawn_without_a_warning(name):
 
 
 @pytest.mark.system
-def test_pyplot_is_never_needed():
+def test_plots_report_does_not_import_pyplot():
     import subprocess
     import sys
 

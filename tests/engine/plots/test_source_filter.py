@@ -21,7 +21,7 @@ def test_plot_source_filter_parts_draws_source_filter_and_result_in_each_row(par
     assert all(axes.get_xlim() == pytest.approx((0.2, 1.2), abs=0.02) for axes in figure.axes)
 
 
-def test_a_moment_shows_the_comb_of_its_pitch(parts):
+def test_plot_moment_shows_the_harmonics_of_its_pitch(parts):
     frame = int(np.flatnonzero(parts.pitch.voiced)[20])
     axes = plot_moment(parts, frame / 100).axes[0]
     assert f"pulses at {parts.pitch.hertz[frame]:.0f} Hz" in axes.get_title(loc="left")
@@ -36,11 +36,11 @@ def test_a_moment_shows_the_comb_of_its_pitch(parts):
 
 
 @pytest.mark.parametrize("time_s", [-3.0, 0.0, 99.0])
-def test_any_moment_can_be_asked_for(parts, time_s):
+def test_plot_moment_accepts_any_time(parts, time_s):
     plot_moment(parts, time_s).canvas.draw()
 
 
-def test_silence_can_be_drawn():
+def test_plot_source_filter_parts_and_plot_moment_draw_silence():
     parts = take_apart(Audio(np.zeros((1, SAMPLE_RATE // 2), np.float32), SAMPLE_RATE))
     plot_source_filter_parts(parts).canvas.draw()
     plot_moment(parts, 0.1).canvas.draw()

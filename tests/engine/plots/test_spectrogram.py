@@ -31,7 +31,7 @@ def loudest_hertz(shades: np.ndarray, scale: Scale) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_tone_is_dark_where_its_frequency_is_marked(name):
+def test_draw_spectrogram_shows_a_tone_at_its_frequency(name):
     drawn, scale = axes(), scale_named(name)
     shades = draw(drawn, tone(1000.0, 1.0), scale)
     assert loudest_hertz(shades, scale)[50] == pytest.approx(1000.0, abs=2 * 20_000 / scale.rows)
@@ -40,7 +40,7 @@ def test_a_tone_is_dark_where_its_frequency_is_marked(name):
     assert len([label for label in drawn.get_yticklabels() if label.get_text()]) > 4
 
 
-def test_a_window_shows_that_part_only():
+def test_draw_spectrogram_shows_only_the_given_window():
     samples = np.concatenate([tone(300.0, 1.0), tone(3000.0, 1.0)])
     drawn, scale = axes(), scale_named("mel")
     shades = draw(drawn, samples, scale, 1.2, 1.8)
@@ -49,20 +49,20 @@ def test_a_window_shows_that_part_only():
 
 
 @pytest.mark.parametrize("samples", [0, 1, 441, 44_100 * 30])
-def test_any_length_can_be_drawn_and_a_long_one_stays_small(samples):
+def test_draw_spectrogram_accepts_any_length_and_limits_its_columns(samples):
     drawn = axes()
     shades = draw(drawn, np.zeros(samples, np.float32), scale_named("note"))
     drawn.figure.canvas.draw()
     assert shades.shape[1] <= 1200
 
 
-def test_windows_beyond_the_end_show_the_last_moment():
+def test_draw_spectrogram_accepts_a_window_beyond_the_end():
     drawn = axes()
     draw(drawn, tone(300.0, 1.0), scale_named("mel"), 5.0, 9.0)
     drawn.figure.canvas.draw()
 
 
-def test_a_pitch_curve_lies_on_its_note_and_fades_with_its_voicing():
+def test_draw_pitch_follows_the_note_and_fades_with_the_voicing():
     drawn = axes()
     voicing = np.array([1.0] * 20 + [0.5] * 20 + [0.0] * 20, np.float32)
     draw_pitch(drawn, Pitch(np.full(60, 440.0, np.float32), voicing))
@@ -75,14 +75,14 @@ def test_a_pitch_curve_lies_on_its_note_and_fades_with_its_voicing():
     assert opacity[20:] == pytest.approx(0.25)
 
 
-def test_a_leap_is_not_joined():
+def test_draw_pitch_does_not_join_a_leap():
     drawn = axes()
     hertz = np.concatenate([np.full(10, 200.0), np.full(10, 400.0)]).astype(np.float32)
     draw_pitch(drawn, Pitch(hertz, np.ones(20, np.float32)))
     assert len(drawn.collections[-1].get_segments()) == 18
 
 
-def test_notes_within_the_window_are_drawn_with_their_names():
+def test_draw_notes_draws_the_notes_of_the_window_and_names_long_ones():
     drawn, scale = axes(), scale_named("note")
     draw(drawn, tone(220.0, 4.0), scale, 0.0, 2.0)
     draw_notes(drawn, [Note(0.5, 1.5, 57, 0.0), Note(3.0, 3.5, 60, 0.0), Note(1.6, 1.61, 62, 0.0)])
@@ -93,18 +93,18 @@ def test_notes_within_the_window_are_drawn_with_their_names():
     assert list(short.get_xdata()) == [1.6, 1.61]
 
 
-def test_every_scale_has_its_name():
+def test_scale_named_returns_every_scale():
     assert [scale_named(scale.name) for scale in SCALES] == list(SCALES)
 
 
-def test_titles_are_never_formulas():
+def test_title_shows_dollar_signs_as_text():
     drawn = axes()
     title(drawn, "costs $5 and $x^")
     drawn.figure.canvas.draw()
     assert drawn.get_title(loc="left") == "costs $5 and $x^"
 
 
-def test_no_figure_is_left_in_pyplot():
+def test_draw_spectrogram_leaves_no_figure_in_pyplot():
     from matplotlib import pyplot
 
     draw(axes(), tone(220.0, 0.5), scale_named("note"))

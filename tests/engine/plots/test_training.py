@@ -15,7 +15,7 @@ def history() -> TrainingHistory:
     return TrainingHistory("training", 50, epochs, [scores(0, 0.2), scores(10, 0.9), scores(20, 0.4)])
 
 
-def test_losses_and_scores_are_drawn_and_the_best_is_marked(history):
+def test_plot_learning_curves_draws_losses_and_scores_and_marks_the_best(history):
     figure = plot_learning_curves(history)
     losses, shown, held_out = figure.axes
     curves = {line.get_label(): line for line in losses.lines}
@@ -26,7 +26,7 @@ def test_losses_and_scores_are_drawn_and_the_best_is_marked(history):
     assert "Epoch 20 of 50, the best so far is epoch 10" in losses.get_title(loc="left")
 
 
-def test_a_training_that_has_just_begun_can_be_drawn(tmp_path):
+def test_plot_learning_curves_draws_a_training_without_epochs(tmp_path):
     figure = plot_learning_curves(TrainingHistory(ceiling=3))
     figure.savefig(tmp_path / "curves.png")
     assert (tmp_path / "curves.png").stat().st_size > 1000

@@ -67,7 +67,7 @@ def uninterrupted(corpus, means, tmp_path_factory) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("perturbed", [True, False])
-def test_a_batch_has_its_shapes(maker, perturbed):
+def test_batch_maker_returns_the_expected_shapes(maker, perturbed):
     batch = maker.make(0, perturbed)
     assert batch.envelope.shape == (2, 40, BANDS)
     assert batch.otherwise.shape == (2, 40, BANDS)
@@ -79,14 +79,14 @@ def test_a_batch_has_its_shapes(maker, perturbed):
     assert all(torch.isfinite(value.float()).all() for value in vars(batch).values())
 
 
-def test_a_batch_is_given_by_seed_and_step(maker):
+def test_batch_maker_repeats_a_step_and_varies_between_steps(maker):
     one, same, other = maker.make(3), maker.make(3), maker.make(4)
     for name, value in vars(one).items():
         torch.testing.assert_close(value, getattr(same, name), atol=0, rtol=0)
     assert (one.features != other.features).any()
 
 
-def test_without_perturbation_the_recording_itself_is_heard(maker, corpus):
+def test_batch_maker_without_perturbation_takes_the_recording_itself(maker, corpus):
     batch = maker.make(3, perturbed=False)
     levels = batch.envelope.amax((1, 2))
     assert (levels < 4).all()
@@ -113,7 +113,7 @@ def places_of(batch: Batch, corpus: Corpus) -> list[tuple[int, ClipEntry, int, i
     return found
 
 
-def test_two_hearings_of_each_moment_are_heard_relative_to_their_own_means(maker, corpus, means):
+def test_batch_maker_pairs_two_augmentations_with_their_own_likeliest_means(maker, corpus, means):
     """Of the same moment as the envelope's, in two different ways; over many batches in all of them."""
     seen = set()
     for step in range(6):
@@ -137,7 +137,7 @@ def test_two_hearings_of_each_moment_are_heard_relative_to_their_own_means(maker
     assert seen == set(range(AUGMENTATIONS))
 
 
-def test_a_clip_shorter_than_a_crop_goes_round(corpus, means):
+def test_batch_maker_repeats_a_clip_shorter_than_a_crop(corpus, means):
     plan = replace(PLAN, frames=400)
     batch = BatchMaker(corpus, means, corpus.clips, plan, {}).make(0, perturbed=False)
     assert batch.features.shape == (4, 200, FEATURES)
@@ -148,7 +148,7 @@ def test_a_clip_shorter_than_a_crop_goes_round(corpus, means):
 # ---- parts
 
 
-def test_the_rate_warms_up_stays_and_cools_down():
+def test_learning_rate_warms_up_stays_and_cools_down():
     rates = [learning_rate(1.0, step, 1000, 0.2) for step in range(1000)]
     assert rates[0] == pytest.approx(1 / 200)
     assert rates[199] == rates[500] == rates[799] == 1.0
@@ -158,11 +158,11 @@ def test_the_rate_warms_up_stays_and_cools_down():
     assert rates[-1] < 1e-3
 
 
-def test_the_classifier_names_a_speaker_for_each_crop():
+def test_speaker_classifier_scores_every_speaker_for_each_crop():
     assert SpeakerClassifier(7)(torch.randn(3, 40, CONTENT)).shape == (3, 7)
 
 
-def test_the_first_part_moves_every_network_and_the_encoder_against_the_classifier(maker):
+def test_first_part_loss_gives_finite_gradients_to_every_network(maker):
     torch.manual_seed(0)
     networks, batch = AcousticNetworks(len(maker.speakers)), maker.make(0)
     loss, figures = first_part_loss(networks, batch, PLAN)
@@ -173,7 +173,7 @@ def test_the_first_part_moves_every_network_and_the_encoder_against_the_classifi
         assert torch.isfinite(parameter.grad).all(), name
 
 
-def test_hearings_that_are_the_same_agree(maker):
+def test_first_part_loss_agreement_is_near_zero_for_equal_augmentations(maker):
     torch.manual_seed(0)
     networks = AcousticNetworks(len(maker.speakers)).eval()
     with torch.no_grad():
@@ -183,7 +183,7 @@ def test_hearings_that_are_the_same_agree(maker):
     assert different["agreement"] > 0.01
 
 
-def test_the_ear_for_envelopes_teaches_the_encoder_nothing(maker):
+def test_first_part_loss_sends_no_envelope_content_gradient_to_the_encoder(maker):
     """With another ear the encoder would learn the same."""
     torch.manual_seed(0)
     networks, batch = AcousticNetworks(len(maker.speakers)).eval(), maker.make(0)
@@ -199,7 +199,7 @@ def test_the_ear_for_envelopes_teaches_the_encoder_nothing(maker):
     assert_equal(*gradients)
 
 
-def test_sharpening_leaves_the_encoders_alone(maker):
+def test_refinement_losses_train_the_decoder_and_the_discriminator(maker):
     torch.manual_seed(0)
     networks, discriminator = AcousticNetworks(len(maker.speakers)), EnvelopeDiscriminator()
     loss, discriminator_loss, figures = Refinement(networks, discriminator, PLAN).losses(maker.make(0))
@@ -217,7 +217,7 @@ def test_sharpening_leaves_the_encoders_alone(maker):
 
 
 @pytest.mark.system
-def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, means, tmp_path):
+def test_train_acoustic_lowers_the_loss_on_unseen_speakers(corpus, means, tmp_path):
     train(corpus, means, tmp_path / "short", steps=1)
     train(corpus, means, tmp_path / "long", steps=40)
     [first], [last] = lines(tmp_path / "short"), lines(tmp_path / "long")
@@ -228,7 +228,7 @@ def test_training_brings_down_the_loss_on_speakers_never_heard(corpus, means, tm
 
 
 @pytest.mark.system
-def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, means, out, uninterrupted):
+def test_train_acoustic_resumes_from_its_checkpoint_exactly(corpus, means, out, uninterrupted):
     train(corpus, means, out, steps=4)
     assert_equal(train(corpus, means, out, steps=8, refine_from=0.5), uninterrupted)
     assert [line["step"] for line in lines(out)] == [4, 8]
@@ -240,7 +240,7 @@ def test_train_stores_the_feature_means_unchanged_in_the_encoder(uninterrupted, 
 
 
 @pytest.mark.system
-def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, means, out, uninterrupted):
+def test_train_acoustic_falls_back_to_the_checkpoint_before_a_truncated_one(corpus, means, out, uninterrupted):
     train(corpus, means, out, steps=3)
     train(corpus, means, out, steps=5, refine_from=0.8)
     path = out / "acoustic.pt"
@@ -248,14 +248,14 @@ def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, means, out, 
     assert_equal(train(corpus, means, out, steps=8, refine_from=0.5), uninterrupted)
 
 
-def test_a_finished_training_has_nothing_left_to_do(corpus, means, out):
+def test_train_acoustic_does_nothing_when_finished(corpus, means, out):
     once = train(corpus, means, out, steps=2)
     before = (out / "acoustic.pt").read_bytes()
     assert_equal(train(corpus, means, out, steps=2), once)
     assert (out / "acoustic.pt").read_bytes() == before
 
 
-def test_a_stop_is_passed_on_and_keeps_the_checkpoint(corpus, means, out):
+def test_train_acoustic_raises_cancelled_and_keeps_the_checkpoint(corpus, means, out):
     def stop(fraction: float, message: str) -> None:
         assert (fraction, "unseen_envelope" in message) == (1.0, True)
         raise Cancelled
@@ -265,6 +265,6 @@ def test_a_stop_is_passed_on_and_keeps_the_checkpoint(corpus, means, out):
     assert torch.load(out / "acoustic.pt", weights_only=True)["step"] == 2
 
 
-def test_the_plan_is_kept_inside_the_checkpoint(corpus, means, out):
+def test_train_acoustic_stores_the_plan_in_the_checkpoint(corpus, means, out):
     train(corpus, means, out, steps=1)
     assert AcousticPlan(**torch.load(out / "acoustic.pt", weights_only=True)["plan"]) == replace(PLAN, steps=1)

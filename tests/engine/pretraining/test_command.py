@@ -14,14 +14,14 @@ from engine.networks.base import load_base
 from engine.pretraining import __main__ as command
 
 
-def test_a_folder_without_manifest_is_refused(tmp_path):
+def test_pretraining_command_refuses_a_folder_without_manifest(tmp_path):
     with pytest.raises(TrainingError, match=r"has no manifest.tsv"):
         command.main(["--corpus", str(tmp_path), "--out", str(tmp_path / "out")])
     assert not (tmp_path / "out" / "base.safetensors").exists()
 
 
 @pytest.mark.parametrize("arguments", [[], ["--corpus", "a"], ["--corpus", "a", "--out", "b", "--parts", "cook"]])
-def test_wrong_arguments_are_refused(arguments, capsys):
+def test_pretraining_command_refuses_wrong_arguments(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
         command.main(arguments)
     assert caught.value.code == 2
@@ -29,7 +29,7 @@ def test_wrong_arguments_are_refused(arguments, capsys):
 
 
 @pytest.mark.slow
-def test_from_recordings_to_weights_with_one_command(tmp_path, sing):
+def test_pretraining_command_trains_weights_from_recordings(tmp_path, sing):
     rows = ["path\tset\tspeaker\tkind\tseconds\toriginal_rate"]
     for number in range(24):
         samples = np.stack([sing(2.5, hertz=100.0 + 8 * (number // 2), seed=number)] * 2, 1)

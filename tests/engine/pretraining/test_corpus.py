@@ -46,7 +46,7 @@ def recordings(tmp_path, sing, monkeypatch) -> Path:
     return folder
 
 
-def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
+def test_prepare_corpus_turns_permitted_recordings_into_frames(recordings, tmp_path):
     told = []
     corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: told.append(fraction))
     assert [(clip.path, clip.group, clip.speaker) for clip in corpus.clips] == [
@@ -66,7 +66,7 @@ def test_a_folder_of_recordings_becomes_frames(recordings, tmp_path):
     np.testing.assert_allclose(corpus.audio[:50].ravel() / 32767, source[: 50 * HOP, 0], atol=1e-3)
 
 
-def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listener):
+def test_prepare_corpus_extracts_listener_features_for_every_augmentation(recordings, tmp_path, listener):
     corpus = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
     assert [feature_frames(clip.frames) for clip in corpus.clips] == [26, 16]
     assert corpus.first_feature.tolist() == [0, 26, 42]
@@ -84,7 +84,7 @@ def test_the_listener_hears_every_clip_in_every_way(recordings, tmp_path, listen
         assert max(likeness[1:]) < likeness[0] - 0.001
 
 
-def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(recordings, tmp_path):
+def test_prepare_corpus_adds_missing_listener_features_to_an_analysis(recordings, tmp_path):
     first = prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None)
     features = np.array(first.listener_features)
     (tmp_path / "features" / "listener_features.bin").unlink()
@@ -95,7 +95,7 @@ def test_a_corpus_that_was_analysed_before_there_was_a_listener_is_listened_to(r
 
 
 @pytest.mark.parametrize("frames", [1, 2, 99, 100])
-def test_features_cover_all_frames(frames):
+def test_feature_frames_covers_all_frames(frames):
     assert 2 * feature_frames(frames) - 1 >= frames
 
 
@@ -105,13 +105,13 @@ def test_prepare_corpus_reuses_an_existing_analysis(recordings, tmp_path, monkey
     assert prepare_corpus(recordings, tmp_path / "features", lambda fraction, message: None).clips == first.clips
 
 
-def test_a_folder_without_manifest_is_one_sentence(tmp_path):
+def test_read_manifest_refuses_a_folder_without_manifest(tmp_path):
     with pytest.raises(TrainingError, match=r"has no manifest.tsv: give the folder of the training corpus"):
         read_manifest(tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, "", "{"])
-def test_a_folder_without_analysis_is_one_sentence(tmp_path, content):
+def test_corpus_refuses_a_folder_without_a_valid_analysis(tmp_path, content):
     if content is not None:
         (tmp_path / "clips.json").write_text(content)
     with pytest.raises(TrainingError, match="holds no analysed corpus"):
@@ -129,7 +129,7 @@ def test_split_speakers_holds_out_whole_speakers_of_large_sets():
     assert split_speakers(clips, 0.2, seed=8)[1] != validation
 
 
-def test_crops_are_given_by_seed_and_step_and_lie_inside():
+def test_draw_crops_is_fixed_by_seed_and_step_and_stays_inside_its_clip():
     clips = [entry(0, "a", frames=50), entry(1, "b", frames=500)]
     crops = [list(draw_crops(clips, 60, seed=3, step=step, batch=200)) for step in (0, 0, 1)]
     assert crops[0] == crops[1] != crops[2]
@@ -138,7 +138,7 @@ def test_crops_are_given_by_seed_and_step_and_lie_inside():
     assert sum(clip.speaker == "b" for clip, _ in crops[0]) > 140  # the longer is drawn more often
 
 
-def test_some_sets_are_worth_more_a_minute():
+def test_draw_crops_prefers_sets_with_a_higher_weight():
     clips = [entry(0, "a", "speechocean762"), entry(1, "b", "vocobox_martin")]
     drawn = [clip.speaker for clip, _ in draw_crops(clips, 60, seed=3, step=0, batch=500)]
     assert drawn.count("b") > 3 * drawn.count("a")

@@ -37,7 +37,7 @@ def active_of(corpus: Corpus, number: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("number", [0, 7, 19])
-def test_the_mean_of_each_clip_is_that_of_its_loud_frames_in_every_augmentation(corpus, means, number):
+def test_prepare_means_averages_loud_frames_of_each_clip_and_augmentation(corpus, means, number):
     active = active_of(corpus, number)
     assert 10 < active.sum() < len(active)
     for augmentation in range(AUGMENTATIONS):
@@ -66,7 +66,7 @@ def test_prepare_means_weights_clips_of_equal_length_equally(corpus, means):
     assert means.usual.shape == means.between.shape == means.within.shape == (FEATURES,)
 
 
-def test_a_longer_clip_counts_for_more(copied, means):
+def test_prepare_means_weights_clips_by_length(copied, means):
     part = copy.copy(copied)
     for frames, shares in ((FRAMES, (0.5, 0.5)), (3 * FRAMES, (0.25, 0.75))):
         part.clips = [copied.clips[0], replace(copied.clips[1], frames=frames)]
@@ -75,7 +75,7 @@ def test_a_longer_clip_counts_for_more(copied, means):
         np.testing.assert_allclose(found.usual, np.average(means.mean[:2].mean(1), 0, shares), atol=1e-3)
 
 
-def test_means_of_few_sounds_are_no_sign_that_speakers_differ(copied):
+def test_prepare_means_reduces_variance_between_by_variance_within(copied):
     """Where all say other things alike, their means differ by what few sounds happen to be."""
     features = np.random.default_rng(0).standard_normal((AUGMENTATIONS, len(copied.clips), 86, FEATURES))
     features[:] = features[:, :, :1]  # of each clip one sound alone, and that is its mean

@@ -84,7 +84,7 @@ def install(folder: Path, monkeypatch, name: str, content: bytes) -> tuple[str, 
 # ---- the file
 
 
-def test_variables_come_back_with_their_names_shapes_and_types():
+def test_read_variables_returns_names_shapes_and_types():
     written = {
         "scalar": np.array(7, np.int32),
         "row": np.arange(5, dtype=np.int8),
@@ -98,13 +98,13 @@ def test_variables_come_back_with_their_names_shapes_and_types():
         np.testing.assert_array_equal(found[name], values, strict=True)
 
 
-def test_names_may_do_without_their_last_zero():
+def test_read_variables_accepts_names_without_a_final_zero_byte():
     content = model({"row": np.arange(5, dtype=np.int8)})
     shorter = content.replace(text("row"), struct.pack("<H", 3) + b"row")
     assert list(dict(read_variables(shorter))) == ["row"]
 
 
-def test_of_a_file_that_was_cut_off_nothing_is_taken_for_whole():
+def test_read_variables_refuses_a_truncated_file():
     content = model({"row": np.arange(5, dtype=np.int8), "matrix": np.ones((2, 3), np.float16)})
     assert len(dict(read_variables(content[:-4]))) == 2  # what follows the variables is not needed
     for length in range(len(content) - 4):
@@ -112,7 +112,7 @@ def test_of_a_file_that_was_cut_off_nothing_is_taken_for_whole():
             list(read_variables(content[:length]))
 
 
-def test_a_model_of_another_kind_is_refused():
+def test_read_variables_refuses_a_model_other_than_whisper():
     with pytest.raises(TrainingError, match="not a Whisper model"):
         list(read_variables(model({}, "TransformerSpec")))
 
@@ -126,7 +126,7 @@ def test_a_model_of_another_kind_is_refused():
         (struct.pack("<BI", 2, 10), struct.pack("<BI", 2, 1000)),  # more than there are
     ],
 )
-def test_a_variable_that_does_not_fit_its_shape_is_refused(before, after):
+def test_read_variables_refuses_a_variable_with_a_wrong_type_or_size(before, after):
     content = model({"row": np.arange(5, dtype=np.int16)})
     assert content.count(before) == 1
     with pytest.raises(TrainingError, match="not hold a complete CTranslate2 model of Whisper"):
@@ -140,13 +140,13 @@ WHOLE = model({"a": np.arange(5, dtype=np.int8), "b": np.ones((2, 3), np.float16
 @given(content=st.binary(max_size=200))
 @example(b"")
 @example(WHOLE[:20] + b"\xff" * 100)
-def test_of_any_bytes_only_a_training_error_escapes(content):
+def test_read_variables_raises_only_training_errors_for_any_bytes(content):
     read_or_refuse(content)
 
 
 @settings(max_examples=500, deadline=None)
 @given(place=st.integers(0, len(WHOLE) - 1), bytes_=st.binary(min_size=1, max_size=6))
-def test_of_any_changed_file_only_a_training_error_escapes(place, bytes_):
+def test_read_variables_raises_only_training_errors_for_any_changed_file(place, bytes_):
     read_or_refuse(WHOLE[:place] + bytes_ + WHOLE[place + len(bytes_) :])
 
 
@@ -161,7 +161,7 @@ def read_or_refuse(content: bytes) -> None:
 # ---- names
 
 
-def test_every_weight_of_the_listener_has_a_name_there():
+def test_our_name_maps_every_encoder_weight_to_a_listener_weight():
     assert our_name("position_encodings/encodings") == "positions"
     assert our_name("conv2/bias") == "second.bias"
     assert our_name("layer_norm/gamma") == "norm.weight"
@@ -171,14 +171,14 @@ def test_every_weight_of_the_listener_has_a_name_there():
     assert sorted(names) == sorted(set(Listener().state_dict()) - {"mels"})
 
 
-def test_the_encoder_alone_is_taken_in_single_precision():
+def test_encoder_weights_returns_only_the_encoder_as_float32():
     found = encoder_weights(encoder())
     assert set(found) == set(Listener().state_dict()) - {"mels"}
     assert {values.dtype for values in found.values()} == {np.dtype(np.float32)}
     np.testing.assert_array_equal(found["blocks.0.narrow.bias"], encoder()["encoder/layer_0/ffn/linear_1/bias"])
 
 
-def test_differences_are_named():
+def test_differences_lists_changed_and_missing_weights():
     one, same, other = (encoder_weights(encoder(seed)) for seed in (0, 0, 0))
     assert differences(one, same) == []
     other["norm.bias"] = other["norm.bias"] + np.float32(1e-3)
@@ -186,7 +186,7 @@ def test_differences_are_named():
     assert differences(one, other) == ["more", "norm.bias", "positions"]
 
 
-def test_the_filters_are_those_that_ship_and_each_has_an_area_of_one():
+def test_mel_filters_equal_the_shipped_filters_and_have_unit_area():
     filters = mel_filters()
     assert filters.shape == (80, 201)
     np.testing.assert_array_equal(filters, load_listener().mels.numpy())
@@ -196,12 +196,12 @@ def test_the_filters_are_those_that_ship_and_each_has_an_area_of_one():
 # ---- packages
 
 
-def test_the_parts_are_joined_in_their_order(packages):
+def test_read_packages_joins_the_parts_in_order(packages):
     assert read_packages(packages) == model(encoder())
 
 
 @pytest.mark.parametrize("lost", ["package", "file"])
-def test_packages_that_are_not_here_are_one_sentence(packages, tmp_path, lost):
+def test_read_packages_names_the_missing_packages(packages, tmp_path, lost):
     if lost == "package":
         packages = packages[0], "no_such_package"
     else:
@@ -212,7 +212,7 @@ def test_packages_that_are_not_here_are_one_sentence(packages, tmp_path, lost):
         read_packages(packages)
 
 
-def test_a_file_and_its_card_are_made_of_packages(packages, tmp_path, monkeypatch, capsys):
+def test_main_writes_the_listener_file_and_its_card(packages, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(module, "PACKAGES", packages)
     monkeypatch.setattr(module, "OTHER_PACKAGES", install(tmp_path, monkeypatch, "other", model(encoder()) + b"!"))
     (tmp_path / "out").mkdir()
@@ -227,7 +227,7 @@ def test_a_file_and_its_card_are_made_of_packages(packages, tmp_path, monkeypatc
     assert capsys.readouterr().err == ""
 
 
-def test_conversions_that_differ_are_named_and_nothing_is_written(packages, tmp_path, monkeypatch, capsys):
+def test_prepare_listener_names_different_weights_and_writes_nothing(packages, tmp_path, monkeypatch, capsys):
     changed = encoder()
     changed["encoder/conv1/bias"] = changed["encoder/conv1/bias"] + np.float16(1)
     other = install(tmp_path, monkeypatch, "other", model(changed))
@@ -245,7 +245,7 @@ def test_conversions_that_differ_are_named_and_nothing_is_written(packages, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [PACKAGES, OTHER_PACKAGES])
-def test_the_shipped_file_is_the_one_of_both_conversions(names):
+def test_shipped_listener_matches_the_weights_of_both_conversions(names):
     for name in names:
         pytest.importorskip(name)
     content = read_packages(names)

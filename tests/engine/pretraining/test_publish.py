@@ -52,11 +52,11 @@ def test_publish_base_writes_a_loadable_base_with_the_trained_weights(published)
         torch.testing.assert_close(value, refined[name], atol=2e-3, rtol=2e-3)
 
 
-def test_the_discriminator_ships_with_it(published):
+def test_publish_base_writes_a_loadable_discriminator(published):
     EnvelopeDiscriminator().load_state_dict(load_weights(published / "discriminator.safetensors"), strict=True)
 
 
-def test_so_does_the_ear_for_envelopes(published, monkeypatch):
+def test_publish_base_writes_the_trained_envelope_content_encoder(published, monkeypatch):
     monkeypatch.setattr("engine.networks.envelope_content.WEIGHTS", published)
     trained = torch.load(published / "acoustic.pt", weights_only=True)["average"]
     for name, value in load_envelope_content(CPU).state_dict().items():
@@ -113,7 +113,7 @@ def test_publish_base_card_records_data_licence_scores_and_plan(published, corpu
     assert AcousticPlan(**card["acoustic"]["plan"]).steps == card["acoustic"]["steps"] == 1
 
 
-def test_before_both_parts_are_trained_there_is_nothing_to_publish(corpus, means, out):
+def test_publish_base_refuses_a_folder_without_checkpoints_of_both_parts(corpus, means, out):
     with pytest.raises(TrainingError, match="does not hold checkpoints of both parts; train them first"):
         publish_base(corpus, means, out)
     assert list(out.iterdir()) == []

@@ -27,7 +27,7 @@ def clips(tmp_path_factory, sing):
     return load_clips(folder / "features", rows)
 
 
-def test_refine_ends_between_the_student_before_and_after_and_logs_its_losses(clips, out):
+def test_refine_changes_the_student_slightly_and_logs_its_losses(clips, out):
     before = load_student().state_dict()
     after = refine(clips, clips[:1], [load_voice("kathleen")], out, PLAN, lambda fraction, message: None)
     moved = torch.cat([(after[name] - before[name]).flatten() for name in before])
@@ -40,7 +40,7 @@ def test_refine_ends_between_the_student_before_and_after_and_logs_its_losses(cl
         torch.testing.assert_close(again[name], after[name])  # from the checkpoint: nothing is left to do
 
 
-def test_relation_loss_is_least_for_the_wanted_content():
+def test_relation_loss_grows_with_distance_from_the_wanted_content():
     wanted = 0.15 * torch.randn(2, 40, 64, generator=torch.Generator().manual_seed(1))
     near, far = (wanted + size * torch.randn_like(wanted) for size in (0.1, 0.4))
     losses = [float(relation_loss(found, wanted, np.random.default_rng(0))) for found in (wanted, near, far)]

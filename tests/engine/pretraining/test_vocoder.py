@@ -33,7 +33,7 @@ def uninterrupted(corpus, tmp_path_factory) -> dict[str, torch.Tensor]:
     return train(corpus, tmp_path_factory.mktemp("whole"), steps=6)
 
 
-def test_a_batch_has_its_shapes_and_is_given_by_seed_and_step(corpus):
+def test_make_batch_returns_known_shapes_and_is_deterministic_per_step(corpus):
     plan = replace(PLAN, batch=3)
     one, same, other = (make_batch(corpus, corpus.clips, plan, step) for step in (2, 2, 3))
     assert one["envelope"].shape == (3, 24, BANDS)
@@ -45,14 +45,14 @@ def test_a_batch_has_its_shapes_and_is_given_by_seed_and_step(corpus):
     assert (one["noise"] != other["noise"]).any()
 
 
-def test_samples_belong_to_their_frames(corpus):
+def test_make_batch_cuts_samples_at_a_frame_boundary(corpus):
     batch = make_batch(corpus, corpus.clips[:1], PLAN, 0)
     clip = torch.from_numpy(corpus.audio[: corpus.clips[0].frames].ravel() / 32767).float()
     starts = [i * HOP for i in range(corpus.clips[0].frames - 23)]
     assert any(torch.allclose(clip[start : start + 23 * HOP], batch["samples"][0], atol=1e-6) for start in starts)
 
 
-def test_above_the_bandwidth_something_plausible_is_put(corpus):
+def test_make_batch_fills_the_envelope_smoothly_above_the_bandwidth(corpus):
     narrow = corpus.clips[-1]
     batch = make_batch(corpus, [narrow], PLAN, 0)
     top = batch["envelope"][0, :, narrow.bands :]
@@ -61,7 +61,7 @@ def test_above_the_bandwidth_something_plausible_is_put(corpus):
     assert ((top[:, 0] - edge).abs() < 1.5).all()
 
 
-def test_a_network_that_corrects_nothing_is_near_already(corpus):
+def test_synthesis_loss_of_an_untrained_network_is_lower_for_the_right_envelope(corpus):
     torch.manual_seed(0)
     batch = make_batch(corpus, corpus.clips, replace(PLAN, batch=2), 0)
     right = synthesis_loss(Synthesizer(), batch, CPU)
@@ -70,7 +70,7 @@ def test_a_network_that_corrects_nothing_is_near_already(corpus):
 
 
 @pytest.mark.system
-def test_training_lowers_the_loss_on_speakers_never_heard(corpus, tmp_path):
+def test_train_synthesizer_lowers_the_loss_on_unseen_speakers(corpus, tmp_path):
     quiet = copy.copy(corpus)
     quiet.envelope = corpus.envelope - 1  # something to learn: all is a neper louder than it says
     train(quiet, tmp_path / "short", steps=1)
@@ -82,12 +82,12 @@ def test_training_lowers_the_loss_on_speakers_never_heard(corpus, tmp_path):
     assert last < 0.8 * first
 
 
-def test_a_training_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, out, uninterrupted):
+def test_train_synthesizer_resumes_exactly_from_its_checkpoint(corpus, out, uninterrupted):
     train(corpus, out, steps=3)
     assert_equal(train(corpus, out, steps=6), uninterrupted)
 
 
-def test_a_truncated_checkpoint_gives_way_to_the_one_before(corpus, out, uninterrupted):
+def test_train_synthesizer_resumes_from_the_previous_checkpoint_if_one_is_truncated(corpus, out, uninterrupted):
     train(corpus, out, steps=2)
     train(corpus, out, steps=4)
     path = out / "synthesizer.pt"

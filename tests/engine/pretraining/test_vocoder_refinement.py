@@ -32,7 +32,7 @@ def refine(corpus, folder: Path, **changes) -> dict:
 
 
 @pytest.mark.parametrize("resolution", module._RESOLUTIONS)
-def test_a_judge_looks_only_below_the_bandwidth(resolution):
+def test_spectrum_discriminator_ignores_sound_above_the_bandwidth(resolution):
     torch.manual_seed(0)
     discriminator, samples = SpectrumDiscriminator(*resolution), 0.1 * torch.randn(2, 8000)
     scores, features = discriminator(samples, torch.full((2,), 22_050.0))
@@ -47,12 +47,12 @@ def test_a_judge_looks_only_below_the_bandwidth(resolution):
     )
 
 
-def test_without_a_first_part_there_is_nothing_to_refine(corpus, out):
+def test_refine_synthesizer_refuses_a_folder_without_a_synthesizer(corpus, out):
     with pytest.raises(TrainingError, match="holds no synthesizer to refine; train it first"):
         refine(corpus, out)
 
 
-def test_first_only_the_discriminators_learn(corpus, first_part):
+def test_refine_synthesizer_trains_only_the_discriminators_during_warm_up(corpus, first_part):
     before = torch.load(first_part / "synthesizer.pt", weights_only=True)["average"]
     state = refine(corpus, first_part, steps=1)
     for name, value in before.items():
@@ -62,7 +62,7 @@ def test_first_only_the_discriminators_learn(corpus, first_part):
 
 
 @pytest.mark.system
-def test_refining_goes_on_from_its_checkpoint_as_if_nothing_had_happened(corpus, first_part):
+def test_refine_synthesizer_resumes_exactly_from_its_checkpoint(corpus, first_part):
     refine(corpus, first_part, steps=2)
     resumed = refine(corpus, first_part, steps=4)
     for name in ("synthesizer_refined.pt", "synthesizer_refined.pt.previous"):

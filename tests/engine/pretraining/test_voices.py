@@ -18,7 +18,7 @@ def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", 
     (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
 
 
-def test_the_demo_voices_are_five_and_complete():
+def test_demo_profiles_are_five_and_complete():
     profiles = [demo.profile for demo in DEMO_PROFILES]
     assert len({demo.id for demo in DEMO_PROFILES}) == 5
     assert sorted(profile.gender for profile in profiles) == ["female", "female", "female", "male", "male"]
@@ -31,7 +31,7 @@ def test_the_demo_voices_are_five_and_complete():
         assert profile.consent["by"]
 
 
-def test_recordings_are_spread_over_the_list_and_no_more_than_asked(tmp_path):
+def test_choose_recordings_spreads_over_the_list_up_to_the_given_minutes(tmp_path):
     write_manifest(tmp_path, [60.0] * 30)
     chosen = [path.name for path in choose_recordings(tmp_path, "kathleen/kathleen", most_minutes=5)]
     assert len(chosen) == 5
@@ -41,7 +41,7 @@ def test_recordings_are_spread_over_the_list_and_no_more_than_asked(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_demo_voice_is_made_with_its_card_and_preview(tmp_path, sing):
+def test_make_demo_voice_writes_card_and_preview(tmp_path, sing):
     for number in range(2):
         samples = sing(8.0, hertz=200.0 + number, seed=number)
         soundfile.write(tmp_path / f"{number:03}.wav", samples, 44_100)

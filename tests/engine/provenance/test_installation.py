@@ -38,7 +38,7 @@ def own_certificate(folder, identity=None):
     return Installation(folder / "home", True, folder / "certificate.pem", folder / "key.pem")
 
 
-def test_keys_are_made_once_for_the_owner_alone(here):
+def test_identity_is_created_once_and_readable_only_by_the_owner(here):
     first = here.identity()
     assert here.identity().certificate == first.certificate
     path = here.folder / "identity.pem"
@@ -49,25 +49,25 @@ def test_keys_are_made_once_for_the_owner_alone(here):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_key_of_the_authority_is_not_kept(here):
+def test_identity_file_holds_no_authority_key(here):
     here.identity()
     assert (here.folder / "identity.pem").read_bytes().count(b"PRIVATE KEY-----") == 2  # begin and end of one
 
 
-def test_switched_off_writes_neither_credentials_nor_tags(tmp_path):
+def test_audio_writer_with_signing_off_writes_no_credentials_or_tags(tmp_path):
     off = Installation(tmp_path / "home", signs=False)
     assert written(tmp_path / "take.wav", off) == "Content credentials are switched off here."
     assert verify(tmp_path / "take.wav", off).tags is None
     assert not off.folder.exists()
 
 
-def test_environment_describes_an_installation(tmp_path):
+def test_installation_round_trips_through_the_environment(tmp_path):
     installation = Installation(tmp_path, False, tmp_path / "a.pem", tmp_path / "b.pem")
     assert Installation.from_environment(installation.as_environment()) == installation
     assert Installation.from_environment({"TIMBRE_STUDIO_HOME": str(tmp_path)}) == Installation(tmp_path)
 
 
-def test_the_hosts_own_certificate_signs(tmp_path):
+def test_audio_writer_signs_with_the_hosts_own_certificate(tmp_path):
     installation = own_certificate(tmp_path)
     assert written(tmp_path / "take.wav", installation) is None
     assert verify(tmp_path / "take.wav", installation).state == "made_here"
@@ -84,7 +84,7 @@ def test_the_hosts_own_certificate_signs(tmp_path):
         (b"x" * 100_000, "cannot be read"),
     ],
 )
-def test_garbled_keys_lose_no_recording(here, tmp_path, damage, reason):
+def test_audio_writer_writes_unsigned_with_a_damaged_key_until_rotation(here, tmp_path, damage, reason):
     here.identity()
     (here.folder / "identity.pem").write_bytes(damage)
     with pytest.raises(ProvenanceError, match=reason):
@@ -97,27 +97,29 @@ def test_garbled_keys_lose_no_recording(here, tmp_path, damage, reason):
     assert written(tmp_path / "take.wav", here) is None
 
 
-def test_a_missing_key_is_made_anew_and_earlier_files_stay_known(here, tmp_path):
+def test_verify_accepts_earlier_files_after_a_missing_key_is_replaced(here, tmp_path):
     written(tmp_path / "before.wav", here)
     (here.folder / "identity.pem").unlink()
     assert written(tmp_path / "after.wav", here) is None
     assert [verify(tmp_path / name, here).state for name in ("before.wav", "after.wav")] == ["made_here"] * 2
 
 
-def test_a_folder_that_cannot_be_written_loses_no_recording(tmp_path):
+def test_audio_writer_writes_unsigned_without_a_writable_key_folder(tmp_path):
     (tmp_path / "home").write_text("a file where the folder should be")  # root may write to read-only folders
     reason = written(tmp_path / "take.wav", Installation(tmp_path / "home"))
     assert reason.startswith("No signing key could be kept in")
 
 
 @pytest.mark.parametrize(("shift_days", "reason"), [(-10_000, "expired on"), (40, "set the clock")])
-def test_a_certificate_outside_its_validity_loses_no_recording(here, tmp_path, monkeypatch, shift_days, reason):
+def test_audio_writer_writes_unsigned_with_a_certificate_outside_its_validity(
+    here, tmp_path, monkeypatch, shift_days, reason
+):
     monkeypatch.setattr(certificates, "_CLOCKS_APART", -datetime.timedelta(days=shift_days))
     here.identity()
     assert reason in written(tmp_path / "take.wav", here)
 
 
-def test_unusable_certificates_of_the_host_are_named(tmp_path):
+def test_audio_writer_names_the_fault_of_an_unusable_host_certificate(tmp_path):
     installation = own_certificate(tmp_path)
     (tmp_path / "key.pem").write_bytes(new_identity().key_pem())
     assert "do not belong together" in written(tmp_path / "take.wav", installation)
@@ -127,14 +129,14 @@ def test_unusable_certificates_of_the_host_are_named(tmp_path):
     assert "needs both settings" in written(tmp_path / "take.wav", lonely)
 
 
-def test_write_audio_warns_where_a_synthetic_recording_is_not_signed(tmp_path, monkeypatch):
+def test_write_audio_warns_if_a_synthetic_recording_is_not_signed(tmp_path, monkeypatch):
     (tmp_path / "home").write_text("")
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
     with pytest.warns(UserWarning, match="has no content credentials"):
         write_audio(tmp_path / "take.wav", Audio(TONE, 44_100, STATEMENT))
 
 
-def test_known_folder_holds_no_private_key(here):
+def test_known_certificates_contain_no_private_key(here):
     here.identity()
     assert all(b"PRIVATE" not in pem for pem in here.known())
     assert len(here.known()) == 1

@@ -38,7 +38,7 @@ def synthetic(audio, path):
 
 
 @pytest.mark.parametrize("suffix", [*SIGNED, ".ogg", ".aiff"])
-def test_credentials_leave_samples_and_length_as_they_are(here, audio, tmp_path, suffix):
+def test_write_audio_with_a_statement_keeps_samples_and_length(here, audio, tmp_path, suffix):
     write_audio(tmp_path / f"plain{suffix}", audio)
     made, plain = read_audio(synthetic(audio, tmp_path / f"made{suffix}")), read_audio(tmp_path / f"plain{suffix}")
     assert np.array_equal(made.samples, plain.samples)
@@ -46,7 +46,7 @@ def test_credentials_leave_samples_and_length_as_they_are(here, audio, tmp_path,
 
 
 @pytest.mark.parametrize("suffix", SIGNED)
-def test_verify_made_here_returns_the_whole_statement(here, audio, tmp_path, suffix):
+def test_verify_returns_the_whole_statement_of_a_file_made_here(here, audio, tmp_path, suffix):
     found = verify(synthetic(audio, tmp_path / f"made{suffix}"), here)
     assert (found.state, found.synthetic) == ("made_here", True)
     assert found.statement == {
@@ -58,21 +58,21 @@ def test_verify_made_here_returns_the_whole_statement(here, audio, tmp_path, suf
 
 
 @pytest.mark.parametrize("suffix", [*SIGNED, ".ogg", ".aiff"])
-def test_tags_call_the_file_synthetic(here, audio, tmp_path, suffix):
+def test_verify_finds_the_synthetic_tag_in_every_format(here, audio, tmp_path, suffix):
     found = verify(synthetic(audio, tmp_path / f"made{suffix}"), here)
     assert "compositeWithTrainedAlgorithmicMedia" in found.tags
     assert found.state == ("made_here" if suffix in SIGNED else "no_credentials")
 
 
 @pytest.mark.parametrize("suffix", SIGNED)
-def test_verify_another_installation(here, audio, tmp_path, suffix):
+def test_verify_reports_a_file_of_another_installation_as_made_elsewhere(here, audio, tmp_path, suffix):
     other = verify(synthetic(audio, tmp_path / f"made{suffix}"), Installation(tmp_path / "other"))
     assert (other.state, other.synthetic) == ("made_elsewhere", True)
     assert "does not know" in other.sentence
 
 
 @pytest.mark.parametrize("suffix", SIGNED)
-def test_verify_finds_a_flipped_bit_wherever_it_is(here, audio, tmp_path, suffix):
+def test_verify_finds_a_flipped_bit_anywhere_in_a_signed_file(here, audio, tmp_path, suffix):
     content = synthetic(audio, tmp_path / f"made{suffix}").read_bytes()
     changed = tmp_path / f"changed{suffix}"
     for place in np.random.default_rng(1).integers(0, len(content), 60):
@@ -83,7 +83,7 @@ def test_verify_finds_a_flipped_bit_wherever_it_is(here, audio, tmp_path, suffix
 
 
 @pytest.mark.system
-def test_verify_finds_a_flipped_bit_in_every_byte_of_the_credentials(here, tmp_path):
+def test_verify_finds_a_flipped_bit_in_every_seventh_byte_of_a_wav(here, tmp_path):
     content = synthetic(Audio(np.full((1, 100), 0.1, np.float32), 44_100), tmp_path / "made.wav").read_bytes()
     for place in range(0, len(content), 7):
         flipped = bytearray(content)
@@ -104,7 +104,7 @@ def test_verify_finds_a_flipped_bit_in_every_byte_before_the_credentials_of_an_m
             continue  # it is no audio file any more
 
 
-def test_verify_never_calls_a_file_without_credentials_real(here, audio, tmp_path):
+def test_verify_makes_no_claim_about_a_file_without_credentials(here, audio, tmp_path):
     write_audio(tmp_path / "plain.wav", audio)
     found = verify(tmp_path / "plain.wav", here)
     assert (found.state, found.synthetic) == ("no_credentials", None)
@@ -120,13 +120,13 @@ def test_verify_refuses_a_text_file_and_a_missing_file(here, tmp_path):
 
 
 @pytest.mark.parametrize("voice", sorted(folder.name for folder in DEMO_VOICES.iterdir()))
-def test_previews_of_the_demo_voices_say_that_they_are_synthetic(here, voice):
+def test_verify_reports_previews_of_demo_voices_as_synthetic(here, voice):
     found = verify(DEMO_VOICES / voice / PREVIEW_FILE, here)
     assert (found.state, found.synthetic) == ("made_elsewhere", True)
     assert found.statement["voice"]["id"] == voice
 
 
-def test_files_from_before_a_rotation_stay_made_here(here, audio, tmp_path):
+def test_verify_recognises_files_from_before_a_key_rotation(here, audio, tmp_path):
     before = synthetic(audio, tmp_path / "before.wav")
     here.rotate()
     after = synthetic(audio, tmp_path / "after.wav")
@@ -134,7 +134,7 @@ def test_files_from_before_a_rotation_stay_made_here(here, audio, tmp_path):
     assert len({verify(path, here).signer for path in (before, after)}) == 2
 
 
-def test_an_expired_certificate_leaves_the_maker_uncertain(here, audio, tmp_path, monkeypatch):
+def test_verify_reports_an_expired_certificate_as_made_elsewhere(here, audio, tmp_path, monkeypatch):
     monkeypatch.setattr(certificates, "_CLOCKS_APART", -datetime.timedelta(seconds=-86_400 + 2))
     monkeypatch.setattr(certificates, "_VALID_DAYS", 1)
     made = synthetic(audio, tmp_path / "made.wav")
@@ -147,7 +147,7 @@ def test_an_expired_certificate_leaves_the_maker_uncertain(here, audio, tmp_path
     assert "not valid now" in found.sentence
 
 
-def test_an_m4a_is_signed_and_verified(here, audio, tmp_path):
+def test_attach_credentials_signs_an_m4a_and_keeps_its_samples(here, audio, tmp_path):
     import av
 
     from engine.provenance.manifest import attach_credentials

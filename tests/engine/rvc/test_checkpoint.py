@@ -28,7 +28,7 @@ def saved(tmp_path, content, **options):
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_extract_keeps_every_weight_as_it_is(tmp_path, zipped):
+def test_extract_keeps_every_weight_unchanged(tmp_path, zipped):
     content = checkpoint_of("v2")
     path = saved(tmp_path, content, _use_new_zipfile_serialization=zipped)
     values = extract(path, str(tmp_path / "out.safetensors"))
@@ -44,7 +44,7 @@ def test_extract_keeps_every_weight_as_it_is(tmp_path, zipped):
 
 
 @pytest.mark.system
-def test_read_checkpoint_works_in_a_process_of_its_own(tmp_path):
+def test_read_checkpoint_returns_values_and_errors_from_a_separate_process(tmp_path):
     configuration = read_checkpoint(saved(tmp_path, checkpoint_of("v1-no-pitch")), tmp_path / "out.safetensors")
     assert (configuration.version, configuration.has_pitch, configuration.content) == ("v1", False, 256)
     bad = tmp_path / "bad.pth"
@@ -54,7 +54,7 @@ def test_read_checkpoint_works_in_a_process_of_its_own(tmp_path):
     assert caught.value.code == "not_a_model"
 
 
-def test_other_files_are_answered_by_name(tmp_path):
+def test_extract_refuses_other_files_with_a_specific_code(tmp_path):
     weights, tensor = checkpoint_of("v2"), torch.zeros(2)
     training = {"model": weights["weight"], "optimizer": {}, "iteration": 3, "learning_rate": 1e-4}
     so_vits = {"model": {"pre.weight": tensor, "f0_decoder.proj.weight": tensor}, "optimizer": {}, "iteration": 3}
@@ -75,7 +75,7 @@ def test_other_files_are_answered_by_name(tmp_path):
             assert code_of(saved(tmp_path, content), tmp_path) == code
 
 
-def test_weights_that_share_their_numbers_are_kept(tmp_path):
+def test_extract_keeps_weights_that_share_storage(tmp_path):
     content, shared = checkpoint_of("v2"), torch.ones(64, dtype=torch.half)
     content["weight"] |= {"a": shared[:32], "b": shared[:32]}
     extract(saved(tmp_path, content), str(tmp_path / "out.safetensors"))
@@ -97,7 +97,7 @@ class _Bomb:
         return os.system, ("touch /tmp/bomb-went-off",)
 
 
-def test_pickle_that_would_run_a_program_is_not_opened(tmp_path):
+def test_extract_refuses_a_pickle_that_runs_a_program(tmp_path):
     for zipped in (True, False):
         path = saved(tmp_path, {"weight": _Bomb(), "config": []}, _use_new_zipfile_serialization=zipped)
         assert code_of(path, tmp_path) == "unsafe"
@@ -106,7 +106,7 @@ def test_pickle_that_would_run_a_program_is_not_opened(tmp_path):
     assert not os.path.exists("/tmp/bomb-went-off")
 
 
-def test_zip_bomb_is_not_opened(tmp_path):
+def test_extract_refuses_a_zip_bomb(tmp_path):
     path = tmp_path / "voice.pth"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("voice/data.pkl", b"\0" * 50_000_000)
@@ -114,7 +114,7 @@ def test_zip_bomb_is_not_opened(tmp_path):
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_cut_files_are_answered_as_cut(tmp_path, zipped):
+def test_extract_reports_truncated_files(tmp_path, zipped):
     path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=zipped)
     content = path.read_bytes()
     for length in (0, 1, 4, 14, 60, 500, 3000, len(content) // 2, len(content) - 60, len(content) - 1):
@@ -123,7 +123,7 @@ def test_cut_files_are_answered_as_cut(tmp_path, zipped):
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_random_bytes_give_named_errors(tmp_path, zipped):
+def test_extract_raises_only_model_file_errors_for_random_bytes(tmp_path, zipped):
     """In the pickle, and in the directory at the end of a ZIP."""
     path = saved(tmp_path, checkpoint_of("v1-no-pitch"), _use_new_zipfile_serialization=zipped)
     content, drawn = path.read_bytes(), random.Random(0)
@@ -168,7 +168,7 @@ def fail(path, *_):
     ],
 )  # fmt: skip
 @pytest.mark.system
-def test_process_that_reads_is_confined(tmp_path, monkeypatch, task, code):
+def test_run_apart_refuses_excessive_memory_or_time_network_and_failed_writes(tmp_path, monkeypatch, task, code):
     if task == "sleep":
         monkeypatch.setattr(sandbox, "_LONGEST_S", 6)
     path = tmp_path / "voice.pth"

@@ -41,7 +41,7 @@ def fairseq(weights):
 
 
 @pytest.mark.parametrize("layout", ["transformers", "fairseq"])
-def test_layers_are_those_of_the_reference(tmp_path, layout):
+def test_contentvec_layers_match_the_reference(tmp_path, layout):
     found, weights = reference()
     path = tmp_path / "hubert.pt"
     torch.save(weights if layout == "transformers" else fairseq(weights), path)
@@ -51,7 +51,7 @@ def test_layers_are_those_of_the_reference(tmp_path, layout):
             assert (network(found["samples"], layer) - found[f"layer{layer}"]).abs().max() <= 1e-4
 
 
-def test_first_version_reads_layer_nine_through_the_projection(tmp_path):
+def test_contentvec_v1_content_projects_layer_nine_and_needs_the_projection(tmp_path):
     found, weights = reference()
     projection = {"final_proj.weight": torch.randn(256, 24), "final_proj.bias": torch.randn(256)}
     save_file(weights, tmp_path / "bare.safetensors")
@@ -66,7 +66,7 @@ def test_first_version_reads_layer_nine_through_the_projection(tmp_path):
 
 
 @pytest.mark.parametrize("frames", [1, 2, 99, 100, 101])
-def test_content_covers_every_frame(frames):
+def test_content_of_covers_every_frame(frames):
     network = _network()
     content = content_of(
         network, np.random.default_rng(0).standard_normal(frames * 441).astype(np.float32), frames, "v2"
@@ -87,7 +87,7 @@ def test_load_contentvec_names_the_fetch_command_if_the_model_is_missing(tmp_pat
         load_contentvec()
 
 
-def test_install_refuses_another_file_before_it_is_opened(tmp_path, monkeypatch):
+def test_install_refuses_a_wrong_digest_and_a_file_that_is_not_a_model(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
     (tmp_path / "hubert_base.pt").write_bytes(b"other bytes")
     with pytest.raises(ModelFileError, match="SHA-256 differs"):
@@ -97,7 +97,7 @@ def test_install_refuses_another_file_before_it_is_opened(tmp_path, monkeypatch)
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_old_pickles_with_other_objects_are_read_without_running_them(tmp_path):
+def test_contentvec_loads_an_old_pickle_with_other_objects(tmp_path):
     import argparse
 
     _, weights = reference()

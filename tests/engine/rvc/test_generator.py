@@ -50,24 +50,24 @@ def test_generator_output_matches_the_reference(case):
     assert (samples - wanted).abs().max() <= 1e-4
 
 
-def test_reference_is_small():
+def test_reference_files_are_at_most_2_mb():
     assert sum(path.stat().st_size for path in REFERENCE.parent.iterdir()) <= 2_000_000
 
 
-def test_decode_in_pieces_changes_nothing(monkeypatch):
+def test_generator_in_small_pieces_matches_the_reference(monkeypatch):
     monkeypatch.setattr(rooms, "_FRAMES_AT_ONCE", 7)
     samples, wanted = rendered("v2")
     assert (samples - wanted).abs().max() <= 1e-4
 
 
-def test_excitation_goes_on_in_phase():
+def test_excitation_continues_in_phase_from_carried_cycles():
     hertz, noise = torch.full((1, 8), 220.0), torch.zeros(1, 8 * 400)
     whole = excitation(hertz, noise, 40_000, 400)
     later = excitation(hertz[:, 3:], noise[:, 1200:], 40_000, 400, cycles=3 * 220 / 100)
     assert torch.allclose(whole[:, 1200:], later, atol=1e-6)
 
 
-def test_weights_are_loaded_strictly():
+def test_generator_from_refuses_missing_misshapen_and_unknown_weights():
     facts, _, weights = reference("v2")
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)
     generator_from(configuration, weights | {"enc_q.pre.weight": torch.zeros(1)})  # only training needs it
@@ -83,7 +83,7 @@ def test_weights_are_loaded_strictly():
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_weights_that_are_no_numbers_are_refused(value):
+def test_generator_from_refuses_nan_and_infinite_weights(value):
     """One pitch among many would be heard only where the melody reaches it."""
     facts, _, weights = reference("v2")
     weights["enc_p.emb_pitch.weight"][200, 1] = value
@@ -91,7 +91,7 @@ def test_weights_that_are_no_numbers_are_refused(value):
         generator_from(from_checkpoint(facts["config"], "v2", 1, 3), weights)
 
 
-def test_newer_names_of_weight_norm_are_the_same_weights():
+def test_generator_from_accepts_the_newer_names_of_weight_norm():
     facts, _, weights = reference("v2")
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)
     newer = {
@@ -103,7 +103,7 @@ def test_newer_names_of_weight_norm_are_the_same_weights():
     assert all(torch.equal(old[name], new[name]) for name in old)
 
 
-def test_configuration_comes_back_from_json():
+def test_configuration_round_trips_through_json():
     facts, _, _ = reference("v2")
     configuration = from_checkpoint(facts["config"], "v2", 1, 3)
     assert from_json(json.loads(json.dumps(configuration.as_json()))) == configuration

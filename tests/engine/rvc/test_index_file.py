@@ -29,13 +29,13 @@ def test_parse_index_gives_the_vectors_of_each_list():
     assert (np.diff(index.starts) == np.bincount(nearest, minlength=3)).all()
 
 
-def test_nearest_vectors_are_those_that_faiss_finds():
+def test_nearest_vectors_matches_faiss():
     index, found = parse_index(INDEX), load_file(REFERENCE / "nearest.safetensors")
     tensors = (torch.from_numpy(one.copy()) for one in (index.vectors, index.starts, index.centroids))
     assert torch.allclose(nearest_vectors(found["content"], *tensors, index.probes), found["nearest"], atol=1e-4)
 
 
-def test_one_long_list_is_searched_in_pieces(monkeypatch):
+def test_nearest_vectors_searches_one_long_list_in_pieces(monkeypatch):
     """A flat index is one list: the nearest of all, whichever piece they lie in."""
     found = load_file(REFERENCE / "nearest.safetensors")
     vectors = torch.from_numpy(parse_index(INDEX).vectors.copy())
@@ -63,7 +63,7 @@ def header(total):
         (b"PK\x03\x04" + b"\x00" * 99, "not_an_index", "not an index of RVC"),
     ],
 )
-def test_other_indexes_are_answered_by_name(tmp_path, content, code, said):
+def test_parse_index_refuses_unsupported_indexes_with_a_code(tmp_path, content, code, said):
     path = tmp_path / "voice.index"
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match=said) as caught:
@@ -71,7 +71,7 @@ def test_other_indexes_are_answered_by_name(tmp_path, content, code, said):
     assert caught.value.code == code
 
 
-def test_every_cut_and_random_bytes_give_named_errors(tmp_path):
+def test_parse_index_raises_only_model_file_errors_for_damaged_files(tmp_path):
     content, path, drawn = INDEX.read_bytes(), tmp_path / "voice.index", random.Random(0)
     for length in [*range(200), *range(200, len(content), 977), len(content) - 1]:
         path.write_bytes(content[:length])
@@ -87,7 +87,7 @@ def test_every_cut_and_random_bytes_give_named_errors(tmp_path):
 
 
 @pytest.mark.system
-def test_read_index_works_in_a_process_of_its_own(tmp_path):
+def test_read_index_in_a_separate_process_matches_parse_index(tmp_path):
     here, there = parse_index(INDEX), read_index(INDEX, tmp_path / "arrays.safetensors")
     assert there.probes == here.probes
     for name in ("vectors", "starts", "centroids"):
@@ -101,7 +101,7 @@ def test_read_index_works_in_a_process_of_its_own(tmp_path):
 
 
 @pytest.mark.system
-def test_import_reads_the_index_apart(tmp_path, monkeypatch):
+def test_import_rvc_parses_the_index_in_a_separate_process(tmp_path, monkeypatch):
     """A file made by anybody is parsed nowhere else."""
     monkeypatch.setattr("engine.rvc.index_file.parse_index", lambda _: pytest.fail("parsed in this process"))
     (tmp_path / "voices").mkdir()

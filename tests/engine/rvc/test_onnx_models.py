@@ -57,7 +57,7 @@ def test_inspect_finds_dialect_width_and_rate(tmp_path, dialect, width, pitched,
     assert model.latent == (192 if dialect == 0 else 0)
 
 
-def test_same_seed_renders_the_same_samples(tmp_path):
+def test_onnx_rendering_is_deterministic_with_a_seed(tmp_path):
     path = small_model(tmp_path / "a.onnx")
     voice = OnnxRendering(path, onnx_from_json(inspect(path)), 0)
     content, hertz = torch.randn(FRAMES, 256), torch.full((FRAMES,), 220.0)
@@ -68,7 +68,7 @@ def test_same_seed_renders_the_same_samples(tmp_path):
     assert np.allclose(first.reshape(FRAMES, -1).mean(1), content.mean(1), atol=0.01)
 
 
-def test_a_speaker_that_the_model_lacks_is_refused(tmp_path):
+def test_inspect_refuses_a_speaker_missing_from_the_model(tmp_path):
     path = small_model(tmp_path / "a.onnx", speakers=2)
     inspect(path, "1")
     for speaker in ("2", "4095", "-1"):
@@ -78,7 +78,7 @@ def test_a_speaker_that_the_model_lacks_is_refused(tmp_path):
 
 
 @pytest.mark.system
-def test_read_onnx_works_in_a_process_of_its_own(tmp_path):
+def test_read_onnx_returns_values_and_errors_from_a_separate_process(tmp_path):
     path = small_model(tmp_path / "a.onnx", 1, 768, rate=48_000, speakers=2)
     assert read_onnx(path, 1) == onnx_from_json(inspect(path))
     with pytest.raises(ModelFileError, match="has no speaker 2"):
@@ -110,13 +110,13 @@ def only_32_frames(graph):
 
 
 @pytest.mark.system
-def test_model_that_asks_for_all_memory_is_not_opened(tmp_path):
+def test_read_onnx_refuses_a_model_that_needs_too_much_memory(tmp_path):
     with pytest.raises(ModelFileError, match="needs more memory") as caught:
         read_onnx(changed(tmp_path / "a.onnx", endless))
     assert caught.value.code == "too_large"
 
 
-def test_model_of_a_fixed_length_is_refused_and_leaves_nothing(tmp_path):
+def test_import_rvc_refuses_a_fixed_length_onnx_model_and_leaves_nothing(tmp_path):
     (tmp_path / "voices").mkdir()
     with pytest.raises(ModelFileError, match=r'"a\.onnx": This ONNX model does not run with 100 frames'):
         import_rvc(changed(tmp_path / "a.onnx", only_32_frames), tmp_path / "voices")
@@ -125,7 +125,7 @@ def test_model_of_a_fixed_length_is_refused_and_leaves_nothing(tmp_path):
         import_rvc(tmp_path / "none.onnx", tmp_path / "voices")
 
 
-def test_noise_has_the_scale_that_pth_files_render_with(tmp_path):
+def test_onnx_rendering_scales_noise_as_for_pth_files(tmp_path):
     def heard(graph):
         whole = TensorProto.INT64
         graph.initializer.append(helper.make_tensor("first", whole, [1], [1]))
@@ -143,7 +143,7 @@ def test_noise_has_the_scale_that_pth_files_render_with(tmp_path):
     assert np.allclose(samples[:: RATE // 100], 0.66666 * drawn.mean(1), atol=1e-6)
 
 
-def test_other_files_are_refused(tmp_path):
+def test_inspect_refuses_other_files(tmp_path):
     path = tmp_path / "a.onnx"
     content = small_model(path).read_bytes()
     for changed in (b"", content[: len(content) // 2], b"no model"):

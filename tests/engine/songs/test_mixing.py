@@ -15,7 +15,7 @@ from engine.units import SAMPLE_RATE
 from tests.engine.songs.conftest import chords, save
 
 
-def test_mix_of_true_stems_is_the_song(sing, tmp_path):
+def test_mix_files_adds_up_the_lanes_and_writes_the_stems(sing, tmp_path):
     vocal, backing = sing(3.0), chords(3.0)
     lanes = [Lane(save(tmp_path / "v.wav", vocal, 0.5 * vocal)), Lane(save(tmp_path / "b.wav", backing, backing))]
     stems = [tmp_path / "vocal.wav", tmp_path / "backing.wav"]
@@ -26,7 +26,7 @@ def test_mix_of_true_stems_is_the_song(sing, tmp_path):
     assert (mix.gain_db, mix.sample_count) == (0.0, 3 * SAMPLE_RATE)
 
 
-def test_a_converted_vocal_gets_the_loudness_of_its_original(sing, tmp_path):
+def test_mix_files_matches_a_converted_vocal_to_the_loudness_of_its_original(sing, tmp_path):
     original, backing = save(tmp_path / "o.wav", sing(5.0)), save(tmp_path / "b.wav", chords(5.0))
     converted = save(tmp_path / "c.wav", 0.4 * sing(5.0, hertz=240.0))
     lanes = [Lane(converted, original=original), Lane(backing)]
@@ -62,7 +62,7 @@ def test_mix_files_places_lanes_at_their_offset_to_the_sample(tmp_path_factory, 
     np.testing.assert_allclose(mixed, np.broadcast_to(gain * wanted, mixed.shape), atol=1e-6)
 
 
-def test_a_loud_mix_is_lowered_as_a_whole(sing, tmp_path):
+def test_mix_files_lowers_a_loud_mix_to_the_true_peak_ceiling(sing, tmp_path):
     vocal, backing = 2.5 * sing(2.0), 3 * chords(2.0)
     lanes = [Lane(save(tmp_path / "v.wav", vocal)), Lane(save(tmp_path / "b.wav", backing))]
     mix = mix_files(lanes, tmp_path / "mix.wav")
@@ -85,14 +85,14 @@ def test_true_peak_finds_peaks_between_samples(blocks):
     assert peak.db() == pytest.approx(20 * math.log10(0.5), abs=0.1)
 
 
-def test_mute_and_solo_and_a_closed_fader(sing, tmp_path):
+def test_mix_files_silences_muted_unsoloed_and_closed_lanes(sing, tmp_path):
     vocal, backing = save(tmp_path / "v.wav", sing(1.0)), save(tmp_path / "b.wav", chords(1.0))
     for one, other in ((Fader(mute=True), Fader()), (Fader(), Fader(solo=True)), (Fader(-60), Fader())):
         mix_files([Lane(vocal, one), Lane(backing, other)], tmp_path / "mix.wav")
         np.testing.assert_allclose(read_audio(tmp_path / "mix.wav").samples, read_audio(backing).samples, atol=1e-6)
 
 
-def test_a_mix_of_nothing_is_refused_and_nothing_is_written(sing, tmp_path):
+def test_mix_files_refuses_a_mix_with_all_lanes_muted(sing, tmp_path):
     vocal = save(tmp_path / "v.wav", sing(1.0))
     with pytest.raises(SettingsError, match="No lane"):
         mix_files([Lane(vocal, Fader(mute=True))], tmp_path / "mix.wav")
@@ -101,14 +101,14 @@ def test_a_mix_of_nothing_is_refused_and_nothing_is_written(sing, tmp_path):
     assert not (tmp_path / "mix.wav").exists()
 
 
-def test_stereo_beside_six_channels_is_refused(sing, tmp_path):
+def test_mix_files_refuses_lanes_of_two_and_six_channels(sing, tmp_path):
     tone = sing(0.2)
     lanes = [Lane(save(tmp_path / "two.wav", tone, tone)), Lane(save(tmp_path / "six.wav", *[tone] * 6))]
     with pytest.raises(AudioError, match=r'"two\.wav" has 2 channels and "six\.wav" has 6 channels'):
         mix_files(lanes, tmp_path / "mix.wav")
 
 
-def test_a_mix_in_which_no_synthetic_lane_sounds_states_nothing(sing, tmp_path):
+def test_mix_files_writes_no_credentials_without_an_audible_synthetic_lane(sing, tmp_path):
     statement = Statement("koguchi", "Koguchi", None, {}, None, "1")
     vocal = Lane(save(tmp_path / "v.wav", sing(1.0)), statement=statement)
     backing, installation = save(tmp_path / "b.wav", chords(1.0)), Installation(tmp_path / "home")

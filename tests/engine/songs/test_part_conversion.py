@@ -29,13 +29,13 @@ def test_quiet_joins_finds_the_rests_near_the_times(tmp_path):
     assert joins == sorted(joins)
 
 
-def test_one_part_is_the_plain_conversion(recording, tmp_path):
+def test_convert_parts_with_one_part_matches_convert(recording, tmp_path):
     convert_parts(recording, tmp_path / "x.wav", [Part(0.0, ONE)], load_voice)
     plain = convert(read_audio(recording), load_voice(ONE)).takes[0].audio.samples
     np.testing.assert_allclose(read_audio(tmp_path / "x.wav").samples, plain, atol=1e-6)
 
 
-def test_parts_lie_where_they_were_each_in_its_voice(recording, tmp_path):
+def test_convert_parts_keeps_each_part_in_place_in_its_voice(recording, tmp_path):
     parts = [Part(0.0, ONE), Part(2.0, "keep"), Part(4.0, OTHER)]
     shown = []
     done = convert_parts(recording, tmp_path / "x.wav", parts, load_voice, report=lambda *one: shown.append(one[0]))
@@ -55,7 +55,7 @@ def test_parts_lie_where_they_were_each_in_its_voice(recording, tmp_path):
     assert shown == sorted(shown)
 
 
-def test_a_cross_fade_leaves_no_step(tmp_path):
+def test_convert_parts_cross_fades_without_a_step(tmp_path):
     tone = 0.3 * np.sin(2 * np.pi * 150 * np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE).astype(np.float32)
     write_audio(tmp_path / "x.wav", Audio(tone[None], SAMPLE_RATE))
     done = convert_parts(tmp_path / "x.wav", tmp_path / "y.wav", [Part(0.0, ONE), Part(1.5, "keep")], load_voice)
@@ -65,7 +65,7 @@ def test_a_cross_fade_leaves_no_step(tmp_path):
     assert steps[join - 800 : join + 800].max() <= 1.2 * steps[: join - 800].max()
 
 
-def test_a_part_after_the_end_is_refused_and_nothing_is_written(recording, tmp_path):
+def test_convert_parts_refuses_a_part_after_the_end_and_writes_nothing(recording, tmp_path):
     with pytest.raises(SettingsError, match="from 1:00 begins after the end, at 0:06"):
         convert_parts(recording, tmp_path / "x.wav", [Part(0.0, ONE), Part(60.0, OTHER)], load_voice)
     assert not list(tmp_path.iterdir())

@@ -13,7 +13,7 @@ from engine.songs.parts import Part, read_parts
         ("a, 90 b; 2:00 keep", [(0, "a"), (90, "b"), (120, "keep")]),
     ],
 )
-def test_read_parts(text, parts):
+def test_read_parts_reads_start_times_and_voices(text, parts):
     assert read_parts(text) == tuple(Part(*part) for part in parts)
 
 

@@ -79,7 +79,7 @@ def test_separate_file_refuses_a_song_without_a_vocal_and_leaves_nothing(separat
     assert [path.name for path in tmp_path.iterdir()] == ["song.wav"]
 
 
-def test_separate_file_cancelled_leaves_nothing(separator, sing, tmp_path):
+def test_separate_file_leaves_nothing_when_cancelled(separator, sing, tmp_path):
     song = save(tmp_path / "song.wav", sing(2.0))
 
     def stop(fraction, message):
@@ -95,7 +95,7 @@ def test_separator_refuses_a_network_of_other_shapes(tmp_path):
         OnnxSeparator(write_network(tmp_path / "short.onnx", window=WINDOW // 2))
 
 
-def test_separator_refuses_a_file_that_is_no_network(tmp_path):
+def test_separator_refuses_a_file_that_is_not_a_network(tmp_path):
     (tmp_path / "text.onnx").write_text("no network")
     with pytest.raises(SeparationError, match="no network"):
         OnnxSeparator(tmp_path / "text.onnx")

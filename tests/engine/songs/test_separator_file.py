@@ -24,21 +24,21 @@ def test_accept_separator_accepts_a_file_by_checksum_under_any_name(tmp_path):
 
 
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT[:-1] + b"S", b""])
-def test_another_file_is_refused_and_not_stored(tmp_path, content):
+def test_accept_separator_refuses_another_checksum_and_stores_nothing(tmp_path, content):
     (tmp_path / FILE.file_name).write_bytes(content)
     with pytest.raises(SeparationError, match="checksum is another"):
         accept_separator(tmp_path / FILE.file_name, tmp_path / "data", FILE)
     assert not (tmp_path / "data").exists()
 
 
-def test_a_stored_file_that_has_changed_is_not_used(tmp_path):
+def test_checked_separator_refuses_a_changed_file(tmp_path):
     (tmp_path / FILE.file_name).write_bytes(CONTENT[:-1] + b"S")
     assert stored_separator(tmp_path, FILE)
     with pytest.raises(SeparationError, match="not used"):
         checked_separator(tmp_path, FILE)
 
 
-def test_without_a_file_the_remedy_is_named(tmp_path):
+def test_checked_separator_names_the_fetch_command_if_no_file_is_stored(tmp_path):
     with pytest.raises(SeparationError, match=r"separation fetch \(166 MB\)"):
         checked_separator(tmp_path)
 

@@ -47,7 +47,7 @@ def song(stems, tmp_path):
     return save(tmp_path / "song.wav", vocal + sides, vocal - sides)
 
 
-def test_a_song_is_separated_converted_and_mixed(song, stems, files, network, tmp_path):
+def test_make_song_separates_converts_and_mixes_a_song(song, stems, files, network, tmp_path):
     work = Work(installation=Installation(tmp_path / "home"))
     made = make_song(
         Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"),
@@ -66,7 +66,7 @@ def test_a_song_is_separated_converted_and_mixed(song, stems, files, network, tm
     assert made.statement.voice == VOICE
 
 
-def test_a_vocal_with_its_backing_needs_no_separator(stems, files, tmp_path):
+def test_make_song_needs_no_separator_for_a_vocal_with_backing(stems, files, tmp_path):
     vocal, backing = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "b.wav", stems[1], stems[1])
 
     def none():
@@ -76,7 +76,7 @@ def test_a_vocal_with_its_backing_needs_no_separator(stems, files, tmp_path):
     assert read_audio(files.mix).samples.shape == (2, len(stems[0]))
 
 
-def test_a_song_goes_on_from_the_stage_that_was_finished(song, files, network, tmp_path):
+def test_make_song_resumes_after_the_last_finished_stage(song, files, network, tmp_path):
     stages, separator = FolderStages(tmp_path / "work"), Counting(network)
     wanted = Song(Stem(song, PARTS), separates=True)
 
@@ -102,7 +102,7 @@ def test_a_song_goes_on_from_the_stage_that_was_finished(song, files, network, t
     np.testing.assert_array_equal(read_audio(files.mix).samples, read_audio(afresh.mix).samples)
 
 
-def test_two_stems_are_two_lanes_and_a_harmony_may_be_kept(stems, files, sing, tmp_path):
+def test_make_song_converts_a_lead_and_keeps_a_harmony_stem(stems, files, sing, tmp_path):
     lead, harmony = save(tmp_path / "lead.wav", stems[0]), save(tmp_path / "harmony.wav", 0.5 * sing(5.0, hertz=227.0))
     backing = save(tmp_path / "b.wav", stems[1])
     targets = SongFiles(files.mix, files.vocal, files.backing, [files.mix.with_name("harmony.wav")])
@@ -115,7 +115,7 @@ def test_two_stems_are_two_lanes_and_a_harmony_may_be_kept(stems, files, sing, t
     np.testing.assert_allclose(read_audio(targets.stems[0]).samples, gain * read_audio(harmony).samples, atol=5e-6)
 
 
-def test_bad_input_is_a_sentence_and_nothing_is_written(song, stems, files, network, tmp_path):
+def test_make_song_refuses_bad_input_and_writes_nothing(song, stems, files, network, tmp_path):
     vocal, silent = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "s.wav", 0 * stems[0])
     long, kept = save(tmp_path / "long.wav", chords(9.0)), (Part(0.0, "keep"),)
     for wanted, sentence in (
@@ -147,7 +147,7 @@ def test_make_song_refuses_to_overwrite_its_own_inputs(stems, files, tmp_path, t
     assert backing.read_bytes() == before
 
 
-def test_channels_that_do_not_fit_are_found_before_the_long_stages(song, stems, files, tmp_path):
+def test_make_song_refuses_mismatched_channels_before_the_long_stages(song, stems, files, tmp_path):
     six = save(tmp_path / "six.wav", *[0.1 * stems[1]] * 6)
     for wanted in (Song(Stem(song, PARTS), six), Song(Stem(song, PARTS), six, separates=True)):
         with pytest.raises(AudioError, match=r'"song\.wav" has 2 channels and "six\.wav" has 6 channels'):
@@ -170,7 +170,7 @@ def test_make_song_notes_two_pitches_only_in_a_converted_stem_and_names_it(song,
     assert [note.partition(" at once")[0] for note in found[1]] == ['"choir.wav": Two pitches sound']
 
 
-def test_a_duet_states_both_voices(stems, files, sing, tmp_path):
+def test_make_song_states_both_voices_of_a_duet(stems, files, sing, tmp_path):
     voices = [card.id for card in list_voices()[:2]]
     lead, other = (
         Stem(save(tmp_path / f"{voice}.wav", sing(2.0, hertz=hertz)), (Part(0.0, voice),))
@@ -189,7 +189,7 @@ def test_a_duet_states_both_voices(stems, files, sing, tmp_path):
     assert made.statement.voice == " ".join(voices)
 
 
-def test_tail_and_place_of_the_vocal_are_kept(stems, files, sing, tmp_path):
+def test_make_song_keeps_the_reverb_tail_and_panning_of_the_vocal(stems, files, sing, tmp_path):
     random, length = np.random.default_rng(3), 2 * SAMPLE_RATE
     sung = np.concatenate([sing(3.0), np.zeros(length, np.float32)])
     room = random.standard_normal((2, length)) * 10 ** (-3 * np.arange(length) / SAMPLE_RATE / 0.8)  # 0.8 s to -60 dB

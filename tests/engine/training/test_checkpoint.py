@@ -5,7 +5,7 @@ from engine.errors import TrainingError
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 
 
-def test_a_state_comes_back(tmp_path):
+def test_save_checkpoint_round_trips_through_load_checkpoint(tmp_path):
     path = tmp_path / "training.pt"
     save_checkpoint(path, {"weights": {"a": torch.arange(3.0)}, "step": 7, "plan": {"rate": 1e-3, "names": ["x"]}})
     state = load_checkpoint(path)
@@ -14,11 +14,11 @@ def test_a_state_comes_back(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["training.pt"]
 
 
-def test_where_there_is_none_training_begins(tmp_path):
+def test_load_checkpoint_is_none_without_a_file(tmp_path):
     assert load_checkpoint(tmp_path / "training.pt") is None
 
 
-def test_the_one_before_is_kept(tmp_path):
+def test_save_checkpoint_keeps_the_previous_checkpoint(tmp_path):
     path = tmp_path / "training.pt"
     for step in (1, 2, 3):
         save_checkpoint(path, {"step": step})
@@ -28,7 +28,7 @@ def test_the_one_before_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [0, 10, 300])
-def test_a_checkpoint_that_was_cut_off_gives_way_to_the_one_before(tmp_path, kept):
+def test_load_checkpoint_replaces_a_truncated_checkpoint_by_the_previous_one(tmp_path, kept):
     path = tmp_path / "training.pt"
     for step in (1, 2):
         save_checkpoint(path, {"step": step, "weights": torch.zeros(1000)})
@@ -36,7 +36,7 @@ def test_a_checkpoint_that_was_cut_off_gives_way_to_the_one_before(tmp_path, kep
     assert load_checkpoint(path)["step"] == 1
 
 
-def test_a_stop_between_putting_aside_and_in_place_loses_nothing(tmp_path):
+def test_load_checkpoint_reads_the_previous_checkpoint_after_an_interrupted_save(tmp_path):
     path = tmp_path / "training.pt"
     save_checkpoint(path, {"step": 1})
     path.rename(previous(path))
@@ -51,7 +51,7 @@ def test_load_checkpoint_refuses_two_damaged_checkpoints(tmp_path):
         load_checkpoint(path)
 
 
-def test_nothing_in_a_checkpoint_is_executed(tmp_path):
+def test_load_checkpoint_refuses_to_execute_code_in_the_file(tmp_path):
     path = tmp_path / "training.pt"
 
     class Harmful:
@@ -64,7 +64,7 @@ def test_nothing_in_a_checkpoint_is_executed(tmp_path):
     assert not path.with_name("harm").exists()
 
 
-def test_a_failed_save_leaves_the_last_one(tmp_path):
+def test_save_checkpoint_keeps_the_last_checkpoint_after_a_failed_save(tmp_path):
     path = tmp_path / "training.pt"
     save_checkpoint(path, {"step": 1})
     with pytest.raises((AttributeError, TypeError, RuntimeError)):

@@ -24,18 +24,18 @@ def held_out(tmp_path_factory, sing):
     return analysed_clip(path).piece(100, 300)
 
 
-def test_the_foreign_recordings_are_there_and_short():
+def test_foreign_recordings_exist_and_are_short():
     recordings = [read_audio(path) for path in FOREIGN.glob("*.flac")]
     assert len(recordings) >= 3
     assert sum(audio.duration_s for audio in recordings) < 20  # every evaluation renders them all
 
 
-def test_a_held_out_piece_is_read_again_from_its_place(held_out, sing):
+def test_audio_of_reads_a_held_out_piece_from_its_file(held_out, sing):
     audio = audio_of(held_out, load_base())
     np.testing.assert_allclose(audio.samples[0], sing(6.0)[44_100 : 3 * 44_100], atol=1e-6)
 
 
-def test_a_clip_that_came_from_no_file_is_synthesized(sing):
+def test_audio_of_synthesizes_a_clip_without_a_file(sing):
     clip = analyse_clip(Audio(sing(3.0)[None], SAMPLE_RATE)).piece(100, 250)
     audio = audio_of(clip, load_base())
     assert audio.duration_s == pytest.approx(1.5, abs=0.02)
@@ -50,7 +50,7 @@ def test_audition_names_a_missing_recording(short_auditions, held_out, tmp_path)
         Audition(load_base(), torch.zeros(128), [gone], tmp_path / "originals")
 
 
-def test_all_is_rendered_kept_and_scored(held_out, voice, tmp_path):
+def test_audition_evaluate_renders_saves_and_scores_all_recordings(held_out, voice, tmp_path):
     base = load_base()
     audition = Audition(base, voice.timbre, [held_out], tmp_path / "originals")
     (tmp_path / "heard").mkdir()
@@ -82,5 +82,5 @@ def test_audition_likeness_is_higher_for_the_right_voice(short_auditions, voice,
     ("name", "worse"),
     [("likeness", 0.8), ("content", 0.7), ("mel_distance", 0.5), ("pitch_error_cents", 30.0), ("voicing_error", 0.2)],
 )
-def test_every_figure_counts_in_the_score(name, worse):
+def test_audition_scores_score_drops_with_each_worse_figure(name, worse):
     assert replace(SCORES, **{name: worse}).score < SCORES.score

@@ -16,7 +16,7 @@ def evaluated(schedule: EvaluationSchedule, epochs: int) -> list[int]:
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 7, 100])
-def test_the_last_epoch_is_always_judged(epochs):
+def test_evaluation_schedule_always_includes_the_last_epoch(epochs):
     assert evaluated(EvaluationSchedule(5), epochs)[-1] == epochs
     assert evaluated(EvaluationSchedule(5, growing=False), epochs)[-1] == epochs
 
@@ -25,7 +25,7 @@ def test_evaluation_schedule_keeps_the_given_interval_without_growth():
     assert evaluated(EvaluationSchedule(10, growing=False), 45) == [10, 20, 30, 40, 45]
 
 
-def test_later_it_is_done_more_rarely_and_not_just_before_the_end():
+def test_evaluation_schedule_widens_its_intervals_and_avoids_a_short_last_one():
     epochs = evaluated(EvaluationSchedule(3), 400)
     apart = [later - sooner for sooner, later in pairwise(epochs)]
     assert apart[:3] == [3, 3, 3]
@@ -34,5 +34,5 @@ def test_later_it_is_done_more_rarely_and_not_just_before_the_end():
 
 
 @pytest.mark.parametrize(("schedule", "epochs"), [(EvaluationSchedule(3), 400), (EvaluationSchedule(7, False), 20)])
-def test_they_are_counted_with_the_one_before_the_first_epoch(schedule, epochs):
+def test_evaluation_schedule_count_includes_the_one_before_the_first_epoch(schedule, epochs):
     assert schedule.count(epochs) == 1 + len(evaluated(schedule, epochs))

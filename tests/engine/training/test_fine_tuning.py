@@ -39,7 +39,7 @@ def same(one: dict, other: dict) -> bool:
 # ---- pieces and batches
 
 
-def test_an_epoch_goes_once_through_every_frame(clips):
+def test_epoch_pieces_covers_nearly_all_frames_of_each_clip(clips):
     pieces = epoch_pieces(clips, seed=0, epoch=0)
     assert len(pieces) == 2 * 6  # 801 frames are five pieces and a little more
     for number, clip in enumerate(clips):
@@ -52,20 +52,20 @@ def test_an_epoch_goes_once_through_every_frame(clips):
         assert seen.max() <= 3
 
 
-def test_epochs_are_given_by_seed_and_number_and_differ(clips):
+def test_epoch_pieces_is_repeatable_and_differs_by_seed_and_epoch(clips):
     assert epoch_pieces(clips, 0, 3) == epoch_pieces(clips, 0, 3)
     assert epoch_pieces(clips, 0, 3) != epoch_pieces(clips, 0, 4)
     assert epoch_pieces(clips, 0, 3) != epoch_pieces(clips, 1, 3)
 
 
-def test_silence_is_not_learned_from(sing):
+def test_epoch_pieces_leaves_out_silence(sing):
     samples = np.concatenate([sing(4.0), np.zeros(20 * SAMPLE_RATE, np.float32)])
     clip = analyse_clip(Audio(samples[None], SAMPLE_RATE))
     assert max(first for _, first in epoch_pieces([clip], 0, 0)) <= 400
     assert epoch_pieces([clip.piece(600, 1400)], 0, 0) == []
 
 
-def test_batches_are_given_by_seed_and_step(clips):
+def test_make_batch_is_repeatable_for_a_seed_and_step(clips):
     one, same_again = make_batch(clips, PIECES, 0, 3), make_batch(clips, PIECES, 0, 3)
     other = make_batch(clips, PIECES, 0, 4)
     assert one.envelope.shape == (3, PIECE_FRAMES, BANDS)
@@ -75,7 +75,7 @@ def test_batches_are_given_by_seed_and_step(clips):
     assert torch.equal(one.envelope, other.envelope)
 
 
-def test_pieces_are_heard_in_one_hearing_or_another(clips):
+def test_make_batch_draws_all_augmentations_about_equally_often(clips):
     """Over many steps in all of them, each as often; the envelope stays that of the recording."""
     three = [replace(clip, content=np.stack([clip.content[0] + np.float16(n) for n in range(3)])) for clip in clips]
     plain = make_batch(clips, PIECES, 0, 0).content
@@ -89,7 +89,7 @@ def test_pieces_are_heard_in_one_hearing_or_another(clips):
     assert counts.min() > 20
 
 
-def test_a_clip_shorter_than_a_piece_goes_round(clips):
+def test_make_batch_repeats_a_clip_shorter_than_a_piece(clips):
     batch = make_batch([clips[0].piece(100, 120)], [(0, 0)], 0, 0)
     assert batch.envelope.shape == (1, PIECE_FRAMES, BANDS)
     torch.testing.assert_close(batch.envelope[:, :20], batch.envelope[:, 20:40])
@@ -100,7 +100,7 @@ def test_a_clip_shorter_than_a_piece_goes_round(clips):
 
 
 @pytest.mark.system
-def test_steps_lower_the_difference(tuning):
+def test_fine_tuning_steps_reduce_the_envelope_difference(tuning):
     figures = [tuning.step(number, PIECES) for number in range(25)]
     first, last = (np.mean([f["envelope"] for f in part]) for part in (figures[:5], figures[-5:]))
     assert last < 0.9 * first
@@ -122,7 +122,7 @@ def test_fine_tuning_steps_are_repeatable_despite_other_random_draws(clips):
 
 
 @pytest.mark.system
-def test_a_restored_state_goes_on_as_the_first_did(clips):
+def test_fine_tuning_continues_identically_from_a_restored_state(clips):
     first, second = (FineTuning(load_base(), clips, PLAN) for _ in range(2))
     first.step(0, PIECES)
     kept = copy.deepcopy(first.state())
@@ -135,13 +135,13 @@ def test_a_restored_state_goes_on_as_the_first_did(clips):
     assert same(first.average, second.average)
 
 
-def test_the_base_stays_as_it_was(tuning):
+def test_fine_tuning_step_leaves_the_base_unchanged(tuning):
     before = {name: value.clone() for name, value in load_base().state_dict().items()}
     tuning.step(0, PIECES)
     assert same(load_base().state_dict(), before)
 
 
-def test_a_lower_share_of_the_rate_moves_less(clips):
+def test_fine_tuning_step_moves_in_proportion_to_the_rate_share(clips):
     def moved(share: float) -> float:
         tuning = FineTuning(load_base(), clips, PLAN)
         before = tuning.timbre.detach().clone()
@@ -152,7 +152,7 @@ def test_a_lower_share_of_the_rate_moves_less(clips):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_poisoned_batch_changes_nothing(clips, tuning, value):
+def test_fine_tuning_step_skips_a_batch_with_nan_or_infinity(clips, tuning, value):
     tuning.step(0, PIECES)
     before = {name: v.clone() for name, v in tuning.state()["learned"].items()}
     average = {name: v.clone() for name, v in tuning.average.items()}
@@ -169,14 +169,14 @@ def test_a_poisoned_batch_changes_nothing(clips, tuning, value):
     assert tuning.step(2, PIECES) is not None
 
 
-def test_weights_that_are_no_numbers_are_noticed(tuning):
+def test_fine_tuning_is_sound_detects_nan_weights(tuning):
     assert tuning.is_sound()
     with torch.no_grad():
         next(iter(tuning.decoder.parameters())).view(-1)[5] = float("nan")
     assert not tuning.is_sound()
 
 
-def test_the_average_follows_the_weights(tuning):
+def test_fine_tuning_averaged_follows_the_weights(tuning):
     decoder, timbre = tuning.averaged()
     assert torch.equal(timbre, tuning.target_timbre)
     for number in range(3):
@@ -189,12 +189,12 @@ def test_the_average_follows_the_weights(tuning):
     assert 0 < to_start < float((tuning.timbre.detach() - tuning.target_timbre).norm()) + to_now
 
 
-def test_clips_of_one_voice_have_near_timbres(clips, sing):
+def test_speaker_timbre_is_closer_between_clips_of_one_voice(clips, sing):
     base = load_base()
     brighter = analyse_clip(Audio(np.diff(sing(4.0), prepend=0.0)[None], SAMPLE_RATE))
     one, two, other = (speaker_timbre(base, clip) for clip in (*clips, brighter))
     assert (one - two).norm() < (one - other).norm()
 
 
-def test_the_installed_discriminator_fits():
+def test_envelope_discriminator_loads_the_installed_weights():
     EnvelopeDiscriminator().load_state_dict(load_weights(WEIGHTS / "discriminator.safetensors"), strict=True)

@@ -23,13 +23,13 @@ def history() -> TrainingHistory:
     return TrainingHistory("training", 100, epochs, evaluations, [{"epoch": 3, "text": "x"}], Estimate(1.0, 2.0, 120.0))
 
 
-def test_the_best_is_the_earliest_of_the_highest(history):
+def test_training_history_best_is_the_earliest_of_equal_highest_scores(history):
     assert history.best["epoch"] == 10
     assert history.evaluations_since_best == 2
     assert history.epoch == 30
 
 
-def test_before_anything_happened_there_is_no_best():
+def test_training_history_has_no_best_while_empty():
     empty = TrainingHistory()
     assert (empty.best, empty.epoch, empty.evaluations_since_best) == (None, 0, 0)
 
@@ -41,7 +41,7 @@ def test_read_history_returns_the_written_history(history, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [HISTORY_FILE]
 
 
-def test_where_none_was_begun_there_is_none(tmp_path):
+def test_read_history_returns_none_if_no_training_was_begun(tmp_path):
     assert read_history(tmp_path) is None
 
 
@@ -52,18 +52,18 @@ def test_read_history_refuses_a_damaged_file(tmp_path, text):
         read_history(tmp_path)
 
 
-def test_fields_of_later_versions_are_passed_over(history):
+def test_history_from_json_ignores_fields_of_later_versions(history):
     assert history_from_json(history.as_json() | {"later": 1}) == history
 
 
-def test_an_estimate_holds_for_other_numbers_of_epochs():
+def test_estimate_seconds_of_scales_to_other_numbers_of_epochs():
     estimate = Estimate(epoch_s=2.0, evaluation_s=5.0, total_s=0.0, epochs_apart=10)
     assert estimate.seconds_of(10) == 10 * 2.0 + 2 * 5.0
     assert estimate.seconds_of(20, evaluate_epochs=4) == 20 * 2.0 + 6 * 5.0
     assert estimate.seconds_of(1000) < 1000 * 2.0 + 101 * 5.0  # later it is judged more rarely
 
 
-def test_an_estimate_from_before_it_knew_how_far_apart_is_read():
+def test_history_from_json_reads_an_estimate_without_epochs_apart():
     values = TrainingHistory().as_json() | {"estimate": {"epoch_s": 1.0, "evaluation_s": 2.0, "total_s": 3.0}}
     assert history_from_json(values).estimate.seconds_of(4) == 4 * 1.0 + 5 * 2.0
 

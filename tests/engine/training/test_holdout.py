@@ -26,13 +26,13 @@ def test_hold_out_takes_whole_recordings_out_of_many():
     assert sum(c.duration_s for c in held_out) == 18.0
 
 
-def test_the_same_seed_holds_out_the_same():
+def test_hold_out_is_deterministic_with_a_seed():
     clips = [clip(6.0, str(i)) for i in range(30)]
     once, again, other = ([c.name for c in hold_out(clips, seed)[1]] for seed in (1, 1, 2))
     assert once == again != other
 
 
-def test_of_few_recordings_the_end_of_the_longest_is_held_out():
+def test_hold_out_takes_the_end_of_the_longest_of_few_recordings():
     learned, [held_out] = hold_out([clip(10.0, "short"), clip(50.0, "long")], seed=0)
     assert held_out.name == "long"
     assert held_out.duration_s == pytest.approx(6.0)
@@ -41,12 +41,12 @@ def test_of_few_recordings_the_end_of_the_longest_is_held_out():
     assert learned[1].duration_s == pytest.approx(43.0)  # a second between them belongs to neither
 
 
-def test_silence_is_not_held_out():
+def test_hold_out_skips_unvoiced_recordings():
     clips = [clip(6.0, str(i), voiced=i % 2 == 0) for i in range(30)]
     assert all(int(c.name) % 2 == 0 for c in hold_out(clips, seed=3)[1])
 
 
-def test_a_recording_that_is_most_of_the_voice_is_not_taken_away():
+def test_hold_out_keeps_most_of_a_dominant_recording_for_training():
     clips = [clip(2.5, str(i)) for i in range(6)] + [clip(300.0, "most")]
     learned, held_out = hold_out(clips, seed=0)
     assert sum(c.duration_s for c in learned) > 280
@@ -63,7 +63,7 @@ def test_hold_out_leaves_the_rest_of_a_long_recording_for_training():
 @example([1, 37, 48, 47, 48, 60], 0)
 @example([55, 55, 45, 10, 55, 55], 0)
 @given(st.lists(st.floats(0.5, 60.0), min_size=1, max_size=40).filter(lambda s: sum(s) >= 12), st.integers(0, 9))
-def test_there_is_always_something_to_learn_from_and_to_be_judged_by(seconds, seed):
+def test_hold_out_leaves_enough_for_training_and_evaluation(seconds, seed):
     clips = [clip(s, str(i)) for i, s in enumerate(seconds)]
     learned, held_out = hold_out(clips, seed)
     total = sum(c.duration_s for c in clips)

@@ -13,17 +13,17 @@ def test_training_plan_describes_every_setting_with_its_default_in_range():
 
 
 @pytest.mark.parametrize("epochs", [0, 100_001, 1.5, "many", None, True])
-def test_epochs_outside_are_refused_with_the_range(epochs):
+def test_training_plan_refuses_invalid_epochs_and_names_the_range(epochs):
     with pytest.raises(SettingsError, match="epochs must be a whole number from 1 to 100000"):
         TrainingPlan(epochs=epochs)
 
 
 @pytest.mark.parametrize("epochs", [1, 100_000])
-def test_the_ends_of_the_range_are_inside(epochs):
+def test_training_plan_accepts_the_limits_of_epochs(epochs):
     assert TrainingPlan(epochs=epochs).epochs == epochs
 
 
-def test_a_rate_that_is_no_number_is_refused():
+def test_training_plan_refuses_a_nan_learning_rate():
     with pytest.raises(SettingsError, match="learning_rate"):
         TrainingPlan(learning_rate=float("nan"))
 

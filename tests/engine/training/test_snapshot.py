@@ -57,7 +57,7 @@ def test_portray_keeps_fields_given_in_the_profile(clips):
     assert card.other == {"shoes": 7}
 
 
-def test_where_it_speaks_and_where_it_sings_is_measured_apart(speaking, clips):
+def test_portray_measures_spoken_and_sung_pitch_separately(speaking, clips):
     """Recorded speech, and notes from 200 to 283 Hz."""
     card = portray(VoiceProfile("Mia"), [speaking, *clips], "mia")
     assert card.spoken_pitch == portray(VoiceProfile("Mia"), [speaking], "mia").pitch
@@ -71,13 +71,13 @@ def test_portray_leaves_sung_pitch_empty_for_a_little_singing(speaking, clips):
     assert card.spoken_pitch is not None
 
 
-def test_silence_has_no_portrait():
+def test_portray_refuses_silence():
     silent = analyse_clip(Audio(np.zeros((1, 2 * SAMPLE_RATE), np.float32), SAMPLE_RATE))
     with pytest.raises(TrainingError, match="no voice"):
         portray(VoiceProfile("Mia"), [silent], "mia")
 
 
-def test_a_snapshot_is_a_voice_that_can_be_kept(tuning, clips, tmp_path):
+def test_snapshot_returns_a_voice_that_can_be_saved_and_loaded(tuning, clips, tmp_path):
     voice = snapshot(tuning, portray(VoiceProfile("Mia"), clips, "mia"), {"epochs": 3})
     save_voice(voice, tmp_path / "mia")
     again = load_voice(tmp_path / "mia")
@@ -98,7 +98,7 @@ def test_measure_contrast_is_higher_for_a_flatter_decoder(tuning):
     assert flat.mean() > contrast.mean() + 0.05
 
 
-def test_the_measure_of_long_recordings_is_taken_from_a_share_of_each(tuning, monkeypatch):
+def test_measure_contrast_decodes_only_a_share_of_each_long_recording(tuning, monkeypatch):
     decoder, timbre = tuning.averaged()
     decoded = []
     real = decoder.forward
@@ -110,7 +110,7 @@ def test_the_measure_of_long_recordings_is_taken_from_a_share_of_each(tuning, mo
     assert decoded == [(1, 200, CONTENT), (1, 200, CONTENT)]
 
 
-def test_a_snapshot_leaves_the_training_as_it_was(tuning, clips):
+def test_snapshot_leaves_the_training_unchanged(tuning, clips):
     before = {name: value.clone() for name, value in tuning.state()["learned"].items()}
     voice = snapshot(tuning, portray(VoiceProfile("Mia"), clips, "mia"), {})
     with torch.no_grad():

@@ -30,7 +30,7 @@ def teacher(tmp_path, monkeypatch, short_trainings):
 
 
 @pytest.mark.system
-def test_taught_voice_is_trained_and_has_both_scores_and_its_origin(teacher, tmp_path):
+def test_teach_makes_a_dataset_that_trains_with_both_scores_and_its_origin(teacher, tmp_path):
     shown = []
     singing = [read_audio(path) for path in (SAMPLES / "singing.flac", SAMPLES / "foreign" / "singing-high.flac")]
     vocal = np.concatenate([one.samples for one in (*singing, singing[0])], axis=1)
@@ -47,7 +47,7 @@ def test_taught_voice_is_trained_and_has_both_scores_and_its_origin(teacher, tmp
     assert -1 <= card.other[TAUGHT_BY]["scores"]["likeness"] <= 1
 
 
-def test_too_little_voice_is_refused_and_leaves_nothing(teacher, tmp_path):
+def test_teach_refuses_too_little_voice_and_leaves_nothing(teacher, tmp_path):
     with pytest.raises(DatasetError, match="usable voice"):
         teach(teacher, [TeachingSource(FOREIGN / "speech-high.flac")], tmp_path / "taught")
     assert not list(tmp_path.glob("taught*"))

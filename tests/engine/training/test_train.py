@@ -110,7 +110,7 @@ def same_weights(one, other) -> bool:
 # ---- what a training gives
 
 
-def test_a_voice_to_convert_with(trained, tmp_path, sing):
+def test_train_returns_a_voice_that_saves_loads_and_converts(trained, tmp_path, sing):
     # notes up to six semitones above 150 and 170 Hz
     lowest, highest = hertz_to_semitones(150.0), hertz_to_semitones(170.0) + 6
     pitch = trained.card.pitch
@@ -168,7 +168,7 @@ def test_train_refuses_a_training_started_by_a_later_version(clips, begun):
     assert (begun / CHECKPOINT_FILE).read_bytes() == before
 
 
-def test_every_evaluation_can_be_heard_and_is_a_voice(trained, folder):
+def test_train_saves_each_evaluation_as_a_voice_with_recordings(trained, folder):
     history = read_history(folder)
     assert [line["epoch"] for line in history.evaluations] == [0, 2]
     for line in history.evaluations:
@@ -179,7 +179,7 @@ def test_every_evaluation_can_be_heard_and_is_a_voice(trained, folder):
     assert same_weights(trained, load_voice(best))
 
 
-def test_the_record_holds_curves_and_the_estimate(trained, folder):
+def test_read_history_returns_curves_and_estimate(trained, folder):
     history = read_history(folder)
     assert history.state == "completed"
     assert [line["epoch"] for line in history.epochs] == [1, 2]
@@ -196,7 +196,7 @@ def test_train_reports_epoch_scores_and_time_left(trained, told):
     assert any("epoch 1 of 2" in m and "likeness" in m and "score" in m and "left" in m for _, m in told)
 
 
-def test_a_training_that_has_its_epochs_is_not_trained_further(trained, clips, folder, monkeypatch):
+def test_train_returns_the_same_voice_if_all_epochs_are_completed(trained, clips, folder, monkeypatch):
     monkeypatch.setattr(FineTuning, "step", lambda *_: pytest.fail("trained further"))
     before = curve(folder)
     assert same_weights(train(clips, PLAN, folder), trained)
@@ -204,7 +204,7 @@ def test_a_training_that_has_its_epochs_is_not_trained_further(trained, clips, f
     assert curve(folder) == before
 
 
-def test_an_estimate_is_the_time_of_its_steps_and_evaluations(clips, monkeypatch):
+def test_estimate_training_adds_up_setup_epochs_and_evaluations(clips, monkeypatch):
     """Steps that take a known time: a timing of real ones says little on a machine that does other things as well."""
     monkeypatch.setattr(FineTuning, "step", lambda *_: time.sleep(0.3))
     estimate = estimate_training(clips, replace(PLAN, epochs=10))
@@ -231,7 +231,7 @@ def test_train_reports_each_stage_before_the_first_step(clips, tmp_path, monkeyp
 
 @pytest.mark.slow  # it says something only where nothing else is going on
 @pytest.mark.parametrize("others", [0, 2])
-def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other_work(clips, tmp_path, others):
+def test_estimate_training_is_within_a_quarter_on_an_idle_and_a_busy_machine(clips, tmp_path, others):
     plan = replace(PLAN, epochs=40)
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(others)]
     try:
@@ -250,7 +250,9 @@ def test_an_estimate_is_within_a_quarter_of_the_whole_training_also_beside_other
 
 
 @pytest.mark.parametrize("patience", [pytest.param(2, marks=pytest.mark.slow), 3])
-def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path, monkeypatch, patience):
+def test_train_resumed_after_a_stop_equals_an_uninterrupted_training(
+    clips, trained, folder, tmp_path, monkeypatch, patience
+):
     """Stopped in the middle of an epoch or at its end, and curve and voice are the same to the last bit."""
     skip_estimates(monkeypatch)
     steps = 0
@@ -269,7 +271,7 @@ def test_going_on_is_as_if_it_had_never_stopped(clips, trained, folder, tmp_path
     assert same_weights(load_voice(again.folder), load_voice(trained.folder))
 
 
-def test_more_epochs_go_on_from_the_last(clips, begun, monkeypatch):
+def test_train_with_more_epochs_resumes_after_the_last_epoch(clips, begun, monkeypatch):
     scored(monkeypatch, [0.1])
     train(clips, PLAN, begun)
     history = read_history(begun)
@@ -278,7 +280,7 @@ def test_more_epochs_go_on_from_the_last(clips, begun, monkeypatch):
     assert history.ceiling == 2
 
 
-def test_a_truncated_checkpoint_falls_back_to_the_one_before(clips, folder, trained, begun):
+def test_train_falls_back_to_the_previous_checkpoint_if_one_is_truncated(clips, folder, trained, begun):
     checkpoint = begun / CHECKPOINT_FILE
     checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
     train(clips, PLAN, begun)
@@ -295,7 +297,7 @@ def test_train_refuses_two_damaged_checkpoints_and_deletes_nothing(clips, begun)
     assert sorted(begun.glob("checkpoint*")) == sorted(checkpoints)
 
 
-def test_other_recordings_or_settings_are_refused(trained, clips, folder):
+def test_train_refuses_to_resume_with_other_recordings_or_settings(trained, clips, folder):
     with pytest.raises(TrainingError, match="recordings are not those"):
         train([clips[0], clips[1].piece(0, 600)], replace(PLAN, epochs=3), folder)
     with pytest.raises(TrainingError, match=r"started with batch 4, seed 0"):
@@ -327,7 +329,7 @@ def start_training(foreign: Path, folder: Path, recordings: list[Path]) -> "subp
 # one kill of a worker process in mid-training is also in tests/studio/executors/test_faults.py, which is never left out
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "most"), [(1, 1), (2, 3), (3, 3), (4, 3)])
-def test_a_killed_training_goes_on_without_a_jump(short_foreign, recordings, tmp_path, seed, most):
+def test_train_resumed_after_kills_equals_an_uninterrupted_training(short_foreign, recordings, tmp_path, seed, most):
     """Processes are ended by SIGKILL at random moments until one gets through; compared with one left alone."""
     random = np.random.default_rng(seed)
     for name in ("killed", "alone"):
@@ -373,7 +375,7 @@ def scored(monkeypatch, scores: list[float]) -> None:
     monkeypatch.setattr(FineTuning, "step", lambda self, *_: {"envelope": 0.5})
 
 
-def test_the_best_is_kept_however_long_it_goes_on(clips, tmp_path, monkeypatch):
+def test_train_returns_the_best_checkpoint_without_early_stopping(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.3, 0.9, 0.5, 0.4, 0.3])
     voice = train(clips, replace(PLAN, epochs=5, evaluate_epochs=1, patience=0), tmp_path)
     assert voice.card.training["best_epoch"] == 2
@@ -395,13 +397,13 @@ def test_train_stops_early_without_improvement_and_names_the_best_epoch(clips, t
     assert read_history(tmp_path).best["epoch"] == 8
 
 
-def test_ending_early_can_be_switched_off(clips, tmp_path, monkeypatch):
+def test_train_with_zero_patience_runs_all_epochs(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.9] + [0.1] * 8)
     train(clips, replace(PLAN, epochs=8, evaluate_epochs=1, patience=0), tmp_path)
     assert read_history(tmp_path).epoch == 8
 
 
-def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_best(clips, tmp_path, monkeypatch):
+def test_train_deletes_weights_but_not_audio_of_old_evaluations_except_the_best(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9, *[0.2] * 10])
     monkeypatch.setattr(module, "_WEIGHTS_KEPT", 3)
     train(clips, replace(PLAN, epochs=7, evaluate_epochs=1, patience=0), tmp_path)
@@ -411,7 +413,7 @@ def test_old_evaluations_lose_their_weights_but_not_their_sound_and_never_the_be
     assert all((f / "singing-high.flac").exists() for f in folders)
 
 
-def test_evaluations_get_rarer_and_one_is_always_last(clips, tmp_path, monkeypatch):
+def test_train_spaces_out_evaluations_and_evaluates_after_the_last_epoch(clips, tmp_path, monkeypatch):
     scored(monkeypatch, [0.0] * 1000)
     monkeypatch.setattr("engine.training.evaluation_schedule._LATER_RARER", 4)
     monkeypatch.setattr(module, "_STEPS_APART", 6)
@@ -447,7 +449,7 @@ def test_train_skips_and_reports_a_non_finite_step_and_halves_the_learning_rate(
     assert [line["steps"] for line in read_history(tmp_path).epochs] == [2, 1]
 
 
-def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkeypatch):
+def test_train_restores_the_last_checkpoint_if_weights_are_nan(clips, tmp_path, monkeypatch):
     def step(self, number, pieces, share):
         if number == 3:
             with torch.no_grad():
@@ -462,7 +464,7 @@ def test_poisoned_weights_go_back_to_the_last_checkpoint(clips, tmp_path, monkey
     assert all(np.isfinite(line["envelope"]) for line in read_history(tmp_path).epochs)
 
 
-def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
+def test_train_restores_the_learning_rate_after_enough_good_steps(clips, tmp_path, monkeypatch):
     shares = []
 
     def step(self, number, pieces, share):
@@ -476,7 +478,7 @@ def test_the_rate_recovers_when_all_goes_well(clips, tmp_path, monkeypatch):
     assert shares == [1.0, 0.5, 0.5, 0.5, 1.0, 1.0]
 
 
-def test_nothing_but_poison_ends_with_a_sentence(clips, tmp_path, monkeypatch):
+def test_train_raises_a_training_error_if_all_steps_are_non_finite(clips, tmp_path, monkeypatch):
     monkeypatch.setattr(FineTuning, "step", lambda *_: None)
     skip_estimates(monkeypatch)
     with pytest.raises(TrainingError, match="lower learning rate"):
@@ -510,7 +512,7 @@ def test_train_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_pat
     assert "batch size is now 2" in read_history(tmp_path).events[0]["text"]
 
 
-def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
+def test_train_raises_a_training_error_if_memory_never_suffices(clips, tmp_path, monkeypatch):
     def step(*_):
         raise MemoryError
 
@@ -520,7 +522,7 @@ def test_no_memory_at_all_ends_with_a_sentence(clips, tmp_path, monkeypatch):
         train(clips, PLAN, tmp_path)
 
 
-def test_another_error_is_not_taken_for_memory(clips, tmp_path, monkeypatch):
+def test_train_raises_other_runtime_errors_unchanged(clips, tmp_path, monkeypatch):
     def step(*_):
         raise RuntimeError("shapes do not fit")
 
@@ -543,7 +545,7 @@ def test_train_reports_a_full_disk_and_resumes_later(clips, folder, trained, beg
 
 
 @pytest.mark.parametrize("seconds", [0, 5])
-def test_too_little_voice_is_refused_with_its_seconds(sing, tmp_path, seconds):
+def test_train_refuses_too_little_voice_and_names_its_seconds(sing, tmp_path, seconds):
     samples = np.concatenate([sing(float(seconds)), np.zeros(20 * SAMPLE_RATE, np.float32)])
     with pytest.raises(TrainingError, match=r"only \d\.\d seconds of voice; at least 10 are needed"):
         train([analyse_clip(Audio(samples[None], SAMPLE_RATE))], PLAN, tmp_path / "training")
@@ -553,7 +555,7 @@ def test_too_little_voice_is_refused_with_its_seconds(sing, tmp_path, seconds):
 # ---- from a dataset
 
 
-def test_a_dataset_is_trained_in_its_own_folder(recordings, tmp_path, monkeypatch):
+def test_train_dataset_trains_in_the_dataset_folder_and_reuses_its_cache(recordings, tmp_path, monkeypatch):
     scored(monkeypatch, [0.1, 0.9])
     dataset = create_dataset(recordings, tmp_path / "mia", {"name": "Mia Two"})
     voice = train_dataset(dataset, replace(PLAN, epochs=1))
@@ -565,7 +567,7 @@ def test_a_dataset_is_trained_in_its_own_folder(recordings, tmp_path, monkeypatc
     assert list(dataset.cache.iterdir()) == kept
 
 
-def test_a_dataset_without_voice_is_refused(tmp_path):
+def test_train_dataset_refuses_a_dataset_without_voice(tmp_path):
     soundfile.write(
         tmp_path / "noise.wav", np.random.default_rng(0).standard_normal(15 * SAMPLE_RATE) * 0.05, SAMPLE_RATE
     )
@@ -574,6 +576,6 @@ def test_a_dataset_without_voice_is_refused(tmp_path):
         train_dataset(dataset, PLAN)
 
 
-def test_a_history_of_nothing(tmp_path):
+def test_read_history_returns_none_for_an_empty_folder(tmp_path):
     assert read_history(tmp_path) is None
     assert TrainingHistory().state == "training"

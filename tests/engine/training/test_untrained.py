@@ -44,7 +44,7 @@ def dataset(made, tmp_path) -> Dataset:
     return load_dataset(shutil.copytree(made, tmp_path / "mia"))
 
 
-def test_it_is_the_base_with_the_timbre_and_the_sounds_of_the_recordings(clips):
+def test_untrained_voice_is_the_base_with_the_timbre_of_the_recordings(clips):
     voice = untrained_voice(clips, VoiceProfile("Mia", "female"))
     base = load_base()
     for name, value in base.decoder.state_dict().items():
@@ -56,25 +56,25 @@ def test_it_is_the_base_with_the_timbre_and_the_sounds_of_the_recordings(clips):
     assert len(voice.retrieval_frames) > 500
 
 
-def test_it_converts(clips, sing):
+def test_untrained_voice_converts_a_vocal(clips, sing):
     vocal = Audio(sing(1.0, hertz=140.0)[None], SAMPLE_RATE)
     take = convert(vocal, untrained_voice(clips)).takes[0].audio
     assert take.samples.shape == vocal.samples.shape
     assert np.abs(take.samples).max() > 0.01
 
 
-def test_too_little_voice_is_refused_as_for_a_training(clips):
+def test_untrained_voice_refuses_too_little_voice(clips):
     with pytest.raises(TrainingError, match=r"only \d\.\d seconds of voice; at least 10 are needed"):
         untrained_voice(clips[:1])
 
 
-def test_clips_that_hold_no_numbers_are_left_out(clips):
+def test_untrained_voice_ignores_clips_with_nan(clips):
     broken = replace(clips[0], envelope=np.full_like(clips[0].envelope, np.nan))
     assert torch.isfinite(untrained_voice([*clips, broken]).timbre).all()
 
 
 @pytest.mark.system
-def test_it_is_kept_beside_the_recordings_and_the_training_is_not_touched(dataset, monkeypatch):
+def test_untrained_of_stores_the_voice_once_without_a_training_folder(dataset, monkeypatch):
     home = untrained_of(dataset)
     assert home == dataset.folder / "untrained" == kept_untrained(dataset)
     assert load_voice(home).card.is_untrained
@@ -85,7 +85,7 @@ def test_it_is_kept_beside_the_recordings_and_the_training_is_not_touched(datase
     assert (home / "weights.safetensors").stat().st_mtime_ns == before
 
 
-def test_it_is_made_anew_when_recordings_change_come_or_go(dataset, sing):
+def test_kept_untrained_is_none_after_a_recording_changes_or_is_added(dataset, sing):
     first = dataset.recordings[0]
     os.utime(first, ns=(0, 0))
     assert kept_untrained(dataset) is None
@@ -105,7 +105,7 @@ def test_untrained_of_makes_the_voice_again_after_a_rename(dataset):
     assert load_card(untrained_of(named)).name == "Mia Muster"
 
 
-def test_one_of_an_earlier_base_or_without_weights_is_made_anew(dataset):
+def test_untrained_of_makes_an_earlier_or_incomplete_voice_again(dataset):
     home = dataset.folder / "untrained"
     update_card(home, format=1)
     assert kept_untrained(dataset) is None
@@ -117,7 +117,7 @@ def test_one_of_an_earlier_base_or_without_weights_is_made_anew(dataset):
     assert load_voice(untrained_of(dataset)).card.is_untrained
 
 
-def test_of_too_little_sound_none_is_made(tmp_path, sing):
+def test_untrained_of_refuses_a_dataset_with_too_little_sound(tmp_path, sing):
     soundfile.write(tmp_path / "one.wav", sing(4.0), SAMPLE_RATE)
     dataset = create_dataset([tmp_path / "one.wav"], tmp_path / "mia", {"name": "Mia"})
     with pytest.raises(DatasetError, match="less than 10 s do not contain every sound"):

@@ -64,7 +64,7 @@ def demos():
 
 
 @pytest.mark.parametrize("share", [0, 0.0, 1, 1.0])
-def test_at_the_ends_a_blend_is_one_of_the_two_bit_for_bit(anna, bert, share):
+def test_blend_voices_returns_one_of_the_two_exactly_at_share_0_and_1(anna, bert, share):
     blend, one = blend_voices(anna, bert, share, "Mia", "mia"), (bert if share else anna)
     for name in WEIGHTS:
         assert torch.equal(getattr(blend, name), getattr(one, name))
@@ -75,7 +75,7 @@ def test_at_the_ends_a_blend_is_one_of_the_two_bit_for_bit(anna, bert, share):
         assert getattr(blend.card, field) == getattr(one.card, field)
 
 
-def test_in_between_everything_measured_is_the_weighted_mean(anna, bert):
+def test_blend_voices_averages_vectors_and_decoder_weights_by_share(anna, bert):
     blend = blend_voices(anna, bert, 0.25, "Mia", "mia")
     for name in ("timbre", "centre", "contrast"):
         expected = 0.75 * getattr(anna, name) + 0.25 * getattr(bert, name)
@@ -87,7 +87,7 @@ def test_in_between_everything_measured_is_the_weighted_mean(anna, bert):
     assert not any(parameter.requires_grad for parameter in blend.decoder.parameters())
 
 
-def test_the_blended_spread_has_the_mean_covariance(anna, bert):
+def test_blend_voices_gives_a_spread_with_the_weighted_mean_covariance(anna, bert):
     narrow = torch.zeros(SPREAD, TIMBRE)
     narrow[:3] = bert.spread[:3]
     first, second = replace(anna, spread=narrow), replace(bert, spread=torch.zeros(SPREAD, TIMBRE))
@@ -98,7 +98,7 @@ def test_the_blended_spread_has_the_mean_covariance(anna, bert):
     assert spread.shape == (SPREAD, TIMBRE)
 
 
-def test_the_order_and_the_signs_of_a_spread_do_not_matter(anna, bert):
+def test_blend_voices_ignores_order_and_signs_of_the_spread(anna, bert):
     turned = replace(bert, spread=-bert.spread.flip(0))
     given_, other = (blend_voices(anna, voice, 0.5, "Mia", "mia").spread for voice in (bert, turned))
     torch.testing.assert_close(given_, other, atol=1e-4, rtol=1e-4)
@@ -108,7 +108,7 @@ def test_the_order_and_the_signs_of_a_spread_do_not_matter(anna, bert):
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=4, unique=True))
-def test_a_larger_share_is_never_further_from_the_second(anna, bert, shares):
+def test_blend_voices_moves_the_timbre_steadily_towards_the_second_voice(anna, bert, shares):
     timbres = [blend_voices(anna, bert, share, "Mia", "mia").timbre for share in sorted(shares)]
     to_anna, to_bert = (
         torch.stack([cosine_similarity(timbre, voice.timbre, 0) for timbre in timbres]) for voice in (anna, bert)
@@ -118,7 +118,7 @@ def test_a_larger_share_is_never_further_from_the_second(anna, bert, shares):
 
 
 @pytest.mark.system
-def test_a_blend_of_real_voices_is_heard_between_them(demos, sing):
+def test_blend_voices_sounds_between_two_demo_voices(demos, sing):
     """What the base hears of a conversion moves from one voice to the other, and the words stay as clear."""
     first, second = demos
     recording = Audio(sing(2.5)[None], SAMPLE_RATE)
@@ -151,7 +151,7 @@ def test_blend_voices_gives_a_decoder_near_the_mean_of_both(demos):
     assert away < 0.35  # a half would be no blend, but a third voice; measured 0.19 to 0.23
 
 
-def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
+def test_blend_voices_takes_retrieval_frames_in_proportion_to_the_share(anna, bert):
     frames = blend_voices(anna, bert, 0.2, "Mia", "mia").retrieval_frames
     of_anna, of_bert = (
         sum(bool((one == frames).all(1).any()) for one in voice.retrieval_frames) for voice in (anna, bert)
@@ -160,7 +160,7 @@ def test_a_blend_has_sounds_of_both_as_its_share_is(anna, bert):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.9])
-def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
+def test_blend_voices_keeps_all_retrieval_frames_if_the_other_voice_has_none(anna, bert, share):
     """A voice may have been saved without any."""
     mute = replace(bert, retrieval_frames=torch.zeros(0, CONTENT))
     assert torch.equal(blend_voices(anna, mute, share, "Mia", "mia").retrieval_frames, anna.retrieval_frames)
@@ -172,7 +172,7 @@ def test_where_one_voice_has_no_sounds_the_others_all_count(anna, bert, share):
 # ---- the card
 
 
-def test_a_blend_is_saved_and_loaded_as_any_voice(anna, bert, tmp_path):
+def test_blend_voices_result_is_saved_and_loaded_like_any_voice(anna, bert, tmp_path):
     blend = blend_voices(anna, bert, 0.4, "Mia", "mia")
     save_voice(blend, tmp_path / "mia")
     assert load_voice("mia", tmp_path).card == blend.card
@@ -189,7 +189,7 @@ def test_blend_voices_puts_measured_values_between_those_of_both(anna, bert):
     assert card.description == "A blend of Anna (75 %) and Bert (25 %)."
 
 
-def test_a_blend_is_no_lower_or_higher_than_both(anna, bert):
+def test_blend_voices_gives_no_lower_or_higher_voice_type_than_both(anna, bert):
     """Whatever its range: the notes of a recording are only part of a voice's."""
     low = {"min": "E2", "max": "D4"}
     baritone, tenor = (
@@ -199,7 +199,7 @@ def test_a_blend_is_no_lower_or_higher_than_both(anna, bert):
         assert blend_voices(baritone, tenor, share, "Mia", "mia").card.voice_type in ("baritone", "tenor")
 
 
-def test_where_a_blend_speaks_and_sings_lies_between_as_far_as_it_is_known(anna, bert):
+def test_blend_voices_averages_spoken_and_sung_pitch_where_known(anna, bert):
     speaks = replace(anna, card=replace(ANNA, spoken_pitch=PitchStatistics(56.0, 60.0, 64.0)))
     card = blend_voices(speaks, bert, 0.25, "Mia", "mia").card
     assert card.spoken_pitch == PitchStatistics(52.0, 57.0, 63.0)  # of all of Bert's, where he speaks being unknown
@@ -216,13 +216,13 @@ def test_blend_voices_takes_fields_without_a_middle_from_the_nearer_voice(anna, 
     assert card.traits == (["clear", "rough", "warm"] if nearer is ANNA else ["rough", "clear", "warm"])
 
 
-def test_traits_are_no_more_than_one_can_read(anna, bert):
+def test_blend_voices_alternates_traits_and_keeps_at_most_six(anna, bert):
     first = replace(anna, card=replace(ANNA, traits=[f"a{number}" for number in range(9)]))
     second = replace(bert, card=replace(BERT, traits=["b0"]))
     assert blend_voices(first, second, 0.5, "Mia", "mia").card.traits == ["a0", "b0", "a1", "a2", "a3", "a4"]
 
 
-def test_both_are_credited_and_both_statements_kept(anna, bert):
+def test_blend_voices_credits_both_sources_and_keeps_both_consents(anna, bert):
     card = blend_voices(anna, bert, 0.5, "Mia", "mia").card
     assert card.source == "Anna's recordings; Bert's recordings"
     assert card.consent == {
@@ -256,12 +256,12 @@ def test_both_are_credited_and_both_statements_kept(anna, bert):
         ("only for Anna and CC-BY-4.0", "CC-BY-4.0", "only for Anna and CC-BY-4.0 (partly CC-BY-4.0)"),
     ],
 )  # fmt: skip
-def test_a_blend_keeps_to_both_licences(anna, bert, first, second, blended):
+def test_blend_voices_combines_both_licences(anna, bert, first, second, blended):
     voices = (replace(voice, card=replace(voice.card, licence=text)) for voice, text in ((anna, first), (bert, second)))
     assert blend_voices(*voices, 0.5, "Mia", "mia").card.licence == blended
 
 
-def test_a_blend_of_a_voice_with_itself_is_that_voice(anna):
+def test_blend_voices_of_a_voice_with_itself_keeps_its_card(anna):
     card = blend_voices(anna, anna, 0.5, "Mia", "mia").card
     own = {"id", "name", "description", "training", "corpus_speaker", "other", "consent"}
     for field in fields(VoiceCard):
@@ -271,12 +271,12 @@ def test_a_blend_of_a_voice_with_itself_is_that_voice(anna):
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), float("inf"), "half", None, True])
-def test_a_share_that_is_none_is_one_sentence(anna, bert, share):
+def test_blend_voices_refuses_an_invalid_share(anna, bert, share):
     with pytest.raises(SettingsError, match=r"^share must be a number from 0 to 1, not .*\.$"):
         blend_voices(anna, bert, share, "Mia", "mia")
 
 
 @pytest.mark.parametrize(("name", "identifier"), [("", "mia"), ("Mia", "../mia"), ("Mia\n", "mia")])
-def test_a_name_no_voice_can_have_is_refused_at_once(anna, bert, name, identifier):
+def test_blend_voices_refuses_an_invalid_name_or_id(anna, bert, name, identifier):
     with pytest.raises(VoiceError, match="cannot be written"):
         blend_voices(anna, bert, 0.5, name, identifier)

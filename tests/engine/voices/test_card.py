@@ -40,13 +40,13 @@ def folder(tmp_path):
     return tmp_path / "voices"
 
 
-def test_voices_are_listed_by_name(folder, tmp_path):
+def test_list_voices_sorts_by_name_and_accepts_a_missing_folder(folder, tmp_path):
     assert [card.id for card in list_voices(folder)] == ["anna", "berta"]
     assert list_voices(tmp_path / "nothing") == []
 
 
 @pytest.mark.parametrize("field", ["name", "gender", "pitch", "licence", "consent"])
-def test_a_card_without_a_field_is_damaged(folder, field):
+def test_load_card_refuses_a_card_with_a_missing_field(folder, field):
     path = folder / "anna" / "card.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     del values[field]
@@ -55,7 +55,7 @@ def test_a_card_without_a_field_is_damaged(folder, field):
         load_card(folder / "anna")
 
 
-def test_fields_of_later_versions_are_passed_over(folder):
+def test_load_card_ignores_unknown_fields(folder):
     path = folder / "anna" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"mood": "happy"}), encoding="utf-8")
     assert load_card(folder / "anna") == CARD
@@ -102,7 +102,7 @@ def test_load_card_refuses_an_invalid_value_and_names_the_field(folder, field, v
     "other",
     ["[" * 100_000 + "]" * 100_000, '{"a":' * 200 + "1" + "}" * 200, '{"a": "\\ud800"}', '"' + "a" * 2**23 + '"'],
 )
-def test_a_card_made_to_do_harm_is_refused(folder, other):
+def test_load_card_refuses_a_malicious_card(folder, other):
     path = folder / "anna" / "card.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"other": {}', f'"other": {other}'), encoding="utf-8")
     with pytest.raises(VoiceError, match="damaged"):
@@ -119,7 +119,7 @@ def test_pitch_where_returns_spoken_or_sung_pitch_and_falls_back_to_the_overall_
     assert load_card(folder / "anna").pitch_where(sung=True) == CARD.pitch
 
 
-def test_a_card_from_before_that_was_measured_has_one_place_for_both(folder):
+def test_load_card_reads_an_old_card_without_spoken_and_sung_pitch(folder):
     path = folder / "anna" / CARD_FILE
     values = json.loads(path.read_text(encoding="utf-8"))
     del values["spoken_pitch"], values["sung_pitch"]
@@ -128,7 +128,7 @@ def test_a_card_from_before_that_was_measured_has_one_place_for_both(folder):
     assert card.pitch_where(sung=False) == card.pitch_where(sung=True) == CARD.pitch
 
 
-def test_figures_that_are_no_numbers_become_null(folder):
+def test_load_card_turns_nan_in_training_figures_into_null(folder):
     rewrite(folder / "anna", training={"loss": float("nan")})
     assert load_card(folder / "anna").training == {"loss": None}
 
@@ -141,11 +141,11 @@ def test_figures_that_are_no_numbers_become_null(folder):
         ("小口", "voice"), ("!!!", "voice"), ("CON", "con-2"), ("a" * 200, "a" * 64), ("A" * 63 + " b", "a" * 63),
     ],
 )  # fmt: skip
-def test_ids_are_made_of_names(name, identifier):
+def test_new_identifier_derives_ids_from_names(name, identifier):
     assert new_identifier(name) == identifier
 
 
-def test_an_id_is_never_given_twice():
+def test_new_identifier_numbers_an_id_that_is_taken():
     taken: list[str] = []
     for _ in range(12):
         taken.append(new_identifier("Anna", taken))

@@ -109,7 +109,7 @@ def test_export_voice_writes_all_files_to_a_package_named_after_the_voice(packag
     assert all(words in licence for words in ("Änna", "CC0-1.0", "a test", "yes"))
 
 
-def test_a_voice_comes_back_exactly(home, package, voices):
+def test_import_voice_restores_an_exported_voice_exactly(home, package, voices):
     card = import_voice(package, voices)
     assert card == CARD == load_card(voices / "anna")
     for name in ("weights.safetensors", "preview.wav", "card.json"):
@@ -121,7 +121,7 @@ def test_a_voice_comes_back_exactly(home, package, voices):
     assert export_voice(voices / "anna", voices / "again.zip").read_bytes() == package.read_bytes()
 
 
-def test_a_voice_without_a_preview_or_statements_comes_back_too(home, tmp_path, voices):
+def test_import_voice_restores_a_voice_without_preview_consent_and_licence(home, tmp_path, voices):
     bare = replace(load_voice(home), card=replace(CARD, consent={}, licence="", source="", training={}))
     save_voice(bare, tmp_path / "bare")
     package = export_voice(tmp_path / "bare", tmp_path / "bare.zip")
@@ -130,19 +130,19 @@ def test_a_voice_without_a_preview_or_statements_comes_back_too(home, tmp_path, 
     assert load_voice("anna", voices).preview is None
 
 
-def test_the_same_voice_gives_the_same_bytes(home, package, tmp_path):
+def test_export_voice_gives_the_same_bytes_for_the_same_voice(home, package, tmp_path):
     shutil.copytree(home, tmp_path / "elsewhere")
     assert export_voice(tmp_path / "elsewhere", tmp_path / "b.zip").read_bytes() == package.read_bytes()
 
 
-def test_a_taken_id_is_given_anew(package, voices):
+def test_import_voice_numbers_an_id_that_is_taken(package, voices):
     assert [import_voice(package, voices).id for _ in range(3)] == ["anna", "anna-2", "anna-3"]
     assert import_voice(package, voices, taken=["anna-4"]).id == "anna-5"
     assert [card.id for card in list_voices(voices)] == ["anna", "anna-2", "anna-3", "anna-5"]
     assert load_card(voices / "anna-3") == replace(CARD, id="anna-3")
 
 
-def test_the_installed_voices_can_be_packed_and_taken_in(tmp_path, voices):
+def test_export_and_import_voice_round_trip_a_demo_voice(tmp_path, voices):
     from engine.voices.card import DEMO_VOICES
 
     demo = list_voices()[0]
@@ -152,7 +152,7 @@ def test_the_installed_voices_can_be_packed_and_taken_in(tmp_path, voices):
 # ---- exporting what cannot be
 
 
-def test_a_voice_of_an_earlier_base_can_be_taken_elsewhere_but_not_in(home, tmp_path, voices):
+def test_export_voice_accepts_and_import_voice_refuses_an_earlier_format(home, tmp_path, voices):
     old = tmp_path / "old"
     shutil.copytree(home, old)
     card = json.loads((old / "card.json").read_text(encoding="utf-8"))
@@ -177,7 +177,7 @@ def test_import_voice_refuses_invalid_card_values(package, voices, said):
     assert_refused(packed(voices.parent, files), voices, pattern, VoiceError)
 
 
-def test_a_damaged_voice_is_not_exported(home, tmp_path):
+def test_export_voice_refuses_a_damaged_voice(home, tmp_path):
     shutil.copytree(home, tmp_path / "anna")
     (tmp_path / "anna" / "weights.safetensors").write_bytes(b"")
     with pytest.raises(VoiceError, match="missing or damaged"):
@@ -189,7 +189,7 @@ def test_a_damaged_voice_is_not_exported(home, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["anna"]
 
 
-def test_a_package_that_cannot_be_written_is_one_sentence(home, tmp_path):
+def test_export_voice_reports_a_missing_target_folder_and_a_folder_without_a_voice(home, tmp_path):
     with pytest.raises(VoiceError, match="could not be written: No such file"):
         export_voice(home, tmp_path / "nowhere" / "anna.zip")
     with pytest.raises(VoiceError, match="is not a voice"):
@@ -202,14 +202,14 @@ def test_a_package_that_cannot_be_written_is_one_sentence(home, tmp_path):
 
 @pytest.mark.parametrize("name", sorted(FILES))
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_a_flipped_bit_in_any_file_is_found(package, voices, name, place):
+def test_import_voice_refuses_a_flipped_bit_in_any_file(package, voices, name, place):
     files = contents(package)
     data = bytearray(files[name])
     data[round(place * (len(data) - 1))] ^= 1
     assert_refused(packed(voices.parent, files | {name: bytes(data)}, sums=False), voices, "damaged|not a voice")
 
 
-def test_flipped_bits_of_the_zip_itself_do_no_harm(package, voices):
+def test_import_voice_refuses_or_ignores_flipped_bits_of_the_zip(package, voices):
     whole = package.read_bytes()
     for place in np.linspace(0, len(whole) - 1, 40).astype(int):
         data = bytearray(whole)
@@ -225,7 +225,7 @@ def test_flipped_bits_of_the_zip_itself_do_no_harm(package, voices):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
-def test_a_package_that_was_cut_off_is_refused(package, voices, share):
+def test_import_voice_refuses_a_truncated_package(package, voices, share):
     whole = package.read_bytes()
     (voices.parent / "made.zip").write_bytes(whole[: int(share * len(whole))])
     assert_refused(voices.parent / "made.zip", voices, "damaged|not a ZIP", ArchiveError)
@@ -237,20 +237,20 @@ def test_import_voice_refuses_a_path_without_a_file(voices):
 
 @pytest.mark.parametrize("sums", [True, False])
 @pytest.mark.parametrize("name", sorted(FILES - {"preview.wav", "checksums.json"}))
-def test_a_missing_file_is_named(package, voices, name, sums):
+def test_import_voice_names_a_missing_file(package, voices, name, sums):
     files = contents(package)
     del files[name]
     made = packed(voices.parent, files, sums=sums)
     assert_refused(made, voices, rf"damaged \({name} is missing\)", VoiceError)
 
 
-def test_a_preview_that_the_checksums_tell_of_is_missed(package, voices):
+def test_import_voice_refuses_a_package_without_its_listed_preview(package, voices):
     files = contents(package)
     del files["preview.wav"]
     assert_refused(packed(voices.parent, files, sums=False), voices, "preview.wav is not the file", VoiceError)
 
 
-def test_any_other_zip_is_no_voice(voices):
+def test_import_voice_refuses_a_zip_of_another_kind(voices):
     assert_refused(packed(voices.parent, {"song.txt": b"la"}, sums=False), voices, "is not a voice", VoiceError)
     assert_refused(packed(voices.parent, {"song.txt": b"la"}, kind="songs"), voices, "of another kind", VoiceError)
 
@@ -259,17 +259,17 @@ def test_any_other_zip_is_no_voice(voices):
 
 
 @pytest.mark.parametrize("name", ["more.txt", "weights.pt", "folder/card.json", "run.sh"])
-def test_a_file_that_does_not_belong_is_named(package, voices, name):
+def test_import_voice_refuses_and_names_an_unexpected_file(package, voices, name):
     files = contents(package) | {name: b"more"}
     assert_refused(packed(voices.parent, files), voices, f'"{name}" does not belong', VoiceError)
 
 
 @pytest.mark.parametrize("name", ["../card.json", "/etc/card.json", "C:\\card.json"])
-def test_a_file_outside_is_refused(package, voices, name):
+def test_import_voice_refuses_paths_outside_the_package(package, voices, name):
     assert_refused(packed(voices.parent, contents(package) | {name: b"x"}, sums=False), voices, name[-9:], ArchiveError)
 
 
-def test_a_bomb_is_refused(package, voices):
+def test_import_voice_refuses_a_zip_bomb(package, voices):
     files = contents(package) | {"weights.safetensors": bytes(200 << 20)}
     made = packed(voices.parent, files, sums=False, method=zipfile.ZIP_DEFLATED)
     assert_refused(made, voices, "grow|holds more", ArchiveError)
@@ -286,13 +286,13 @@ def test_a_bomb_is_refused(package, voices):
         ({"sha256": {}}, "is not the file"),
     ],
 )
-def test_checksums_of_another_kind_are_refused(package, voices, checksums, match):
+def test_import_voice_refuses_invalid_checksums(package, voices, checksums, match):
     assert_refused(packed(voices.parent, contents(package), **checksums), voices, match, VoiceError)
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b" " * (5 << 20)])
 @pytest.mark.parametrize("name", ["checksums.json", "card.json", "consent.json"])
-def test_json_that_is_none_is_refused(package, voices, name, text):
+def test_import_voice_refuses_malformed_json(package, voices, name, text):
     made = packed(voices.parent, contents(package) | {name: text}, sums=name != "checksums.json")
     assert_refused(made, voices, "damaged|another kind", VoiceError)
 
@@ -306,7 +306,7 @@ def test_json_that_is_none_is_refused(package, voices, name, text):
     ],
     ids=str,
 )  # fmt: skip
-def test_a_card_that_lies_is_refused(package, voices, change):
+def test_import_voice_refuses_malformed_card_fields(package, voices, change):
     files = contents(package)
     files["card.json"] = json.dumps(json.loads(files["card.json"]) | change).encode()
     assert_refused(packed(voices.parent, files), voices, rf"damaged \({next(iter(change))} must be", VoiceError)
@@ -318,7 +318,7 @@ def test_import_voice_refuses_a_card_of_a_later_format(package, voices):
     assert_refused(packed(voices.parent, files), voices, "later version", VoiceError)
 
 
-def test_a_consent_that_is_not_the_cards_is_refused(package, voices):
+def test_import_voice_refuses_a_consent_that_differs_from_the_card(package, voices):
     files = contents(package) | {"consent.json": b'{"statement": "anybody may"}'}
     assert_refused(packed(voices.parent, files), voices, "consent.json does not say what card.json says", VoiceError)
 
@@ -339,7 +339,7 @@ def load_file_bytes(data):
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("name", ["timbre", "decoder.leave.1.bias"])
-def test_weights_that_are_no_numbers_are_refused(package, voices, name, value):
+def test_import_voice_refuses_nan_and_infinite_weights(package, voices, name, value):
     made = packed(voices.parent, with_weights(package, lambda weights: weights[name].view(-1)[-1:].fill_(value)))
     assert_refused(made, voices, "weights of the voice 'anna' are missing or damaged", VoiceError)
 
@@ -355,7 +355,7 @@ def test_weights_that_are_no_numbers_are_refused(package, voices, name, value):
         lambda weights: weights.clear(),
     ],
 )
-def test_weights_of_another_engine_are_refused(package, voices, change):
+def test_import_voice_refuses_weights_of_another_engine_version(package, voices, change):
     made = packed(voices.parent, with_weights(package, change))
     assert_refused(made, voices, "made (by|for) another version of the engine", VoiceError)
 
@@ -379,13 +379,13 @@ HOSTILE_WEIGHTS = {
 
 
 @pytest.mark.parametrize("data", HOSTILE_WEIGHTS.values(), ids=HOSTILE_WEIGHTS)
-def test_weights_that_are_none_are_refused(package, voices, data):
+def test_import_voice_refuses_malformed_weights(package, voices, data):
     made = packed(voices.parent, contents(package) | {"weights.safetensors": data})
     assert_refused(made, voices, r"damaged \(weights.safetensors holds no weights\)", VoiceError)
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", b"RIFF\0\0\0\0WAVE", b"RIFF\0\0\0\0WAVEfmt " + bytes(40)], ids=len)
-def test_a_preview_that_cannot_be_heard_is_refused(package, voices, data):
+def test_import_voice_refuses_an_unreadable_preview(package, voices, data):
     made = packed(voices.parent, contents(package) | {"preview.wav": data})
     assert_refused(made, voices, 'preview in "made.zip" is not a short wave file', VoiceError)
 
@@ -393,7 +393,7 @@ def test_a_preview_that_cannot_be_heard_is_refused(package, voices, data):
 # ---- untrained voices
 
 
-def test_an_untrained_voice_does_not_go_out_nor_come_in(home, package, voices, tmp_path):
+def test_export_and_import_voice_refuse_an_untrained_voice(home, package, voices, tmp_path):
     folder = shutil.copytree(home, tmp_path / "anna")
     update_card(folder, training={"untrained": True, "steps": 0})
     with pytest.raises(VoiceError, match=r"^The voice 'anna' is untrained: train it first, then export it\.$"):

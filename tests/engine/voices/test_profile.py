@@ -50,7 +50,7 @@ def only(values, name):
     return found[name]
 
 
-def test_a_full_profile_is_read_field_by_field():
+def test_read_profile_reads_every_field_of_a_full_profile():
     assert read_profile(FULL) == VoiceProfile(
         name="Gökhan", gender="male", age="young adult", description="Bright.\nA tenor.", base_language="tr",
         traits=("warm", "clear"), genre="r&b", voice_type="tenor", vocal_range={"min": "C3", "max": "Bb4"},
@@ -60,11 +60,11 @@ def test_a_full_profile_is_read_field_by_field():
     )  # fmt: skip
 
 
-def test_a_full_profile_is_written_as_it_was_read():
+def test_profile_as_json_round_trips_a_full_profile():
     assert profile_as_json(read_profile(FULL)) == FULL
 
 
-def test_a_name_is_enough():
+def test_read_profile_needs_only_a_name():
     assert read_profile({"name": "Anna"}) == VoiceProfile("Anna")
     assert profile_as_json(VoiceProfile("Anna")) == {"name": "Anna"}
     empty = VoiceProfile("Anna")
@@ -73,7 +73,7 @@ def test_a_name_is_enough():
 
 @pytest.mark.parametrize("blank", [None, "", " \t\n"])
 @pytest.mark.parametrize("name", [name for name in FULL if name != "mood"])
-def test_null_and_blank_count_as_left_out(name, blank):
+def test_read_profile_treats_null_and_blank_fields_as_missing(name, blank):
     if name == "name":
         assert "is missing" in only({"name": blank}, "name")
         return
@@ -81,7 +81,7 @@ def test_null_and_blank_count_as_left_out(name, blank):
     assert read_profile(FULL | {name: blank}) == read_profile(without)
 
 
-def test_parts_that_are_blank_count_as_left_out():
+def test_read_profile_drops_blank_parts_of_a_field():
     assert read_profile({"name": "Anna", "consent": {"by": "Anna", "date": "", "statement": None}}).consent == {
         "by": "Anna"
     }
@@ -89,7 +89,7 @@ def test_parts_that_are_blank_count_as_left_out():
     assert read_profile({"name": "Anna", "traits": ["", "warm", None]}).traits == ("warm",)
 
 
-def test_the_lists_are_those_of_the_interface():
+def test_profile_choices_match_the_interface():
     assert GENDERS == ("male", "female")
     assert AGES == ("child", "young adult", "adult")
     assert " ".join(GENRES) == "pop rock hip-hop r&b country jazz classical electronic world other"
@@ -99,7 +99,7 @@ def test_the_lists_are_those_of_the_interface():
 @pytest.mark.parametrize(
     ("name", "allowed"), [("gender", GENDERS), ("age", AGES), ("genre", GENRES), ("voice_type", VOICE_TYPES)]
 )
-def test_choices_are_those_of_their_list_and_an_error_names_them_all(name, allowed):
+def test_read_profile_accepts_only_listed_choices_and_names_them_in_errors(name, allowed):
     for value in allowed:
         assert getattr(read_profile({"name": "Anna", name: value}), name) == value
         assert getattr(read_profile({"name": "Anna", name: f" {value.upper()} "}), name) == value
@@ -111,11 +111,11 @@ def test_choices_are_those_of_their_list_and_an_error_names_them_all(name, allow
 
 
 @pytest.mark.parametrize("name", ["A", "a" * LONGEST_NAME, "Gökhan 2", "王", "\U0001f3a4", "Anna-Lena O'Hara", "7"])
-def test_names_of_all_kinds_are_kept(name):
+def test_read_profile_keeps_valid_names_unchanged(name):
     assert read_profile({"name": name}).name == name
 
 
-def test_a_name_is_composed_and_trimmed():
+def test_read_profile_composes_unicode_and_trims_a_name():
     assert read_profile({"name": "  Go\u0308khan "}).name == "Gökhan"
 
 
@@ -136,7 +136,7 @@ def test_a_name_is_composed_and_trimmed():
         (True, "must be text, not true or false"),
     ],
 )
-def test_a_wrong_name_is_named(name, words):
+def test_read_profile_refuses_an_invalid_name_with_a_reason(name, words):
     assert words in only({"name": name}, "name")
 
 
@@ -146,7 +146,7 @@ def test_read_profile_explains_how_to_give_a_missing_name():
 
 
 @pytest.mark.parametrize("name", ["description", "licence", "source", "consent.statement", "consent.by"])
-def test_texts_may_hold_lines_but_nothing_that_breaks_a_page(name):
+def test_read_profile_accepts_multiline_texts_and_refuses_invalid_ones(name):
     def values(text):
         first, _, part = name.partition(".")
         return {first: {part: text} if part else text}
@@ -159,16 +159,16 @@ def test_texts_may_hold_lines_but_nothing_that_breaks_a_page(name):
 
 
 @pytest.mark.parametrize(("text", "language"), [("de", "de"), (" EN ", "en")])
-def test_a_language_is_two_letters(text, language):
+def test_read_profile_accepts_a_two_letter_language(text, language):
     assert read_profile({"name": "Anna", "base_language": text}).base_language == language
 
 
 @pytest.mark.parametrize("language", ["d", "deu", "de-DE", "d1", "öl", "de\n\x00", 3, ["de"]])
-def test_another_language_is_named(language):
+def test_read_profile_refuses_a_language_other_than_two_letters(language):
     assert "two letters" in only({"base_language": language}, "base_language")
 
 
-def test_wrong_traits_are_named_by_their_place():
+def test_read_profile_reports_invalid_traits_with_their_index():
     found = problems({"traits": ["warm", 3, "x" * (LONGEST_TRAIT + 1), "a\nb", "x" * LONGEST_TRAIT]})
     assert list(found) == ["traits[1]", "traits[2]", "traits[3]"]
     assert "list of texts" in only({"traits": "warm, clear"}, "traits")
@@ -177,7 +177,7 @@ def test_wrong_traits_are_named_by_their_place():
     assert len(read_profile({"name": "Anna", "traits": ["x"] * MOST_TRAITS}).traits) == MOST_TRAITS
 
 
-def test_notes_are_kept_as_they_are_written_but_for_the_capital():
+def test_read_profile_capitalizes_notes_but_keeps_their_spelling():
     assert read_profile({"name": "Anna", "vocal_range": {"max": " bb4 ", "min": "c#3"}}).vocal_range == {
         "min": "C#3",
         "max": "Bb4",
@@ -199,16 +199,16 @@ def test_notes_are_kept_as_they_are_written_but_for_the_capital():
         (["A2", "C4"], ["vocal_range"]),
     ],
 )
-def test_a_wrong_range_is_named_by_its_part(vocal_range, names):
+def test_read_profile_names_the_faulty_part_of_a_vocal_range(vocal_range, names):
     assert list(problems({"vocal_range": vocal_range})) == names
 
 
 @pytest.mark.parametrize("day", ["yesterday", "31.03.2025", "2025-02-30", "20250331", "2025-3-1", "2025-03-31T10:00"])
-def test_the_date_of_a_consent_is_a_day(day):
+def test_read_profile_refuses_an_invalid_consent_date(day):
     assert "a day such as 2025-03-31" in only({"consent": {"date": day}}, "consent.date")
 
 
-def test_a_consent_is_an_object_of_texts():
+def test_read_profile_accepts_consent_only_as_an_object_of_texts():
     assert read_profile({"name": "Anna", "consent": {"by": "Anna", "place": "Berlin"}}).consent == {
         "by": "Anna",
         "place": "Berlin",
@@ -218,14 +218,14 @@ def test_a_consent_is_an_object_of_texts():
     assert "must be text" in only({"consent": {"signed": True}}, "consent.signed")
 
 
-def test_licence_may_be_spelt_either_way():
+def test_read_profile_accepts_licence_or_license_unless_they_differ():
     assert read_profile({"name": "Anna", "license": "CC0-1.0"}) == VoiceProfile("Anna", licence="CC0-1.0")
     assert read_profile({"name": "Anna", "license": "MIT", "licence": ""}).licence == "MIT"
     assert read_profile({"name": "Anna", "license": "MIT", "licence": "MIT"}).licence == "MIT"
     assert "different things" in only({"license": "MIT", "licence": "CC0-1.0"}, "licence")
 
 
-def test_all_wrong_fields_are_named_at_once():
+def test_read_profile_reports_all_invalid_fields_at_once():
     wrong = {
         "name": 3, "gender": "x", "age": "x", "description": 3, "base_language": "x", "traits": 3, "genre": "x",
         "voice_type": "x", "vocal_range": 3, "licence": 3, "source": 3, "consent": {"date": "x", "by": 3},
@@ -234,7 +234,7 @@ def test_all_wrong_fields_are_named_at_once():
     assert set(problems(wrong)) == {*wrong.keys() - {"consent"}, "consent.date", "consent.by"}
 
 
-def test_a_wrong_value_is_shown_short_and_harmless():
+def test_read_profile_shortens_and_escapes_invalid_values_in_errors():
     message = only({"gender": "\x1b[31m" + "x" * 1000}, "gender")
     assert "\x1b" not in message
     assert len(message) < 120
@@ -244,7 +244,7 @@ def test_a_wrong_value_is_shown_short_and_harmless():
 
 
 @pytest.mark.parametrize("value", [None, "", 0, "text", [1, [2]], {"a": {"b": None}}, 1e300, 10**30, False, "\u202e"])
-def test_unknown_keys_are_kept_as_they_are(value):
+def test_read_profile_keeps_unknown_keys_unchanged(value):
     profile = read_profile({"name": "Anna", "id": "../x", "mood": value})
     assert profile.other == {"id": "../x", "mood": value}
     assert profile_as_json(profile) == {"name": "Anna", "id": "../x", "mood": value}
@@ -264,7 +264,7 @@ def test_read_profile_names_the_key_of_a_value_that_no_file_can_hold(value):
     assert "as a file can hold it" in only({"mood": value}, "mood")
 
 
-def test_names_of_unknown_keys_must_fit_into_a_file_too():
+def test_read_profile_refuses_unknown_keys_that_no_file_can_hold():
     with pytest.raises(ProfileError) as caught:
         read_profile({"name": "Anna", "\ud800": 1, 7: 1, "consent": {"\udfff": "yes"}})
     assert len(caught.value.problems) == 3
@@ -272,14 +272,14 @@ def test_names_of_unknown_keys_must_fit_into_a_file_too():
     json.dumps(caught.value.problems, ensure_ascii=False).encode("utf-8")
 
 
-def test_given_values_win_where_they_say_something():
+def test_merge_values_prefers_given_values_unless_empty():
     kept = merge_values(FULL, {"name": "Berta", "gender": "", "age": None, "traits": [], "vocal_range": {}})
     assert kept == FULL | {"name": "Berta"}
     assert merge_values({}, {"name": "Berta", "mood": 3}) == {"name": "Berta", "mood": 3}
     assert merge_values(FULL, {"vocal_range": {"min": "A2"}})["vocal_range"] == {"min": "A2"}
 
 
-def test_a_licence_given_in_another_spelling_wins_too():
+def test_merge_values_replaces_a_licence_in_either_spelling():
     assert merge_values({"licence": "MIT"}, {"license": "CC0-1.0"}) == {"licence": "CC0-1.0"}
     assert merge_values({"license": "MIT"}, {"licence": "CC0-1.0"}) == {"licence": "CC0-1.0"}
     assert merge_values({"license": "MIT"}, {}) == {"licence": "MIT"}
@@ -300,7 +300,7 @@ json_values = some.recursive(
 
 
 @given(some.dictionaries(some.sampled_from([*FULL, "license"]) | some.text(), json_values), some.booleans())
-def test_any_object_is_a_valid_profile_or_names_its_problems(values, named):
+def test_read_profile_round_trips_or_refuses_any_object(values, named):
     try:
         profile = read_profile(values | {"name": "Anna"} if named else values)
     except ProfileError:
@@ -327,5 +327,5 @@ def test_read_profile_refuses_values_that_no_card_can_hold():
             read_profile({"name": "Anna", "consent": {name: "Anna"}})
 
 
-def test_other_keys_that_would_fill_the_card_are_refused():
+def test_read_profile_refuses_other_keys_larger_than_1_mb():
     assert "holds more than 1 MB" in only({"mood": nested(20) + [list(range(60_000))] * 2}, "model.json")

@@ -52,7 +52,7 @@ def folder(saved, tmp_path):
     return tmp_path / "voices"
 
 
-def test_a_voice_comes_back_as_it_was_saved(saved):
+def test_load_voice_returns_the_saved_voice(saved):
     original, found = made(), load_voice("anna", saved)
     assert found.card == original.card
     for name in ("timbre", "spread", "centre", "contrast"):
@@ -63,24 +63,24 @@ def test_a_voice_comes_back_as_it_was_saved(saved):
         torch.testing.assert_close(found.decoder.state_dict()[name], value, atol=2e-3, rtol=2e-3)
 
 
-def test_the_preview_is_a_file_or_nothing(saved):
+def test_load_voice_returns_the_preview_file_or_none(saved):
     assert load_voice("anna", saved).preview.read_bytes() == b"sound"
     assert load_voice("berta", saved).preview is None
     assert made().preview is None
 
 
-def test_a_voice_is_found_by_its_folder_too(saved):
+def test_load_voice_accepts_a_folder(saved):
     assert load_voice(saved / "berta").card.id == "berta"
 
 
-def test_saving_again_replaces_the_whole_voice(folder):
+def test_save_voice_replaces_an_existing_voice_and_its_preview(folder):
     save_voice(made(replace(CARD, description="Another.")), folder / "anna")
     assert load_card(folder / "anna").description == "Another."
     assert load_voice("anna", folder).preview is None
     assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
 
 
-def test_a_failed_save_leaves_the_voice_as_it_was(folder):
+def test_save_voice_keeps_the_old_voice_if_writing_fails(folder):
     with pytest.raises(VoiceError, match="The voice 'anna' could not be written: No such file"):
         save_voice(made(replace(CARD, description="Another.")), folder / "anna", folder / "no preview.wav")
     assert load_voice("anna", folder).card.description == "A clear voice."
@@ -88,7 +88,7 @@ def test_a_failed_save_leaves_the_voice_as_it_was(folder):
 
 
 @pytest.mark.parametrize("identifier", ["nobody", "", "..", "../anna", "anna/", "Anna", "/etc", "a" * 65])
-def test_an_unknown_voice_is_an_error_that_names_those_there_are(saved, identifier):
+def test_load_voice_refuses_an_unknown_id_and_lists_the_known_voices(saved, identifier):
     with pytest.raises(VoiceError, match=r"There is no voice .* The voices here are: anna, berta"):
         load_voice(identifier, saved)
 
@@ -98,7 +98,7 @@ def test_load_voice_lists_none_in_the_error_without_voices(tmp_path):
         load_voice("anna", tmp_path)
 
 
-def test_a_folder_without_a_card_is_no_voice(tmp_path):
+def test_load_voice_refuses_a_folder_without_a_card(tmp_path):
     with pytest.raises(VoiceError, match=r"is not a voice: it has no card.json"):
         load_voice(tmp_path)
 
@@ -110,7 +110,7 @@ def test_a_folder_without_a_card_is_no_voice(tmp_path):
         json.dumps({"name": 3, "pitch": {}}),
     ],
 )  # fmt: skip
-def test_a_damaged_card_is_one_sentence_and_hides_no_other_voice(folder, text):
+def test_load_voice_refuses_a_damaged_card_and_list_voices_skips_it(folder, text):
     (folder / "anna" / "card.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(VoiceError, match=r"The card of the voice 'anna' is damaged"):
         load_voice("anna", folder)
@@ -118,7 +118,7 @@ def test_a_damaged_card_is_one_sentence_and_hides_no_other_voice(folder, text):
 
 
 @pytest.mark.parametrize("kept", [None, 0, 100, 100_000])
-def test_damaged_weights_are_one_sentence(folder, kept):
+def test_load_voice_refuses_missing_or_damaged_weights(folder, kept):
     path = folder / "anna" / "weights.safetensors"
     content = path.read_bytes()
     path.unlink()
@@ -138,7 +138,7 @@ def test_damaged_weights_are_one_sentence(folder, kept):
         ("more", (1,)),
     ],
 )
-def test_weights_of_another_shape_are_one_sentence(folder, name, shape):
+def test_load_voice_refuses_weights_with_a_wrong_shape_or_an_unknown_name(folder, name, shape):
     path = folder / "anna" / "weights.safetensors"
     save_file(load_file(path) | {name: torch.zeros(shape)}, path)
     with pytest.raises(VoiceError, match="'anna' was made by another version of the engine"):
@@ -146,7 +146,7 @@ def test_weights_of_another_shape_are_one_sentence(folder, name, shape):
 
 
 @pytest.mark.parametrize("name", ["timbre", "centre", "decoder.leave.1.bias"])
-def test_weights_that_lack_something_are_one_sentence(folder, name):
+def test_load_voice_refuses_incomplete_weights(folder, name):
     path = folder / "anna" / "weights.safetensors"
     weights = load_file(path)
     del weights[name]
@@ -156,7 +156,7 @@ def test_weights_that_lack_something_are_one_sentence(folder, name):
 
 
 @pytest.mark.parametrize("card", list_voices(), ids=lambda card: card.id)
-def test_the_installed_voices_are_complete(card):
+def test_installed_voices_have_complete_cards_previews_and_finite_weights(card):
     voice = load_voice(card.id)
     assert voice.card == card
     assert all([card.name, card.gender, card.age, card.description, card.base_language, card.traits, card.genre])
@@ -202,7 +202,7 @@ def test_load_voice_refuses_a_voice_of_an_earlier_base_but_list_voices_lists_it(
         load_voice("anna", folder)
 
 
-def test_a_card_that_does_not_say_its_format_is_of_the_first(folder):
+def test_load_card_reads_a_card_without_a_format_as_format_1(folder):
     path = folder / "anna" / "card.json"
     values = json.loads(path.read_text(encoding="utf-8"))
     del values["format"]
@@ -210,7 +210,7 @@ def test_a_card_that_does_not_say_its_format_is_of_the_first(folder):
     assert load_card(folder / "anna").format == 1
 
 
-def test_a_card_that_could_not_be_read_again_is_not_written(folder):
+def test_save_voice_refuses_an_invalid_card_and_keeps_the_old_voice(folder):
     for wrong in ({"name": ""}, {"other": {"a": object()}}, {"bandwidth_hertz": 0}):
         with pytest.raises(VoiceError, match="The card of the voice 'anna' cannot be written"):
             save_voice(made(replace(CARD, **wrong)), folder / "anna")
@@ -219,7 +219,7 @@ def test_a_card_that_could_not_be_read_again_is_not_written(folder):
 
 
 @pytest.mark.parametrize("name", ["timbre", "spread", "decoder.leave.1.bias"])
-def test_weights_that_are_no_numbers_are_refused(folder, name):
+def test_load_voice_refuses_nan_weights(folder, name):
     path = folder / "anna" / "weights.safetensors"
     weights = load_file(path)
     weights[name].view(-1)[-1] = float("nan")
@@ -231,7 +231,7 @@ def test_weights_that_are_no_numbers_are_refused(folder, name):
 # ---- several folders
 
 
-def test_of_two_voices_with_one_id_the_one_in_the_earlier_folder_counts(saved, tmp_path):
+def test_list_voices_and_load_voice_prefer_the_earlier_folder_for_the_same_id(saved, tmp_path):
     save_voice(made(replace(CARD, name="Another Anna")), tmp_path / "anna")
     assert [card.name for card in list_voices([tmp_path, saved])] == ["Another Anna", "Berta"]
     assert [card.name for card in list_voices([saved, tmp_path])] == ["Anna", "Berta"]
@@ -276,7 +276,7 @@ def dies_before_change(number, save, monkeypatch):
 
 
 @pytest.mark.parametrize("number", range(1, 8))
-def test_a_crash_while_a_voice_is_replaced_loses_neither_of_them(folder, number, monkeypatch):
+def test_save_voice_keeps_the_old_or_new_voice_after_a_crash_at_any_step(folder, number, monkeypatch):
     later = made(replace(CARD, description="Another."))
     dies_before_change(number, lambda: save_voice(later, folder / "anna"), monkeypatch)
     assert load_voice("anna", folder).card.description in ("A clear voice.", "Another.")
@@ -286,6 +286,6 @@ def test_a_crash_while_a_voice_is_replaced_loses_neither_of_them(folder, number,
     assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
 
 
-def test_a_voice_that_a_crash_left_aside_is_found(folder):
+def test_load_voice_finds_a_voice_in_its_old_folder_after_a_crash(folder):
     (folder / "anna").rename(folder / "anna.old")
     assert load_voice("anna", folder).card == CARD

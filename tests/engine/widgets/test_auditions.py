@@ -27,7 +27,7 @@ def labels(box) -> list[str]:
     return [one.children[0].value for one in box.children[1].children[0].children]
 
 
-def test_the_first_the_best_and_the_last_moments_are_heard_beside_the_original(folder):
+def test_audition_plays_first_best_and_last_evaluations_beside_the_original(folder):
     box = audition(folder, most=5)
     assert box.children[0].options == ("held-out-1", "speech-low")
     found = labels(box)
@@ -43,11 +43,11 @@ def test_the_first_the_best_and_the_last_moments_are_heard_beside_the_original(f
     assert "kept" in found[2]
 
 
-def test_a_few_are_all_heard(folder):
+def test_audition_plays_all_of_a_few_evaluations(folder):
     assert len(labels(audition(folder, most=20))) == 10
 
 
-def test_another_recording_can_be_chosen(folder):
+def test_audition_switches_to_another_recording(folder):
     box = audition(folder, most=3)
     before = box.children[1].children[0]
     box.children[0].value = "speech-low"

@@ -25,14 +25,14 @@ def names(chooser: RecordingChooser) -> list[str]:
     return [label for label, _ in chooser._list.options]
 
 
-def test_without_recordings_the_samples_are_there():
+def test_recording_chooser_offers_the_samples_by_default():
     chooser = RecordingChooser(chosen="singing")
     assert {"singing", "speech", "singing-high"} <= set(names(chooser))
     assert chooser.name == "singing"
     assert chooser.audio.duration_s == pytest.approx(8.9)
 
 
-def test_files_and_folders_can_be_named(folder):
+def test_recording_chooser_accepts_files_and_folders(folder):
     chooser = RecordingChooser([folder / "deeper", str(folder / "speech.flac")])
     assert names(chooser) == ["song", "speech"]
     assert chooser.path == folder / "deeper" / "song.flac"
@@ -59,7 +59,7 @@ def test_recording_chooser_reports_an_unreadable_file_and_keeps_its_choice(folde
     assert not seen
 
 
-def test_an_upload_is_chosen(folder, tmp_path):
+def test_recording_chooser_selects_an_upload(folder, tmp_path):
     chooser = RecordingChooser([folder / "speech.flac"])
     seen = []
     chooser.follow(lambda: seen.append(chooser.name))
@@ -80,21 +80,21 @@ def test_recording_chooser_reports_an_upload_that_is_not_audio(folder):
     assert chooser.name == "speech"
 
 
-def test_where_nothing_is_nothing_can_be_chosen(tmp_path):
+def test_recording_chooser_refuses_an_empty_folder_and_a_missing_file(tmp_path):
     with pytest.raises(EngineError, match="No recordings"):
         RecordingChooser([tmp_path])
     with pytest.raises(AudioError):
         RecordingChooser([tmp_path / "missing.wav"])
 
 
-def test_voices_are_offered_with_their_range():
+def test_voice_chooser_shows_the_range_of_each_voice():
     chooser = voice_chooser(chosen="koguchi")
     assert chooser.value == "koguchi"
     assert len(chooser.options) == len(list_voices())
     assert all(" to " in label for label, _ in chooser.options)
 
 
-def test_voices_of_an_earlier_base_cannot_be_chosen(tmp_path):
+def test_voice_chooser_excludes_voices_of_an_earlier_base(tmp_path):
     with pytest.raises(VoiceError, match="no usable voice here"):
         voice_chooser(tmp_path)
     shutil.copytree(DEMO_VOICES / "koguchi", tmp_path / "old")

@@ -51,7 +51,7 @@ def test_conversion_form_applies_moved_controls_to_settings_and_picture(form):
         form._auto.value, form._preset.value = True, "spoken"
 
 
-def test_another_recording_brings_its_own_preset_and_transposition(form):
+def test_conversion_form_updates_preset_and_transposition_with_the_recording(form):
     form.chooser._list.value = SAMPLES / "foreign" / "singing-high.flac"
     try:
         assert form._preset.value == "melodic"

@@ -59,7 +59,7 @@ def test_explorer_redraws_once_for_each_changed_control(chooser, drawn):
     assert picture(box) != first
 
 
-def test_an_explorer_shows_another_recording_from_its_beginning(chooser, drawn):
+def test_explorer_shows_a_newly_chosen_recording_from_its_beginning(chooser, drawn):
     box = explorer(chooser)
     chooser._list.value = chooser._list.options[1][1]
     assert box.children[0].max == pytest.approx(1.0)
@@ -94,7 +94,7 @@ def test_describe_difference_reports_timing_pitch_and_level_in_sentences(sing):
     assert describe_difference(song, silence) == "They are not the same performance: their timing differs."
 
 
-def test_a_conversion_can_be_looked_at_take_by_take(sing):
+def test_conversion_viewer_redraws_for_each_take_window_and_scale(sing):
     before, *takes = (look_at(Audio(sing(1.0, hertz)[None], SAMPLE_RATE), str(hertz)) for hertz in (200, 210, 220))
     box = conversion_viewer(before, takes, 0)
     take, window, scale, _ = box.children
@@ -105,7 +105,7 @@ def test_a_conversion_can_be_looked_at_take_by_take(sing):
     assert len(pictures) == 4
 
 
-def test_source_and_filter_have_a_window_and_a_moment(sing):
+def test_source_filter_viewer_redraws_for_a_new_window_and_moment(sing):
     parts = take_apart(Audio(sing(1.0)[None], SAMPLE_RATE))
     whole, moment = source_filter_viewer(parts, 0.4).children
     pictures = {picture(whole), picture(moment)}
@@ -115,7 +115,7 @@ def test_source_and_filter_have_a_window_and_a_moment(sing):
     assert len(pictures) == 4
 
 
-def test_similar_moments_have_a_window(sing):
+def test_similar_moments_redraws_for_a_new_window(sing):
     features = measure_features(Audio(sing(1.0)[None], SAMPLE_RATE))
     box = similar_moments(features, features)
     assert box.children[0].value == pytest.approx((0.0, 1.01))

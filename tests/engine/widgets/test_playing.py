@@ -23,7 +23,7 @@ def test_player_plays_audio_losslessly(tmp_path):
     np.testing.assert_allclose(again.samples, audio.samples, atol=1e-6)
 
 
-def test_a_file_of_any_format_can_be_played(tmp_path):
+def test_player_plays_flac_and_wav_files(tmp_path):
     audio = read_audio(SAMPLES / "speech.flac")
     write_audio(tmp_path / "speech.wav", audio)
     for path in (SAMPLES / "speech.flac", tmp_path / "speech.wav"):
@@ -36,7 +36,7 @@ def test_player_clips_samples_beyond_full_scale(tmp_path):
     assert heard(shown, tmp_path).samples[0] == pytest.approx([0.5, 1.0, -1.0], abs=1e-5)
 
 
-def test_each_sound_has_its_player(tmp_path):
+def test_players_returns_one_player_per_sound(tmp_path):
     soundfile.write(tmp_path / "a.wav", np.zeros(100), 44_100)
     box = players({"one": tmp_path / "a.wav", "two": Audio(np.zeros((1, 100), np.float32), 44_100)})
     assert ["one" in child.children[0].value for child in box.children] == [True, False]

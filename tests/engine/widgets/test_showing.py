@@ -18,7 +18,7 @@ class Row:
     traits: tuple[str, ...] = ()
 
 
-def test_rows_are_shown_as_they_are_and_never_as_html():
+def test_table_formats_values_and_escapes_html():
     shown = table([Row("<b>$Mia</b>", 0.12345, traits=("warm", "low")), {"name": "Ben", "likeness": None}]).data
     assert "&lt;b&gt;$Mia&lt;/b&gt;" in shown
     assert "<b>" not in shown
@@ -30,21 +30,21 @@ def test_rows_are_shown_as_they_are_and_never_as_html():
     assert ">likeness</th>" in shown
 
 
-def test_columns_can_be_chosen_and_named():
+def test_table_selects_and_renames_columns():
     shown = table([{"a_b": 1.0, "c": 2}], {"c": "see & hear", "a_b": "first"}).data
     assert shown.index("see &amp; hear") < shown.index("first")
     assert ">1<" in shown
 
 
-def test_a_mapping_alone_is_one_row():
+def test_table_shows_a_single_mapping_as_one_row():
     assert table({"seconds": 8.9, "style": None}).data == table([{"seconds": 8.9, "style": None}]).data
 
 
-def test_nothing_is_an_empty_table():
+def test_table_of_no_rows_is_empty():
     assert "<td" not in table([]).data
 
 
-def test_a_figure_is_a_picture_that_can_be_replaced():
+def test_show_figure_replaces_the_picture_of_a_figure_image():
     wide, tall = new_figure(2.0, 1.0), new_figure(1.0, 2.0)
     widget = figure_image(wide)
     assert bytes(widget.value) == figure_png(wide)
@@ -63,7 +63,7 @@ def shell(monkeypatch) -> InteractiveShell:
     return shell
 
 
-def test_a_prepared_notebook_shows_figures_by_themselves(shell):
+def test_prepare_shows_figures_as_png_in_a_notebook(shell):
     prepare()
     figure = new_figure(1.0, 1.0)
     data, _ = shell.display_formatter.format(figure)
@@ -83,6 +83,6 @@ def test_prepare_shows_engine_errors_as_sentences_and_others_with_traceback(shel
     assert "ZeroDivisionError" in "".join(capsys.readouterr())
 
 
-def test_outside_of_a_notebook_there_is_nothing_to_prepare(monkeypatch):
+def test_prepare_does_nothing_outside_a_notebook(monkeypatch):
     monkeypatch.setattr(showing, "get_ipython", lambda: None)
     prepare()

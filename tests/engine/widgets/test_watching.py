@@ -31,7 +31,7 @@ def history(epoch: int) -> TrainingHistory:
     return TrainingHistory("training", 4, [{"epoch": one, "envelope": 0.5} for one in range(1, epoch + 1)], [scores])
 
 
-def test_a_bar_moves(shown):
+def test_progress_moves_the_bar_and_shows_the_message(shown):
     report = progress()
     report(0.25, "converting")
     bar, text = shown[0].children
@@ -40,7 +40,7 @@ def test_a_bar_moves(shown):
     assert (bar.value, text.value) == (1.0, "done")
 
 
-def test_a_training_is_watched_as_its_curves_grow(shown, tmp_path, monkeypatch):
+def test_watched_training_redraws_the_curves_after_each_epoch(shown, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_LOOK_S", 0.0)
     pictures = []
     with watched_training(tmp_path) as report:
@@ -56,7 +56,7 @@ def test_a_training_is_watched_as_its_curves_grow(shown, tmp_path, monkeypatch):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_training_can_be_stopped_at_a_share_of_it(shown, tmp_path):
+def test_watched_training_stops_at_the_given_share(shown, tmp_path):
     write_history(history(2), tmp_path)
     seen = []
     with watched_training(tmp_path, stop_at=0.5) as report:
@@ -68,7 +68,7 @@ def test_a_training_can_be_stopped_at_a_share_of_it(shown, tmp_path):
     assert shown[0].children[2].children  # its curves are there
 
 
-def test_the_stop_button_ends_a_training_where_it_can_be_saved(shown, tmp_path):
+def test_watched_training_stops_at_the_next_report_after_an_interrupt(shown, tmp_path):
     with watched_training(tmp_path) as report:
         report(0.1, "learning")
         os.kill(os.getpid(), signal.SIGINT)  # what the notebook's stop button sends
@@ -79,7 +79,7 @@ def test_the_stop_button_ends_a_training_where_it_can_be_saved(shown, tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_a_second_press_does_not_wait(shown, tmp_path):
+def test_watched_training_stops_at_once_on_a_second_interrupt(shown, tmp_path):
     def press_twice():
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
@@ -89,6 +89,6 @@ def test_a_second_press_does_not_wait(shown, tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_error_of_the_training_is_the_users_to_see(shown, tmp_path):
+def test_watched_training_raises_errors_of_the_training(shown, tmp_path):
     with pytest.raises(ZeroDivisionError), watched_training(tmp_path):
         raise ZeroDivisionError

@@ -35,32 +35,32 @@ def formatter():
     ipywidgets.Widget.on_widget_constructed(None)
 
 
-def test_labels_are_translated(formatter):
+def test_speak_translates_widget_labels(formatter):
     assert ipywidgets.Checkbox(description="notes").description == "Noten"
     assert voice_chooser().description == "Stimme"
     assert ipywidgets.Checkbox(description="unknown").description == "unknown"
 
 
-def test_texts_are_translated_whenever_they_come(formatter):
+def test_speak_translates_texts_set_at_creation_or_later(formatter):
     told, label = ipywidgets.HTML(), ipywidgets.Label("notes")
     told.value = sentence("It failed.", wrong=True)
     assert "Es ging schief." in told.value
     assert label.value == "Noten"
 
 
-def test_choices_keep_their_values(formatter):
+def test_speak_translates_choices_and_keeps_their_values(formatter):
     chooser = ipywidgets.ToggleButtons(options=["rhythmic", "melodic"], value="melodic")
     assert chooser.options[1] == ("gesungen", "melodic")
     assert chooser.value == "melodic"
 
 
-def test_tables_are_translated(formatter):
+def test_speak_translates_tables(formatter):
     shown = formatter.of[HTML](table([{"voice": "Mia"}]))
     assert "Stimme" in shown
     assert "Mia" in shown
 
 
-def test_html_stays_html():
+def test_translated_html_keeps_tags_and_escapes():
     assert translated_html(lambda text: text.replace("&", "<"), "<b>a &amp; b</b>") == "<b>a &lt; b</b>"
 
 

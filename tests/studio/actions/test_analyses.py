@@ -63,7 +63,7 @@ def content(studio, link) -> bytes:
     return b"".join(studio.storage.read(link.removeprefix(f"{BASE}/files/").split("?")[0]))
 
 
-def test_a_recording_waits_to_be_looked_at(studio, vocal):
+def test_start_analysis_queues_the_recording(studio, vocal):
     audio = vocal()
     view = view_of(studio, start_analysis(studio, studio.local, audio, "folder/My vocal.wav"))
     assert (view["state"], view["progress"], view["file_name"]) == ("queued", 0.0, "My vocal.wav")
@@ -71,7 +71,7 @@ def test_a_recording_waits_to_be_looked_at(studio, vocal):
     assert not audio.exists()
 
 
-def test_all_that_is_found_is_shown(studio, vocal):
+def test_analysis_view_shows_all_results_of_a_completed_analysis(studio, vocal):
     view = view_of(studio, looked_at(studio, vocal(2.0, 220.0)))
     assert (view["state"], view["error"]) == ("completed", None)
     assert view["duration_s"] == pytest.approx(2.0, abs=0.01)
@@ -110,7 +110,7 @@ def test_start_analysis_stores_aiff_as_flac_for_browsers_and_keeps_wav(studio, v
 
 
 @once
-def test_silence_is_looked_at_too(studio, tmp_path):
+def test_analysis_of_silence_shows_no_notes_pitch_or_loudness(studio, tmp_path):
     soundfile.write(tmp_path / "silence.wav", np.zeros(RATE), RATE)
     view = view_of(studio, looked_at(studio, tmp_path / "silence.wav"))
     assert view["state"] == "completed"
@@ -137,13 +137,13 @@ def test_analysis_of_a_damaged_file_fails_with_its_own_name(studio, vocal):
 
 
 @once
-def test_a_recording_that_is_too_long_is_refused(studio, vocal):
+def test_start_analysis_refuses_a_recording_that_is_too_long(studio, vocal):
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
     with pytest.raises(Invalid, match="the limit is"):
         start_analysis(short, studio.local, vocal(4.0), "long.wav")
 
 
-def test_so_many_wait_and_no_more(studio, vocal):
+def test_start_analysis_refuses_more_than_most_waiting(studio, vocal):
     for _ in range(MOST_WAITING):
         start_analysis(studio, studio.local, vocal(0.1), "a.wav")
     with pytest.raises(TooMany):
@@ -151,12 +151,12 @@ def test_so_many_wait_and_no_more(studio, vocal):
     assert len(list((studio.settings.data / "tasks").iterdir())) == MOST_WAITING
 
 
-def test_it_is_no_part_of_the_history(studio, vocal):
+def test_list_tasks_leaves_out_analyses_by_default(studio, vocal):
     start_analysis(studio, studio.local, vocal(0.1), "a.wav")
     assert list_tasks(studio.database, studio.local.id)[0] == []
 
 
-def test_one_that_waits_is_cancelled(studio, vocal):
+def test_cancel_analysis_cancels_a_waiting_analysis_once(studio, vocal):
     task_id = start_analysis(studio, studio.local, vocal(0.1), "a.wav")
     cancel_analysis(studio, studio.local, task_id)
     assert view_of(studio, task_id)["state"] == "cancelled"
@@ -164,7 +164,7 @@ def test_one_that_waits_is_cancelled(studio, vocal):
         cancel_analysis(studio, studio.local, task_id)
 
 
-def test_nobody_else_sees_hears_or_stops_it(studio, other, vocal):
+def test_analysis_actions_refuse_another_account(studio, other, vocal):
     task_id = looked_at(studio, vocal())
     for act in (
         lambda: view_of(studio, task_id, other),
@@ -179,7 +179,7 @@ def test_nobody_else_sees_hears_or_stops_it(studio, other, vocal):
 
 
 @once
-def test_the_recording_can_be_taken_for_something_else(studio, vocal):
+def test_taken_recording_lends_a_temporary_copy_of_the_recording(studio, vocal):
     audio = vocal()
     was = audio.read_bytes()
     task_id = looked_at(studio, audio)
@@ -202,7 +202,7 @@ def test_taken_recording_raises_for_a_deleted_recording(studio, vocal):
 
 
 @once
-def test_two_are_compared(studio, vocal):
+def test_compare_analyses_measures_delay_interval_and_same_notes(studio, vocal):
     first = looked_at(studio, vocal(4.0, 220.0))
     second = looked_at(studio, vocal(4.0, 261.63, later_s=0.5))
     found = compare_analyses(studio, studio.local, first, second)
@@ -212,7 +212,7 @@ def test_two_are_compared(studio, vocal):
 
 
 @once
-def test_one_that_is_not_looked_at_yet_cannot_be_compared(studio, vocal):
+def test_compare_analyses_refuses_an_unfinished_analysis(studio, vocal):
     first = looked_at(studio, vocal())
     with pytest.raises(WrongState):
         compare_analyses(studio, studio.local, first, start_analysis(studio, studio.local, vocal(), "b.wav"))

@@ -19,7 +19,7 @@ def large(folder, megabytes: float):
     return path
 
 
-def test_a_file_is_copied_and_stays(studio, tmp_path):
+def test_take_upload_copies_the_file_and_keeps_the_original(studio, tmp_path):
     upload = large(tmp_path, 0.1)
     copy = take_upload(studio, upload, tmp_path / "copy")
     assert copy.stat().st_size == upload.stat().st_size
@@ -31,7 +31,7 @@ def hosted(studio):
     return replace(studio, service=ServiceSettings(host="0.0.0.0"))
 
 
-def test_on_ones_own_machine_the_disk_is_the_limit(studio, tmp_path):
+def test_take_upload_limits_by_disk_space_locally_and_by_size_in_a_demo(studio, tmp_path):
     upload = large(tmp_path, 250)  # 12 minutes of stereo at 24 bit and 48 kHz have 207
     assert take_upload(studio, upload, tmp_path / "copy").stat().st_size == upload.stat().st_size
     full = replace(studio, service=ServiceSettings(free_disk_mb=10_000_000))
@@ -51,12 +51,12 @@ def test_take_upload_refuses_a_large_file_and_names_its_size_and_the_limit(hoste
     assert take_upload(studio, large(tmp_path, 100), tmp_path / "copy").exists()
 
 
-def test_one_that_the_page_has_thrown_away_is_to_be_put_in_again(studio, tmp_path):
+def test_take_upload_refuses_a_deleted_file(studio, tmp_path):
     with pytest.raises(Invalid, match=r'"gone\.wav" has been deleted: add it again'):
         take_upload(studio, tmp_path / "gone.wav", tmp_path / "copy")
 
 
-def test_of_several_for_a_voice_only_the_large_one_is_left_out(hosted, recording, tmp_path):
+def test_add_recordings_leaves_out_only_files_over_the_upload_limit(hosted, recording, tmp_path):
     came = add_recordings(hosted, hosted.local, None, [large(tmp_path, 120), recording(2.0)], NOW_S)
     assert came.added == 1
     [told] = came.refused

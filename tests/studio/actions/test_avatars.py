@@ -15,7 +15,7 @@ from studio.actions.voice_uses import uses_of
 
 
 @given(st.text(max_size=40))
-def test_every_name_has_a_legible_avatar_that_stays(name):
+def test_avatar_of_is_legible_and_stable_for_every_name(name):
     avatar = avatar_of(name)
     assert re.fullmatch("#[0-9a-f]{6}", avatar["colour"])
     assert contrast(avatar["colour"]) >= LEAST_CONTRAST
@@ -24,7 +24,7 @@ def test_every_name_has_a_legible_avatar_that_stays(name):
     assert avatar == avatar_of(f" {name}  ")
 
 
-def test_contrast_is_that_of_the_standard():
+def test_contrast_matches_the_wcag_values():
     assert contrast("#000000") == pytest.approx(21.0)
     assert contrast("#ffffff") == pytest.approx(1.0)
     assert contrast("#767676") == pytest.approx(4.54, abs=0.01)
@@ -33,11 +33,11 @@ def test_contrast_is_that_of_the_standard():
 @pytest.mark.parametrize(
     ("name", "initials"), [("Mia", "M"), ("Mia and Koguchi", "MK"), ("ä.b", "Ä"), ("  ", "?"), ("💥", "?")]
 )
-def test_initials(name, initials):
+def test_avatar_of_takes_initials_from_the_name(name, initials):
     assert avatar_of(name)["initials"] == initials
 
 
-def test_the_demo_voices_look_different():
+def test_avatar_of_gives_the_demo_voices_distinct_colours():
     names = [load_card(path).name for path in DEMO_VOICES.iterdir() if path.is_dir()]
     hues = sorted(colorsys.rgb_to_hls(*bytes.fromhex(avatar_of(name)["colour"][1:]))[0] for name in names)
     assert len(hues) == 5

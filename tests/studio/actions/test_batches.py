@@ -28,7 +28,7 @@ def states(studio, rows):
     return [row["state"] for row in batch_view(studio, studio.local, rows)]
 
 
-def test_each_is_converted_and_one_that_cannot_be_keeps_the_others_from_nothing(studio, start):
+def test_start_batch_converts_the_other_files_if_one_is_unreadable(studio, start):
     rows = start()
     assert states(studio, rows) == ["queued", "failed", "queued"]
     assert "text.wav" in rows[1]["error"]
@@ -36,7 +36,7 @@ def test_each_is_converted_and_one_that_cannot_be_keeps_the_others_from_nothing(
     assert [row["file_name"] for row in rows] == ["vocal.wav", "text.wav", "Vocal.wav"]
 
 
-def test_all_results_come_in_one_zip_under_names_of_their_own(studio, start, complete_task, tmp_path):
+def test_batch_zip_contains_all_results_under_unique_names(studio, start, complete_task, tmp_path):
     rows = start()
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
@@ -55,7 +55,7 @@ def test_all_results_come_in_one_zip_under_names_of_their_own(studio, start, com
     assert batch_zip(studio, studio.local, rows, "flac", "", NOW_S) == offered
 
 
-def test_without_a_result_there_is_no_zip(studio, start):
+def test_batch_zip_refuses_a_batch_without_results(studio, start):
     with pytest.raises(NotFound, match="None of these"):
         batch_zip(studio, studio.local, start(), "wav", "", NOW_S)
 
@@ -67,12 +67,12 @@ def test_cancel_batch_cancels_only_unfinished_conversions(studio, start, complet
     assert states(studio, rows) == ["completed", "failed", "cancelled"]
 
 
-def test_nobody_elses_are_shown(studio, other, start):
+def test_batch_view_shows_an_error_for_rows_of_another_account(studio, other, start):
     rows = start()
     assert [row["error"] is not None for row in batch_view(studio, other, rows)] == [True, True, True]
 
 
 @pytest.mark.parametrize("count", [0, MOST_FILES + 1])
-def test_none_and_too_many_are_refused(studio, tmp_path, count):
+def test_start_batch_refuses_none_and_too_many_files(studio, tmp_path, count):
     with pytest.raises(Invalid, match="1 to 100"):
         start_batch(studio, studio.local, [(tmp_path / "x", "x.wav")] * count, model="kathleen", settings={})

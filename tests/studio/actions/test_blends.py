@@ -48,27 +48,27 @@ def test_start_blend_refuses_invalid_voices_shares_and_names(studio, given, erro
     assert active_new_voice(studio, studio.local, "blend") is None
 
 
-def test_a_voice_that_is_not_trained_cannot_be_blended(studio, package):
+def test_start_blend_refuses_an_untrained_voice(studio, package):
     create_model(studio, studio.local, package())
     with pytest.raises(WrongState, match="train it first"):
         start_blend(studio, studio.local, "kathleen", "mia", 0.5)
 
 
-def test_there_is_a_most_of_them(studio):
+def test_start_blend_refuses_too_many_active_blends(studio):
     for _ in range(4):
         start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
     with pytest.raises(TooMany):
         start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
 
 
-def test_there_is_a_most_of_voices(studio, package):
+def test_start_blend_refuses_to_exceed_the_limit_of_voices(studio, package):
     for _ in range(5):
         create_model(studio, studio.local, package())
     with pytest.raises(TooMany, match="5 voices"):
         start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
 
 
-def test_blends_of_others_are_not_there(studio, other):
+def test_new_voice_view_and_active_new_voice_hide_blends_of_other_accounts(studio, other):
     task_id = start_blend(studio, studio.local, "kathleen", "koguchi", 0.5)
     with pytest.raises(NotFound):
         new_voice_view(studio, other, "blend", task_id)

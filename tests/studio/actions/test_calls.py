@@ -16,7 +16,7 @@ def calls(told: dict[str, str]) -> list[list[str]]:
     return [shlex.split(line) for line in told["command"].replace("\\\n", " ").split("\n")]
 
 
-def test_before_anything_was_done_there_is_none(studio):
+def test_last_call_is_none_without_any_task(studio):
     assert last_call(studio, studio.local) is None
 
 
@@ -43,7 +43,7 @@ def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, pack
 
 
 @pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])
-def test_no_file_name_becomes_a_command(studio, recording, name):
+def test_last_call_quotes_file_names_for_the_shell(studio, recording, name):
     start_conversion(studio, studio.local, recording(), name, ConversionRequest("koguchi", {}))
     line = calls(last_call(studio, studio.local))[0]
     [audio] = [word for word in line if word.startswith("audio=")]

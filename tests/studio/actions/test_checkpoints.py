@@ -45,7 +45,7 @@ def weights(folder):
     return (folder / "weights.safetensors").read_bytes()
 
 
-def test_any_moment_can_be_made_the_voice(studio, trained):
+def test_choose_checkpoint_makes_any_kept_checkpoint_the_voice(studio, trained):
     for epoch in (4, 0):
         choose_checkpoint(studio, studio.local, trained, epoch)
         home = studio.settings.voices / trained
@@ -63,7 +63,7 @@ def test_any_moment_can_be_made_the_voice(studio, trained):
         assert "/voices/mia/preview.wav" in details["preview_url"]
 
 
-def test_it_takes_the_place_of_the_untrained_voice(studio, trained):
+def test_choose_checkpoint_replaces_the_untrained_voice(studio, trained):
     home = shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.datasets / trained / "untrained")
     assert model_view(studio, studio.local, trained)["untrained"]
     choose_checkpoint(studio, studio.local, trained, 4)
@@ -71,7 +71,7 @@ def test_it_takes_the_place_of_the_untrained_voice(studio, trained):
     assert not home.exists()
 
 
-def test_the_training_can_go_on_from_its_end(studio, trained):
+def test_train_model_continues_after_choose_checkpoint(studio, trained):
     choose_checkpoint(studio, studio.local, trained, 4)
     assert train_model(studio, studio.local, trained, 20)["status"] == "training"
 
@@ -85,7 +85,7 @@ def test_choose_checkpoint_keeps_later_profile_edits(studio, trained):
     assert load_card(studio.settings.voices / trained).name == "Nina"
 
 
-def test_only_moments_of_which_all_was_kept_can_be_chosen(studio, trained):
+def test_choose_checkpoint_refuses_incomplete_and_unknown_checkpoints(studio, trained):
     (studio.settings.datasets / trained / "training" / "evaluations" / "000004" / "weights.safetensors").unlink()
     found = auditions_view(studio, studio.local, trained, "", 0.0)["evaluations"]
     assert [line["complete"] for line in found] == [True, False, True]
@@ -96,7 +96,7 @@ def test_only_moments_of_which_all_was_kept_can_be_chosen(studio, trained):
     assert model_view(studio, studio.local, trained)["state"] == "pending"
 
 
-def test_not_while_it_is_trained_nor_of_demo_voices_or_those_of_others(studio, other, trained):
+def test_choose_checkpoint_refuses_voices_in_training_demo_voices_and_other_accounts(studio, other, trained):
     train_model(studio, studio.local, trained, 20)
     with pytest.raises(WrongState, match="stop the training first"):
         choose_checkpoint(studio, studio.local, trained, 4)
@@ -107,7 +107,7 @@ def test_not_while_it_is_trained_nor_of_demo_voices_or_those_of_others(studio, o
 
 
 @pytest.mark.system
-def test_in_a_storage_elsewhere_too(studio, other, package, s3_storage, tmp_path):
+def test_choose_checkpoint_on_s3_replaces_the_earlier_voice(studio, other, package, s3_storage, tmp_path):
     there = replace(studio, storage=s3_storage)
     model = create_model(there, other, package())
     training_in(tmp_path / "training")

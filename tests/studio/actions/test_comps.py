@@ -47,7 +47,7 @@ def test_start_comp_keeps_its_own_copies_of_the_recording_and_takes(studio, phra
     assert task_view(studio, studio.local, new, "", 0.0)["comp"] == chosen((first, 2), (second, 1), (second, 1))
 
 
-def test_repeat_comp_needs_no_originals(studio, phrased):
+def test_repeat_comp_works_after_the_original_is_deleted(studio, phrased):
     first = phrased()
     new = start_comp(studio, studio.local, first, chosen((first, 2), (first, 1), (first, 2)))
     delete_task(studio, studio.local, first)
@@ -57,14 +57,14 @@ def test_repeat_comp_needs_no_originals(studio, phrased):
     assert all(studio.storage.head(key) is not None for key in after["takes"])
 
 
-def test_start_comp_with_the_same_key_starts_one(studio, phrased):
+def test_start_comp_with_the_same_idempotency_key_starts_one_comp(studio, phrased):
     first = phrased()
     key = Idempotency("comp", "key", "fingerprint")
     made = {start_comp(studio, studio.local, first, chosen(*[(first, 1)] * 3), key) for _ in range(2)}
     assert len(made) == 1
 
 
-def test_a_comp_has_no_pitch_to_edit(studio, phrased, complete_task):
+def test_edit_view_refuses_a_comp(studio, phrased, complete_task):
     first = phrased()
     new = start_comp(studio, studio.local, first, chosen((first, 2), (first, 1), (first, 2)))
     complete_task(claim(studio.database, "worker", ["conversion"], 60), phrase_starts_s=STARTS_S)

@@ -60,7 +60,7 @@ def test_model_view_shows_the_signer_of_an_imported_consent(studio, voice, elsew
     assert consent_line(view).startswith("Mia Muster, 2026-11-01, signed by Timbre Studio ")
 
 
-def test_a_package_keeps_the_first_signature(studio, voice, elsewhere, tmp_path):
+def test_export_voice_keeps_the_first_consent_signature(studio, voice, elsewhere, tmp_path):
     first = export_voice(voice, tmp_path / "first.zip", elsewhere)
     card = import_voice(first, tmp_path / "voices")
     again = export_voice(tmp_path / "voices" / "mia", tmp_path / "again.zip", studio.installation)
@@ -68,20 +68,20 @@ def test_a_package_keeps_the_first_signature(studio, voice, elsewhere, tmp_path)
     assert card.consent_seal == load_card(tmp_path / "voices" / "mia").consent_seal
 
 
-def test_a_consent_that_is_not_signed_is_shown_as_such(studio, voice, tmp_path):
+def test_model_view_shows_an_unsigned_consent_as_not_signed(studio, voice, tmp_path):
     package = export_voice(voice, tmp_path / "mia.zip")
     view = model_view(studio, studio.local, import_model(studio, studio.local, package))
     assert view["consent_origin"] == "not signed"
 
 
 @pytest.mark.parametrize("card", [{"consent": CONSENT | {"by": "Max"}}, {"consent_seal": {"signature": "AAAA"}}])
-def test_a_consent_changed_after_its_signature_does_not_come_in(studio, voice, elsewhere, tmp_path, card):
+def test_import_model_refuses_a_consent_changed_after_signing(studio, voice, elsewhere, tmp_path, card):
     package = export_voice(voice, tmp_path / "mia.zip", elsewhere)
     with pytest.raises(VoiceError, match="consent has been changed since it was signed"):
         import_model(studio, studio.local, changed(package, tmp_path / "changed.zip", **card))
 
 
-def test_an_edited_consent_loses_its_signature_and_an_edited_name_does_not(studio, voice, elsewhere, tmp_path):
+def test_edit_profile_removes_the_signature_only_if_the_consent_changes(studio, voice, elsewhere, tmp_path):
     model = import_model(studio, studio.local, export_voice(voice, tmp_path / "mia.zip", elsewhere))
     edit_profile(studio, studio.local, model, profile_values(studio, studio.local, model) | {"name": "Anna"})
     assert "signed by" in model_view(studio, studio.local, model)["consent_origin"]
@@ -90,7 +90,7 @@ def test_an_edited_consent_loses_its_signature_and_an_edited_name_does_not(studi
     assert model_view(studio, studio.local, model)["consent_origin"] == "not signed"
 
 
-def test_without_consent_a_voice_is_refused_where_it_is_required(studio, voice, package, recording, tmp_path):
+def test_import_create_and_convert_refuse_a_voice_without_required_consent(studio, voice, package, recording, tmp_path):
     strict = replace(studio, service=replace(studio.service, consent="required"))
     loaded = load_voice(voice)
     save_voice(replace(loaded, card=replace(loaded.card, consent={})), tmp_path / "none")

@@ -35,7 +35,7 @@ def stored(studio) -> set[str]:
     return {path.name for path in (studio.settings.data / "tasks").rglob("*") if path.is_file()}
 
 
-def test_a_recording_is_stored_and_waits_for_a_worker(studio, recording):
+def test_start_conversion_stores_the_recording_and_queues_a_task(studio, recording):
     audio = recording()
     content = audio.read_bytes()
     task = find(studio.database, studio.local.id, start(studio, audio))
@@ -46,7 +46,7 @@ def test_a_recording_is_stored_and_waits_for_a_worker(studio, recording):
     assert not audio.exists()
 
 
-def test_it_is_shown_as_the_published_interface_does_at_every_moment(studio, recording):
+def test_conversion_view_matches_the_published_api_before_and_after_completion(studio, recording):
     task_id = start(studio, recording())
     assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "in_progress"}
     task = claim(studio.database, "worker", ["conversion"], 60)
@@ -60,7 +60,7 @@ def test_it_is_shown_as_the_published_interface_does_at_every_moment(studio, rec
     assert [url.split("?")[0] for url in view["output_audio_urls"]] == [f"{BASE}/files/a/{n}.wav" for n in (1, 2)]
 
 
-def test_one_that_failed_is_shown_as_that_and_nothing_more(studio, recording):
+def test_conversion_view_shows_only_the_status_of_a_failed_conversion(studio, recording):
     task_id = start(studio, recording())
     task = claim(studio.database, "worker", ["conversion"], 60)
     with studio.database.write() as connection:
@@ -68,14 +68,14 @@ def test_one_that_failed_is_shown_as_that_and_nothing_more(studio, recording):
     assert conversion_view(studio, studio.local, task_id, BASE, NOW_S) == {"status": "failed"}
 
 
-def test_nobody_else_sees_it(studio, other, recording):
+def test_conversion_view_refuses_another_account(studio, other, recording):
     task_id = start(studio, recording())
     with pytest.raises(NotFound):
         conversion_view(studio, other, task_id, BASE, NOW_S)
     assert find(studio.database, studio.local.id, task_id).parameters["model_account"] == "demo"
 
 
-def test_the_files_of_other_accounts_lie_in_their_own_folder(studio, other, recording):
+def test_start_conversion_stores_files_of_another_account_in_its_own_folder(studio, other, recording):
     task = find(studio.database, other.id, start(studio, recording(), other))
     assert task.parameters["input_key"].startswith(f"accounts/{other.id}/")
 
@@ -97,7 +97,7 @@ def test_start_conversion_replaces_only_the_file_name_in_a_refusal(studio, tmp_p
         start(studio, upload)
 
 
-def test_a_recording_that_is_too_long_is_refused(home, studio, recording):
+def test_start_conversion_refuses_a_recording_that_is_too_long(home, studio, recording):
     from dataclasses import replace
 
     short = replace(studio, service=replace(studio.service, longest_audio_minutes=0.05))
@@ -107,7 +107,7 @@ def test_a_recording_that_is_too_long_is_refused(home, studio, recording):
     assert start(short, recording(2.5))
 
 
-def test_an_unknown_voice_is_refused_before_anything_is_stored(studio, recording):
+def test_start_conversion_refuses_an_unknown_voice_and_stores_nothing(studio, recording):
     with pytest.raises(NotFound):
         start(studio, recording(), model="nobody")
     assert not stored(studio)
@@ -125,7 +125,7 @@ def test_start_conversion_refuses_when_the_queue_is_full_and_stores_nothing(stud
     assert stored(studio) == before
 
 
-def test_a_repeated_call_starts_nothing_and_keeps_nothing(studio, recording):
+def test_start_conversion_starts_and_stores_nothing_for_a_repeated_key(studio, recording):
     key = Idempotency("convert", "one", "fingerprint")
     first = start(studio, recording(), idempotency=key)
     before = stored(studio)
@@ -136,7 +136,7 @@ def test_a_repeated_call_starts_nothing_and_keeps_nothing(studio, recording):
         start(studio, recording(), idempotency=Idempotency("convert", "one", "another"))
 
 
-def test_a_voice_that_is_not_trained_is_refused(studio, recording, package):
+def test_start_conversion_refuses_an_untrained_voice(studio, recording, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
@@ -160,13 +160,13 @@ def test_start_conversion_accepts_an_untrained_voice_on_request(studio, recordin
     assert set(conversion_view(studio, studio.local, task_id, BASE, NOW_S)["output_settings"]) == set(settings)
 
 
-def test_to_a_trained_voice_it_means_nothing(studio, recording):
+def test_start_conversion_ignores_untrained_for_a_trained_voice(studio, recording):
     task_id = start(studio, recording(), untrained=True)
     assert not find(studio.database, studio.local.id, task_id).parameters["untrained"]
     assert not task_view(studio, studio.local, task_id, BASE, NOW_S)["untrained"]
 
 
-def test_of_too_little_sound_none_is_used_untrained(studio, recording, package):
+def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studio, recording, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
@@ -179,7 +179,7 @@ def test_of_too_little_sound_none_is_used_untrained(studio, recording, package):
     assert not stored(studio)
 
 
-def test_a_voice_without_recordings_here_is_not_used_untrained(studio, recording):
+def test_start_conversion_refuses_untrained_use_of_a_voice_without_recordings(studio, recording):
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
     path = studio.settings.voices / "old" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
@@ -188,7 +188,7 @@ def test_a_voice_without_recordings_here_is_not_used_untrained(studio, recording
         start(studio, recording(), model="old", untrained=True)
 
 
-def test_an_untrained_voice_is_not_blended(studio, package):
+def test_start_blend_refuses_an_untrained_voice(studio, package):
     from studio.actions.creations import create_model
 
     model = create_model(studio, studio.local, package())
@@ -196,7 +196,7 @@ def test_an_untrained_voice_is_not_blended(studio, package):
         start_blend(studio, studio.local, "kathleen", model, 0.5)
 
 
-def test_a_voice_of_an_earlier_base_is_refused_before_anything_is_stored(studio, recording):
+def test_start_conversion_and_start_blend_refuse_a_voice_of_an_earlier_base(studio, recording):
     shutil.copytree(DEMO_VOICES / "kathleen", studio.settings.voices / "old")
     path = studio.settings.voices / "old" / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": 2}), encoding="utf-8")
@@ -208,11 +208,11 @@ def test_a_voice_of_an_earlier_base_is_refused_before_anything_is_stored(studio,
         start_blend(studio, studio.local, "kathleen", "old", 0.5)
 
 
-def test_the_local_account_is_there_once(studio):
+def test_local_account_returns_the_account_of_the_studio(studio):
     assert local_account(studio.database) == studio.local
 
 
-def test_names_that_would_lead_elsewhere_do_not(studio, recording):
+def test_start_conversion_strips_folders_from_the_file_name(studio, recording):
     audio = recording()
     task_id = start_conversion(studio, studio.local, audio, "../../etc/passwd.WAV", ConversionRequest("kathleen", {}))
     parameters = find(studio.database, studio.local.id, task_id).parameters
@@ -225,7 +225,7 @@ def test_names_that_would_lead_elsewhere_do_not(studio, recording):
     "given",
     [{"settings": {"likeness": 2.0}}, {"settings": {"volume": 1}}, {"preset": "loud"}, {"settings": {"takes": 0}}],
 )
-def test_settings_out_of_range_are_refused_before_anything_is_stored(studio, recording, given):
+def test_start_conversion_refuses_invalid_settings_and_stores_nothing(studio, recording, given):
     with pytest.raises(SettingsError):
         start(studio, recording(), **given)
     assert not stored(studio)
@@ -249,7 +249,7 @@ def test_start_conversion_refuses_too_much_rendering_and_names_the_remedy(studio
     assert find(studio.database, studio.local.id, task_id).cost == pytest.approx(6.0)
 
 
-def test_the_length_of_a_recording_without_a_header_counts_as_decoded(studio, tmp_path):
+def test_check_recording_decodes_a_file_without_a_length_to_measure_it(studio, tmp_path):
     """Browsers record WebM without a length: it was taken however long it was."""
     path = tmp_path / "vocal.webm"
     with av.open(str(path), "w", format="webm", options={"live": "1"}) as container:

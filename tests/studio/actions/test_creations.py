@@ -20,7 +20,7 @@ def left(studio):
     return sorted(path.name for path in studio.settings.data.rglob("*") if path.is_file() and "sqlite" not in path.name)
 
 
-def test_a_zip_becomes_a_voice_to_be_trained(studio, package):
+def test_create_model_makes_a_pending_voice_from_a_zip(studio, package):
     model = create_model(studio, studio.local, package(genre="jazz", consent={"by": "Mia"}))
     view = model_view(studio, studio.local, model)
     assert model == "mia"
@@ -31,7 +31,7 @@ def test_a_zip_becomes_a_voice_to_be_trained(studio, package):
     assert "mia" not in {one["id"] for one in models_view(studio, studio.local)["models"]}
 
 
-def test_two_of_one_name_have_two_ids_and_other_accounts_have_their_own(studio, other, package):
+def test_create_model_gives_equal_names_of_an_account_different_ids(studio, other, package):
     assert [create_model(studio, studio.local, package()) for _ in range(2)] == ["mia", "mia-2"]
     assert create_model(studio, other, package()) == "mia"
     assert create_model(studio, other, package(name="Kathleen")) == "kathleen-2"
@@ -61,7 +61,7 @@ def test_create_model_refuses_other_files_and_damaged_zips(studio, recording, tm
         create_model(studio, studio.local, tmp_path / "cut.zip")
 
 
-def test_there_is_a_most_of_voices(studio, package):
+def test_create_model_limits_the_number_of_voices(studio, package):
     for _ in range(5):
         create_model(studio, studio.local, package())
     with pytest.raises(TooMany, match="5 voices"):
@@ -69,7 +69,7 @@ def test_there_is_a_most_of_voices(studio, package):
     assert len(list(studio.settings.datasets.iterdir())) == 5
 
 
-def test_a_repeated_call_makes_one_voice(studio, package):
+def test_create_model_makes_one_voice_for_a_repeated_call(studio, package):
     key = Idempotency("create", "k", "f")
     assert create_model(studio, studio.local, package(), key) == create_model(studio, studio.local, package(), key)
     assert len(list(studio.settings.datasets.iterdir())) == 1
@@ -113,7 +113,7 @@ def test_create_model_limits_dataset_hours_and_sets_the_report_cost(studio, pack
     assert (report.queue, report.cost) == ("report", pytest.approx(40.0))
 
 
-def test_a_zip_is_not_unpacked_into_the_space_that_is_kept_free(studio, package, monkeypatch):
+def test_create_model_refuses_a_zip_that_would_fill_the_reserved_disk_space(studio, package, monkeypatch):
     archive = package(40.0)
     real = shutil.disk_usage
     monkeypatch.setattr("engine.archives.shutil.disk_usage", lambda path: real(path)._replace(free=501e6))

@@ -39,7 +39,7 @@ def test_storage_view_counts_files_and_bytes_by_area_and_account(studio, other, 
     assert theirs["place"] is None  # where it lies is no business of a guest's
 
 
-def test_a_storage_elsewhere_has_no_folder(studio, monkeypatch):
+def test_storage_view_shows_no_place_or_areas_without_a_folder(studio, monkeypatch):
     from studio.store.storage import Storage
 
     elsewhere = replace(studio, storage=Storage(studio.storage._store, studio.settings.data))
@@ -51,7 +51,7 @@ def bytes_of(studio) -> dict[str, int]:
     return {name: area["bytes"] for name, area in storage_view(studio, studio.local)["areas"].items()}
 
 
-def test_one_recording_takes_its_room_once_however_often_it_is_used(studio, recording):
+def test_storage_view_counts_a_reused_recording_once(studio, recording):
     """In one session 1.6 GB came together, most of it copies."""
     audio = recording(4.0)
     size = audio.stat().st_size

@@ -26,7 +26,7 @@ def file_of(studio, url, tmp_path):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_take_can_be_had_in_every_format(studio, converted, tmp_path, kind):
+def test_take_download_offers_every_format(studio, converted, tmp_path, kind):
     offered = download(studio, converted, 2, kind)
     assert offered["name"] == f"my vocal - Kathleen 2.{kind}"
     file = file_of(studio, offered["url"], tmp_path)
@@ -34,19 +34,19 @@ def test_a_take_can_be_had_in_every_format(studio, converted, tmp_path, kind):
     assert read_audio(file).duration_s == pytest.approx(1.0, abs=0.1)
 
 
-def test_lossless_is_the_same_sound(studio, converted, tmp_path):
+def test_take_download_gives_identical_samples_in_wav_and_flac(studio, converted, tmp_path):
     wav, flac = (read_audio(file_of(studio, download(studio, converted, 1, k)["url"], tmp_path)) for k in FORMATS[:2])
     assert (wav.samples == flac.samples).all()
 
 
-def test_it_is_made_once(studio, converted, tmp_path):
+def test_take_download_encodes_a_take_once(studio, converted, tmp_path):
     first = file_of(studio, download(studio, converted, 1, "mp3")["url"], tmp_path)
     made = first.stat().st_mtime_ns
     assert file_of(studio, download(studio, converted, 1, "mp3")["url"], tmp_path).stat().st_mtime_ns == made
     assert not any((studio.settings.work / "incoming").iterdir())
 
 
-def test_odd_names_become_names_that_every_system_takes(studio, recording, complete_task):
+def test_take_download_removes_forbidden_characters_from_the_name(studio, recording, complete_task):
     name = 'a/b: "c"\n?.wav'
     task_id = start_conversion(studio, studio.local, recording(), name, ConversionRequest("kathleen", {}))
     complete_task(claim(studio.database, "worker", ["conversion"], 60))
@@ -63,13 +63,13 @@ def test_take_download_refuses_an_unknown_format_a_missing_take_and_another_acco
 
 
 @pytest.mark.parametrize("kind", FORMATS[1:])
-def test_other_formats_say_too_that_they_are_synthetic(studio, converted, tmp_path, kind):
+def test_take_download_marks_flac_mp3_and_m4a_as_synthetic(studio, converted, tmp_path, kind):
     found = verify(file_of(studio, download(studio, converted, 1, kind)["url"], tmp_path), studio.installation)
     assert (found.state, found.synthetic) == ("made_here", True)
     assert found.statement["voice"]["name"] == "Kathleen"
 
 
-def test_names_and_the_mp3_rate_are_as_the_account_prefers(studio, converted):
+def test_take_download_uses_the_preferred_naming_and_mp3_rate(studio, converted):
     plain = take_download(studio, studio.local, converted, 1, "mp3", "", 0.0)
     wanted = {"naming": "{voice} sings {recording} {transpose}", "mp3_kbps": 64}
     change_preferences(studio.database, studio.local, wanted)

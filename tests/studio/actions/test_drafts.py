@@ -59,7 +59,7 @@ def examined(studio):
 # ---- gathered
 
 
-def test_recordings_are_gathered_one_after_the_other(studio, recording):
+def test_add_recordings_collects_recordings_over_several_calls(studio, recording):
     first = add_recordings(studio, studio.local, None, [recording(1.5, "b.wav"), recording(2.0, "a.wav")], NOW_S)
     again = add_recordings(studio, studio.local, first.draft_id, [recording(3.25, "sung (ä) 100%.wav")], NOW_S + 1)
     assert (first.added, again.added, again.draft_id) == (2, 1, first.draft_id)
@@ -90,7 +90,7 @@ def test_add_recordings_reads_the_profile_from_a_loose_model_json(studio, tmp_pa
     assert (brought.values, brought.added, brought.refused) == ({"genre": "jazz", "mood": "blue"}, 0, ())
 
 
-def test_two_of_one_name_are_two_recordings(studio, recording, tmp_path):
+def test_add_recordings_keeps_two_recordings_of_the_same_name(studio, recording, tmp_path):
     other = tmp_path / "elsewhere" / "a.wav"
     other.parent.mkdir()
     shutil.copyfile(recording(1.0, "b.wav"), other)
@@ -104,7 +104,7 @@ def test_add_recordings_takes_recordings_and_profile_from_a_zip(studio, package)
     assert brought.values == {"name": "Mia", "genre": "jazz", "mood": "blue"}
 
 
-def test_a_zip_without_a_name_is_called_as_the_file(studio, recording, tmp_path):
+def test_add_recordings_names_the_voice_after_a_zip_without_a_name(studio, recording, tmp_path):
     with zipfile.ZipFile(tmp_path / "Anna.zip", "w") as archive:
         archive.write(recording(1.0, "a.wav"), "day 1/a.wav")
         archive.write(recording(1.0, "b.wav"), "day 2/a.wav")
@@ -136,7 +136,7 @@ def test_add_recordings_refuses_a_zip_with_an_invalid_field_and_takes_nothing(st
     assert not kept(studio)
 
 
-def test_one_can_be_taken_out(studio, recording):
+def test_remove_recording_removes_one_recording_and_may_be_repeated(studio, recording):
     draft = add_recordings(studio, studio.local, None, [recording(1, "a.wav"), recording(1, "b.wav")], NOW_S).draft_id
     first = listed(studio, draft)[0]["id"]
     for _ in range(2):
@@ -145,7 +145,7 @@ def test_one_can_be_taken_out(studio, recording):
 
 
 @pytest.mark.parametrize("recording_id", ["../../voices/mia/card.json", "model.json", "", "0" * 17 + "/1/../../x"])
-def test_nothing_else_can_be_taken_out(studio, recording, recording_id):
+def test_remove_recording_removes_nothing_for_unknown_and_unsafe_ids(studio, recording, recording_id):
     draft = add_recordings(studio, studio.local, None, [recording(1, "a.wav")], NOW_S).draft_id
     with suppress(NotFound):
         remove_recording(studio, studio.local, draft, recording_id)
@@ -153,7 +153,7 @@ def test_nothing_else_can_be_taken_out(studio, recording, recording_id):
 
 
 @pytest.mark.parametrize("draft_id", ["../voices", "nothing", "0" * 25])
-def test_a_draft_that_is_none_is_refused(studio, recording, draft_id):
+def test_add_recordings_and_create_from_draft_refuse_an_unknown_draft(studio, recording, draft_id):
     with pytest.raises(NotFound):
         add_recordings(studio, studio.local, draft_id, [recording()], NOW_S)
     with pytest.raises(NotFound):
@@ -161,7 +161,7 @@ def test_a_draft_that_is_none_is_refused(studio, recording, draft_id):
     assert listed(studio, draft_id) == []
 
 
-def test_others_do_not_see_it(studio, other, recording):
+def test_draft_is_hidden_from_other_accounts(studio, other, recording):
     draft = add_recordings(studio, studio.local, None, [recording(12)], NOW_S).draft_id
     assert listed(studio, draft, other) == []
     with pytest.raises(Invalid):
@@ -171,7 +171,7 @@ def test_others_do_not_see_it(studio, other, recording):
     assert names(studio, draft) == ["vocal.wav"]
 
 
-def test_without_room_on_the_disk_nothing_is_taken(studio, recording):
+def test_add_recordings_raises_disk_full_without_free_space(studio, recording):
     full = replace(studio, service=ServiceSettings(free_disk_mb=10_000_000))
     with pytest.raises(DiskFull):
         add_recordings(full, studio.local, None, [recording()], NOW_S)
@@ -180,7 +180,7 @@ def test_without_room_on_the_disk_nothing_is_taken(studio, recording):
 # ---- made into a voice
 
 
-def test_a_voice_is_made_of_it_and_the_draft_ends(studio, recording):
+def test_create_from_draft_creates_a_voice_and_deletes_the_draft(studio, recording):
     files = [recording(6.0, "a.wav"), recording(7.0, "b.wav")]
     draft = add_recordings(studio, studio.local, None, files, NOW_S).draft_id
     model = create_from_draft(studio, studio.local, draft, {**STATED, "genre": "jazz"})
@@ -206,7 +206,7 @@ def test_create_from_draft_prefers_the_form_and_keeps_extra_fields_of_a_zip(stud
         ({"consent": {"statement": "Yes.", "by": " "}}, "name of the person who agreed"),
     ],
 )
-def test_nothing_is_made_without_a_name_and_a_stated_consent(studio, recording, values, says):
+def test_create_from_draft_requires_a_name_and_a_stated_consent(studio, recording, values, says):
     draft = add_recordings(studio, studio.local, None, [recording(12)], NOW_S).draft_id
     with pytest.raises(Invalid, match=says):
         create_from_draft(studio, studio.local, draft, STATED | values)
@@ -214,7 +214,7 @@ def test_nothing_is_made_without_a_name_and_a_stated_consent(studio, recording, 
     assert not tasks(studio)
 
 
-def test_nothing_is_made_of_nothing_wrong_or_too_little(studio, recording):
+def test_create_from_draft_refuses_missing_invalid_and_too_little_input(studio, recording):
     with pytest.raises(Invalid, match="Add recordings first"):
         create_from_draft(studio, studio.local, None, STATED)
     draft = add_recordings(studio, studio.local, None, [recording(2)], NOW_S).draft_id

@@ -24,7 +24,7 @@ def task(studio, converted):
     return find(studio.database, studio.local.id, converted)
 
 
-def test_a_take_is_heard_with_effects_and_stays_as_it_is(studio, task, tmp_path):
+def test_wet_take_applies_effects_and_keeps_the_take(studio, task, tmp_path):
     own = wet_take(studio, task, 2, None)
     before = sound(studio, own, tmp_path)
     wet = wet_take(studio, task, 2, {"reverb": 0.5})
@@ -37,7 +37,7 @@ def test_a_take_is_heard_with_effects_and_stays_as_it_is(studio, task, tmp_path)
     assert wet_take(studio, task, 2, "off") == own
 
 
-def test_effects_replace_those_of_the_conversion(studio, task):
+def test_wet_take_replaces_the_effects_of_the_conversion(studio, task):
     dry = task.result["outputs"]
     done = replace(task, result=task.result | {"outputs": ["a.wav", "b.wav"], "dry": dry})
     made_with = replace(done, parameters=task.parameters | {"effects": "hall"})
@@ -46,7 +46,7 @@ def test_effects_replace_those_of_the_conversion(studio, task):
     assert wet_take(studio, made_with, 1, "clean") == wet_take(studio, task, 1, "clean")  # of the dry one, so not twice
 
 
-def test_only_the_latest_tries_are_kept(studio, task):
+def test_wet_take_keeps_only_the_last_three_versions(studio, task):
     tried = []
     for step in range(5):
         tried.append(wet_take(studio, task, 1, {"reverb": 0.1 + 0.1 * step}))
@@ -56,7 +56,7 @@ def test_only_the_latest_tries_are_kept(studio, task):
     assert studio.storage.head(task.result["outputs"][0])
 
 
-def test_a_download_has_the_effects_or_not(studio, converted, task):
+def test_take_download_applies_effects_on_request(studio, converted, task):
     def name_and_link(**more):
         made = take_download(studio, studio.local, converted, 1, "mp3", "", 0.0, **more)
         return made["name"], made["url"].partition("?")[0]
@@ -67,7 +67,7 @@ def test_a_download_has_the_effects_or_not(studio, converted, task):
     assert name_and_link(effects="off") == plain
 
 
-def test_wrong_effects_and_takes_are_refused(studio, converted, task):
+def test_take_with_effects_refuses_invalid_effects_and_missing_takes(studio, converted, task):
     keys = set(studio.storage.list_keys("tasks"))
     for effects, take, error in (({"reverb": 9}, 1, SettingsError), ("cave", 1, SettingsError), ("hall", 3, NotFound)):
         with pytest.raises(error):

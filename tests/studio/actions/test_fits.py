@@ -25,11 +25,11 @@ def looked_at(median, style="melodic"):
         (51.8 + 30, "spoken", -12),  # and no further
     ],
 )
-def test_the_shift_is_the_one_a_conversion_would_choose(studio, median, style, shift):
+def test_fit_view_returns_the_automatic_transposition(studio, median, style, shift):
     assert fit_view(studio, studio.local, "kerstin", looked_at(median, style))["auto"] == shift
 
 
-def test_a_voice_that_does_both_speaks_lower_than_it_sings(studio):
+def test_fit_view_transposes_speech_less_than_singing_for_a_voice_with_both(studio):
     """Koguchi's recordings: songs, and the same texts spoken."""
     spoken, sung = (
         fit_view(studio, studio.local, "koguchi", looked_at(46.5, style))["auto"] for style in ("spoken", "melodic")
@@ -51,7 +51,7 @@ def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
 
 
 @pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
-def test_without_a_pitch_there_is_no_shift(studio, nothing):
+def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
 
 
@@ -60,7 +60,7 @@ def test_fit_view_refuses_an_unknown_voice(studio):
         fit_view(studio, studio.local, "nobody", None)
 
 
-def test_an_untrained_voice_lies_where_its_recordings_do(studio, package):
+def test_fit_view_takes_the_range_of_an_untrained_voice_from_its_recordings(studio, package):
     model = create_model(studio, studio.local, package())
     before = fit_view(studio, studio.local, model, looked_at(60.0))
     assert (before["voice"], before["auto"]) == ({"name": "Mia", "low": None, "high": None}, None)

@@ -69,7 +69,7 @@ def test_history_view_leaves_out_estimates_checkups_and_analyses(studio):
     assert len(list_tasks(studio.database, studio.local.id, kind="estimate")[0]) == 1
 
 
-def test_a_conversion_is_repeated_with_all_its_settings(studio, conversion):
+def test_repeat_task_repeats_a_conversion_with_all_its_settings(studio, conversion):
     first = conversion()
     with pytest.raises(WrongState):
         repeat_task(studio, studio.local, first)
@@ -95,7 +95,7 @@ def test_repeat_task_refuses_a_conversion_without_its_recording(studio, conversi
     assert not list((studio.settings.work / "incoming").iterdir())
 
 
-def test_a_training_is_repeated_with_its_settings_unless_it_is_done(studio, package):
+def test_repeat_task_repeats_a_cancelled_training_with_its_settings(studio, package):
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 5, {"patience": 3})
     [task] = shown(studio, kind="training")
@@ -104,7 +104,7 @@ def test_a_training_is_repeated_with_its_settings_unless_it_is_done(studio, pack
     assert (again.parameters, again.state) == ({"epochs": 5, "patience": 3}, "queued")
 
 
-def test_a_report_is_not_repeated(studio, package):
+def test_repeat_task_refuses_a_report(studio, package):
     create_model(studio, studio.local, package())
     task = claim(studio.database, "worker", ["report"], 60)
     with studio.database.write() as connection:
@@ -113,7 +113,7 @@ def test_a_report_is_not_repeated(studio, package):
         repeat_task(studio, studio.local, task.id)
 
 
-def test_deleting_takes_the_row_and_all_files(studio, conversion):
+def test_delete_task_deletes_the_row_and_all_files(studio, conversion):
     kept, first = conversion(), conversion()
     with pytest.raises(WrongState, match="Cancel it first"):
         delete_task(studio, studio.local, first)
@@ -127,7 +127,7 @@ def test_deleting_takes_the_row_and_all_files(studio, conversion):
         delete_task(studio, studio.local, first)
 
 
-def test_deleting_a_training_leaves_the_voice(studio, package):
+def test_delete_task_of_a_training_keeps_the_voice(studio, package):
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 5)
     [task] = shown(studio, kind="training")
@@ -138,7 +138,7 @@ def test_deleting_a_training_leaves_the_voice(studio, package):
     delete_model(studio, studio.local, model)
 
 
-def test_nobody_sees_repeats_or_deletes_the_work_of_others(studio, other, conversion):
+def test_repeat_task_and_delete_task_refuse_tasks_of_another_account(studio, other, conversion):
     mine = conversion()
     finish(studio)
     assert not shown(studio, other)

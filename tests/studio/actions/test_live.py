@@ -24,7 +24,7 @@ def sessions(studio):
 
 
 @pytest.mark.system
-def test_ticket_opens_one_session_that_is_recorded_into_the_history(sessions, studio, other):
+def test_live_sessions_open_one_session_per_ticket_and_record_it_into_history(sessions, studio, other):
     secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=True)
     session = sessions.open(secret, 48_000)
     try:
@@ -54,7 +54,7 @@ def test_ticket_opens_one_session_that_is_recorded_into_the_history(sessions, st
 
 
 @pytest.mark.system
-def test_a_dead_process_ends_the_session_in_a_sentence_and_lets_the_next_one_in(sessions, studio):
+def test_live_sessions_report_a_killed_process_and_allow_a_new_session(sessions, studio):
     session = sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_100)
     os.kill(session.pid, signal.SIGKILL)
     with pytest.raises(Unavailable, match="ended unexpectedly"):

@@ -28,7 +28,7 @@ def song(studio, tmp_path):
     return task_id
 
 
-def test_mix_again_uses_the_faders_and_keeps_the_file(studio, song, tmp_path):
+def test_mix_again_applies_the_faders_and_reuses_the_file(studio, song, tmp_path):
     faders = {"vocal": {"gain_db": -6.0}, "backing": {"mute": True}}
     made = [mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0) for _ in range(2)]
     assert made[0] == made[1]
@@ -53,6 +53,6 @@ def test_mix_again_refuses_invalid_faders_and_formats(studio, song, faders, kind
     assert not [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
 
 
-def test_mix_again_needs_a_song_of_the_account(studio, song, other):
+def test_mix_again_refuses_a_song_of_another_account(studio, song, other):
     with pytest.raises(NotFound):
         mix_again(studio, other, song, {}, "wav", "http://here", 0.0)

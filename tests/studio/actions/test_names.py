@@ -43,7 +43,7 @@ def inform(studio, task_id):
     )
 
 
-def test_a_result_follows_its_voice_and_keeps_the_last_name(studio, voice, done):
+def test_result_names_follow_a_renamed_voice_and_stay_after_its_deletion(studio, voice, done):
     assert inform(studio, done) == ("Mia", "Mia", "my vocal - Mia.wav", "Mia")
     edit_profile(studio, studio.local, voice, {"name": "Mia Lou"})
     assert inform(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
@@ -51,14 +51,14 @@ def test_a_result_follows_its_voice_and_keeps_the_last_name(studio, voice, done)
     assert inform(studio, done) == ("Mia Lou", "Mia Lou", "my vocal - Mia Lou.wav", "Mia Lou")
 
 
-def test_a_later_voice_of_the_same_id_is_another(studio, package, voice, done):
+def test_result_keeps_its_voice_name_when_a_later_voice_takes_the_id(studio, package, voice, done):
     model = find(studio.database, studio.local.id, done).model_id
     delete_model(studio, studio.local, voice)
     assert create_model(studio, studio.local, package(name="Kathleen 2")) == model
     assert inform(studio, done)[0] == "Mia"
 
 
-def test_names_of_others_stay_as_they_are(studio, other, voice, done, recording):
+def test_delete_model_keeps_voice_names_of_other_accounts_unchanged(studio, other, voice, done, recording):
     theirs = start_conversion(studio, other, recording(), "song.wav", ConversionRequest("kathleen", {}))
     delete_model(studio, studio.local, voice)
     assert history_view(studio, other, "", 0.0)["tasks"][0]["model_name"] == "Kathleen"
@@ -70,7 +70,7 @@ def test_named_take_adds_a_number_only_to_several_takes():
     assert named_take("a.b.flac", "Kathleen", 1, 1, "mp3") == "a.b - Kathleen.mp3"
 
 
-def test_every_system_takes_the_names():
+def test_named_file_drops_unsafe_characters_and_limits_the_length():
     assert named_file(' a/b: "c"\n?* ', "voice.zip") == "a b c.voice.zip"
     assert len(named_file("ä" * 500, "wav").encode()) == 204
     assert len(named_file("歌🎤" * 500, "wav").encode()) <= 204
@@ -86,6 +86,6 @@ def test_named_take_keeps_the_take_number_however_long_the_names(recording, voic
     assert named_file(several.removesuffix(".wav"), "wav") == several
 
 
-def test_a_long_recording_is_shortened_before_the_voice_and_a_long_voice_before_the_take():
+def test_named_take_shortens_the_recording_first_and_then_the_voice():
     assert named_take(f"{'a' * 300}.wav", "Gökhan", 2, 2, "wav") == f"{'a' * 188} - Gökhan 2.wav"
     assert named_take(f"{'a' * 300}.wav", "b" * 200, 2, 2, "wav") == f"{'a' * 60} - {'b' * 135} 2.wav"

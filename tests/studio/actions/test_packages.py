@@ -39,7 +39,7 @@ def test_create_model_and_import_model_hide_the_internal_file_name(studio, packa
         import_model(studio, studio.local, upload)
 
 
-def test_a_voice_goes_out_and_comes_in_under_an_id_of_its_own(studio, other, tmp_path):
+def test_import_model_gives_an_exported_voice_a_free_id_in_each_account(studio, other, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
     assert import_model(studio, studio.local, tmp_path / "out.zip") == "koguchi-2"
     assert import_model(studio, other, tmp_path / "out.zip") == "koguchi-2"
@@ -51,7 +51,7 @@ def test_a_voice_goes_out_and_comes_in_under_an_id_of_its_own(studio, other, tmp
     assert model_view(studio, studio.local, "koguchi-2")["state"] == "completed"
 
 
-def test_a_voice_that_is_already_there_comes_in_under_another_name_or_in_its_place(studio, package, tmp_path):
+def test_import_model_renames_and_replace_model_replaces_an_existing_voice(studio, package, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
     assert package_card(tmp_path / "koguchi.zip").name == "Koguchi"
     assert voices_called(studio, studio.local, "koguchi") == [{"id": "koguchi", "demo": True}]
@@ -73,7 +73,7 @@ def test_a_voice_that_is_already_there_comes_in_under_another_name_or_in_its_pla
 
 
 @pytest.mark.parametrize("name", ["mia.pt", "G_1000.CKPT", "mia.safetensors"])
-def test_a_model_of_another_program_is_answered_with_a_sentence(studio, tmp_path, name):
+def test_import_model_refuses_a_model_of_another_program_with_advice(studio, tmp_path, name):
     with zipfile.ZipFile(tmp_path / name, "w") as archive:  # which those of PyTorch are
         archive.writestr("archive/data.pkl", b"")
     with pytest.raises(NotReadable, match=r"is a model of another program.*create a new voice"):
@@ -88,7 +88,7 @@ def test_import_model_refuses_a_dataset_and_a_recording(studio, package, recordi
     assert len(models_view(studio, studio.local)["models"]) == 5
 
 
-def test_a_package_can_be_fetched_by_a_link_until_the_voice_is_deleted(studio, tmp_path):
+def test_package_link_opens_the_package_until_the_voice_is_deleted(studio, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     link = package_link(studio, studio.local, model, "", NOW_S)
@@ -118,7 +118,7 @@ def test_package_link_refuses_untrained_voices_voices_of_others_and_a_full_disk(
 
 
 @pytest.mark.parametrize("value", [0.0, 6e4])
-def test_a_voice_whose_weights_make_no_sound_does_not_come_in(studio, tmp_path, value):
+def test_import_model_refuses_weights_that_render_no_voice(studio, tmp_path, value):
     """They are numbers, so it came in; and then its conversions held NaN, or nothing."""
     voice = load_voice("koguchi")
     weights = {"centre": voice.centre * 0 + 6e4} if value == 0.0 else {"contrast": voice.contrast * 0 + value}
@@ -129,7 +129,7 @@ def test_a_voice_whose_weights_make_no_sound_does_not_come_in(studio, tmp_path, 
     assert len(models_view(studio, studio.local)["models"]) == 5
 
 
-def test_an_export_loads_no_torch(tmp_path):
+def test_export_voice_does_not_load_torch(tmp_path):
     """It took a server 240 MB for good."""
     program = f"""
 import sys
@@ -143,7 +143,7 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.parametrize("start", [b"some words\n", b"#!/bin/sh\n"])
-def test_a_zip_that_begins_as_something_else_is_none(studio, package, tmp_path, start):
+def test_create_model_and_import_model_refuse_a_zip_with_leading_bytes(studio, package, tmp_path, start):
     """It was refused as a data set, in the words "The zip is not a ZIP file"."""
     odd = tmp_path / "0"
     odd.write_bytes(start + package().read_bytes())

@@ -82,7 +82,7 @@ def stored(studio, key) -> bytes:
     return b"".join(studio.storage.read(key))
 
 
-def test_a_take_is_shown_with_the_curve_that_it_was_sung_with(studio, converted):
+def test_edit_view_shows_the_pitch_curve_of_the_take(studio, converted):
     shown = view(studio, converted, 2)
     assert shown["id"] == f"{converted}-2"
     assert (shown["duration_s"], shown["step_s"]) == (3.0, 0.01)
@@ -105,7 +105,7 @@ def test_edit_view_lists_the_settings_of_each_tool(studio, converted):
     assert tools["draw"]["settings"] == {}
 
 
-def test_edits_can_be_looked_at_before_they_are_sung(studio, converted):
+def test_changes_view_previews_edits_before_rendering(studio, converted):
     [change] = changes_view(studio, studio.local, converted, 1, [SHIFT])
     assert 97 <= change["first"] <= 98
     assert len(change["hertz"]) == pytest.approx(55, abs=2)
@@ -135,7 +135,7 @@ def test_start_edit_queues_a_conversion_with_its_own_copy_of_the_take(studio, co
     assert all(key.startswith(f"tasks/{edit_id}/") for key in edited["original"].values())
 
 
-def test_edits_of_edits_count_from_the_take_as_it_was_converted(studio, converted, finished):
+def test_edit_view_and_start_edit_of_an_edit_build_on_the_converted_take(studio, converted, finished):
     edit_id = finished(start_edit(studio, studio.local, converted, 2, [SHIFT]), takes=1, with_edit_data=False)
     shown = view(studio, edit_id)
     assert shown["id"] == f"{converted}-2"
@@ -151,7 +151,7 @@ def test_edits_of_edits_count_from_the_take_as_it_was_converted(studio, converte
     assert stored(studio, edited["original"]["take"]) == f"take 2 of {converted}".encode()
 
 
-def test_edits_can_be_taken_back(studio, converted, finished):
+def test_start_edit_of_an_edited_take_accepts_an_empty_list_of_edits(studio, converted, finished):
     edit_id = finished(start_edit(studio, studio.local, converted, 1, [SHIFT]), takes=1, with_edit_data=False)
     back = start_edit(studio, studio.local, edit_id, 1, [])
     assert find(studio.database, studio.local.id, back).parameters["edit"]["edits"] == []
@@ -180,7 +180,7 @@ def files(studio) -> set:
 
 
 @pytest.mark.parametrize("edits", [[], [SHIFT | {"semitones": 0.0}], [SHIFT, SHIFT | {"semitones": -2.0}]])
-def test_nothing_is_not_sung_anew(studio, converted, edits):
+def test_start_edit_refuses_edits_without_effect_and_stores_nothing(studio, converted, edits):
     before = files(studio)
     with pytest.raises(Invalid, match="Nothing to render"):
         start_edit(studio, studio.local, converted, 1, edits)
@@ -203,7 +203,7 @@ def test_start_edit_and_changes_view_refuse_invalid_edits_and_store_nothing(stud
     assert files(studio) == before
 
 
-def test_a_conversion_that_is_not_done_cannot_be_edited(studio, waiting):
+def test_start_edit_and_edit_view_refuse_an_unfinished_conversion(studio, waiting):
     with pytest.raises(WrongState, match="once its conversion has finished"):
         start_edit(studio, studio.local, waiting, 1, [SHIFT])
     with pytest.raises(WrongState):
@@ -268,7 +268,7 @@ def test_start_edit_refuses_a_full_queue_and_leaves_nothing(studio, converted):
     assert files(studio) == before
 
 
-def test_nobody_else_sees_or_edits_it(studio, other, converted):
+def test_edit_actions_refuse_takes_of_other_accounts(studio, other, converted):
     for ask in (
         lambda: edit_view(studio, other, converted, 1, "", NOW_S),
         lambda: changes_view(studio, other, converted, 1, [SHIFT]),

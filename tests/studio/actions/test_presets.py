@@ -15,7 +15,7 @@ from studio.store.presets import set_preferences
 DARK = Preset("melodic", {"formant_shift_semitones": -2.0, "takes": 3}, {"reverb": 0.3})
 
 
-def test_a_preset_is_saved_replaced_and_deleted(studio, other):
+def test_presets_are_saved_replaced_and_deleted_per_account(studio, other):
     assert save_preset(studio, studio.local, "  Dark   hall ", DARK) == "Dark hall"
     kept = find_preset(studio, studio.local, "Dark hall")
     assert (kept.style, kept.settings, effects_of(kept.effects)) == (
@@ -33,7 +33,7 @@ def test_a_preset_is_saved_replaced_and_deleted(studio, other):
         find_preset(studio, studio.local, "Dark hall")
 
 
-def test_a_name_is_the_same_however_it_is_composed(studio):
+def test_presets_treat_composed_and_decomposed_names_alike(studio):
     assert save_preset(studio, studio.local, "Ra\u0308ume", DARK) == "Räume"
     assert find_preset(studio, studio.local, "Ra\u0308ume").style == "melodic"
     delete_preset(studio, studio.local, "Ra\u0308ume")
@@ -59,7 +59,7 @@ def test_save_preset_refuses_invalid_names_and_settings(studio, name, preset, er
     assert preset_names(studio, studio.local) == []
 
 
-def test_their_number_is_limited(studio, monkeypatch):
+def test_save_preset_limits_the_number_of_presets(studio, monkeypatch):
     monkeypatch.setattr(presets, "MOST_PRESETS", 1)
     save_preset(studio, studio.local, "one", DARK)
     save_preset(studio, studio.local, "one", DARK)
@@ -67,7 +67,7 @@ def test_their_number_is_limited(studio, monkeypatch):
         save_preset(studio, studio.local, "two", DARK)
 
 
-def test_preferences_are_kept(studio, other):
+def test_change_preferences_keeps_valid_values_per_account(studio, other):
     assert preferences_of(studio.database, studio.local) == Preferences()
     change_preferences(studio.database, studio.local, {"format": "mp3", "mp3_kbps": 192})
     change_preferences(studio.database, studio.local, {"naming": "{voice} {take}"})
@@ -88,7 +88,7 @@ def test_preferences_are_kept(studio, other):
 
 
 @given(st.text(max_size=30))
-def test_a_pattern_is_usable_or_refused(pattern):
+def test_preferences_accept_only_usable_naming_patterns(pattern):
     try:
         naming = Preferences(naming=pattern).naming
     except SettingsError:
@@ -97,6 +97,6 @@ def test_a_pattern_is_usable_or_refused(pattern):
 
 
 @pytest.mark.parametrize("name", EffectSettings.presets)
-def test_effects_of_a_preset_are_stored_as_its_name(name):
+def test_plain_effects_returns_the_name_of_a_preset(name):
     values = {one: value for one, value in vars(EffectSettings.presets[name]).items()}
     assert plain_effects(values) == name

@@ -66,7 +66,7 @@ def test_edit_profile_clears_omitted_fields_but_keeps_measured_ones(studio, voic
     assert model_view(studio, studio.local, "koguchi")["gender"]
 
 
-def test_of_a_voice_still_to_be_trained_it_is_written_beside_the_recordings(studio, package):
+def test_edit_profile_of_a_pending_voice_writes_model_json(studio, package):
     model = create_model(studio, studio.local, package(mood="blue", genre="pop"))
     edit_profile(studio, studio.local, model, SAID)
     assert stated(studio, model) == SAID | {"mood": "blue"}
@@ -76,7 +76,7 @@ def test_of_a_voice_still_to_be_trained_it_is_written_beside_the_recordings(stud
     assert model_view(studio, studio.local, model)["vocal_range"] is None
 
 
-def test_recordings_are_examined_again_where_they_are_judged_by_something_else(studio, package):
+def test_edit_profile_repeats_the_data_report_only_for_a_new_voice_type(studio, package):
     model = create_model(studio, studio.local, package())
     claimed = claim(studio.database, "worker", ["report"], 60)
     with studio.database.write() as connection:
@@ -103,7 +103,7 @@ def test_edit_profile_refuses_invalid_values_and_changes_nothing(studio, voice, 
     assert profile_values(studio, studio.local, voice) == before
 
 
-def test_a_full_disk_leaves_it_as_it_was(studio, voice, monkeypatch):
+def test_edit_profile_on_a_full_disk_changes_nothing(studio, voice, monkeypatch):
     before = profile_values(studio, studio.local, voice)
 
     def refuse(data, key):
@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_it_as_it_was(studio, voice, monkeypatch):
     assert card_of(studio, voice).name == before["name"]
 
 
-def test_demo_voices_and_those_of_others_stay_as_they_are(studio, other, voice):
+def test_edit_profile_refuses_demo_voices_and_voices_of_other_accounts(studio, other, voice):
     with pytest.raises(WrongState, match="cannot be changed"):
         edit_profile(studio, studio.local, "koguchi", SAID)
     for act in (lambda: edit_profile(studio, other, voice, SAID), lambda: profile_values(studio, other, voice)):

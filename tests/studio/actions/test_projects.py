@@ -85,7 +85,7 @@ def test_projects_view_returns_pages_with_a_cursor(studio, recording, finish):
     assert rest["next_cursor"] is None
 
 
-def test_a_name_and_a_timeline_are_kept_and_found(studio, song):
+def test_change_project_keeps_name_and_timeline_and_search_finds_the_name(studio, song):
     change_project(studio, studio.local, song[:8], "Sommer  Größe", {"tempo_bpm": 120.0})
     change_project(studio, studio.local, song, timeline={"beats_per_bar": 3})
     [found] = seen(studio, wanted=search(studio, studio.local, "sommer grösse"))
@@ -96,7 +96,7 @@ def test_a_name_and_a_timeline_are_kept_and_found(studio, song):
     assert project_view(studio, studio.local, song, "", 0.0)["name"] == "My song"
 
 
-def test_wrong_values_change_nothing(studio, song, other):
+def test_change_project_and_project_view_refuse_invalid_values_and_ids(studio, song, other):
     for given, error in (
         ({"timeline": {"tempo_bpm": 900.0}}, SettingsError),
         ({"timeline": {"swing": 1}}, SettingsError),
@@ -112,7 +112,7 @@ def test_wrong_values_change_nothing(studio, song, other):
         change_project(studio, other, song, "Mine")
 
 
-def test_history_is_searched_by_voice_and_day(studio, song):
+def test_history_view_filters_by_text_voice_and_day(studio, song):
     def found(*text, **narrowed):
         wanted = search(studio, studio.local, *text, **narrowed)
         return len(history_view(studio, studio.local, "", 0.0, wanted=wanted)["tasks"])
@@ -127,7 +127,7 @@ def test_history_is_searched_by_voice_and_day(studio, song):
         found(since="tomorrow")
 
 
-def test_several_are_deleted_and_nothing_else(studio, song, converted, recording):
+def test_delete_tasks_and_delete_project_delete_only_finished_conversions(studio, song, converted, recording):
     waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))
     change_project(studio, studio.local, song, "Named")
     ids = [one["id"] for one in project_view(studio, studio.local, song, "", 0.0)["conversions"]]
@@ -147,7 +147,7 @@ def test_several_are_deleted_and_nothing_else(studio, song, converted, recording
     assert find(studio.database, studio.local.id, waiting)
 
 
-def test_an_export_has_stems_that_begin_together_and_a_cue_sheet(studio, song, tmp_path):
+def test_export_project_writes_aligned_stems_and_a_cue_sheet(studio, song, tmp_path):
     change_project(studio, studio.local, song, "Song", {"tempo_bpm": 120.0, "start_s": 8.0})
     made = export_project(studio, studio.local, song, tmp_path)
     assert made == tmp_path / "Song.zip"
@@ -193,14 +193,14 @@ def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, rec
     ]  # fmt: skip
 
 
-def test_an_export_of_a_part_begins_with_it(studio, song, tmp_path):
+def test_export_project_of_a_part_starts_at_the_part(studio, song, tmp_path):
     whole = [one for one in project_view(studio, studio.local, song, "", 0.0)["conversions"] if not one["start_s"]]
     delete_tasks(studio, studio.local, [one["id"] for one in whole])
     with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
         assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
 
 
-def test_the_zip_of_the_page_is_made_again_when_something_changed(studio, song):
+def test_project_zip_is_rebuilt_only_after_a_change(studio, song):
     first = project_zip(studio, studio.local, song, "", 0.0)
     assert project_zip(studio, studio.local, song, "", 0.0)["url"] == first["url"]
     assert first["name"] == "My song.zip"
@@ -209,7 +209,7 @@ def test_the_zip_of_the_page_is_made_again_when_something_changed(studio, song):
     assert len(list(studio.storage.list_keys("packages"))) == 1
 
 
-def test_a_project_without_takes_or_place_is_not_exported(studio, recording, song, tmp_path):
+def test_export_project_refuses_a_project_without_takes_and_a_missing_folder(studio, recording, song, tmp_path):
     with pytest.raises(Invalid, match="cannot be written"):
         export_project(studio, studio.local, song, tmp_path / "nowhere" / "song.zip")
     waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))

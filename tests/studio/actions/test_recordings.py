@@ -25,5 +25,5 @@ def test_suffix_of_uses_a_known_suffix_of_the_name_or_the_file_header(tmp_path, 
     assert suffix_of(name, tmp_path / "upload") == suffix
 
 
-def test_a_quotation_mark_is_shown_as_it_was_in_the_name():
+def test_shown_name_restores_quotation_marks():
     assert shown_name("folder/say %22hey%22 100%.wav") == 'say "hey" 100%.wav'

@@ -23,7 +23,7 @@ def looked_at(studio, recording):
     return start_analysis(studio, studio.local, recording(2.0), "my vocal.wav")
 
 
-def test_a_recording_that_was_looked_at_is_converted_and_stays(studio, looked_at, tmp_path):
+def test_convert_recording_converts_an_analysed_recording_and_keeps_it(studio, looked_at, tmp_path):
     settings = {"transpose": -3, "takes": 2}
     task_id = convert_recording(studio, studio.local, looked_at, model="kerstin", settings=settings, preset="rhythmic")
     task = asked(studio, task_id)
@@ -34,20 +34,20 @@ def test_a_recording_that_was_looked_at_is_converted_and_stays(studio, looked_at
     assert studio.storage.head(asked(studio, looked_at).parameters["input_key"]) is not None
 
 
-def test_of_a_trimmed_recording_only_the_part_is_converted(studio, looked_at, tmp_path):
+def test_convert_recording_converts_only_the_trimmed_part(studio, looked_at, tmp_path):
     given = {"model": "kerstin", "settings": {}, "stretch": (0.5, 1.25)}
     task = asked(studio, convert_recording(studio, studio.local, looked_at, **given))
     assert content_of(studio, task.parameters["input_key"], tmp_path).sample_count == 12_000
 
 
 @pytest.mark.parametrize("stretch", [(1.0, 1.01), (5.0, 6.0)])
-def test_a_part_that_is_none_is_refused_and_leaves_nothing(studio, looked_at, stretch):
+def test_convert_recording_refuses_an_invalid_part_and_leaves_nothing(studio, looked_at, stretch):
     with pytest.raises(SettingsError):
         convert_recording(studio, studio.local, looked_at, model="kerstin", settings={}, stretch=stretch)
     assert not any((studio.settings.work / "incoming").iterdir())
 
 
-def test_the_same_again_in_another_voice_has_the_same_settings(studio, looked_at, tmp_path):
+def test_convert_again_keeps_the_settings_for_another_voice(studio, looked_at, tmp_path):
     settings = {"transpose": "auto", "likeness": 0.4}
     first = convert_recording(studio, studio.local, looked_at, model="kerstin", settings=settings, preset="spoken")
     again = asked(studio, convert_again(studio, studio.local, first, "kathleen"))
@@ -57,7 +57,7 @@ def test_the_same_again_in_another_voice_has_the_same_settings(studio, looked_at
     assert asked(studio, convert_again(studio, studio.local, first)).model_id == "kerstin"
 
 
-def test_recording_and_takes_of_a_conversion_can_be_looked_at(studio, converted, tmp_path):
+def test_look_at_recording_and_look_at_take_start_an_analysis(studio, converted, tmp_path):
     for analysis_id in (
         look_at_recording(studio, studio.local, converted),
         look_at_take(studio, studio.local, converted, 2),
@@ -81,7 +81,7 @@ def test_convert_again_and_look_at_recording_refuse_a_deleted_recording(studio, 
             act(studio, studio.local, converted)
 
 
-def test_nobody_elses_can_be_used(studio, other, converted, looked_at):
+def test_convert_and_look_at_refuse_tasks_of_another_account(studio, other, converted, looked_at):
     for act in (convert_again, look_at_recording):
         with pytest.raises(NotFound):
             act(studio, other, converted)

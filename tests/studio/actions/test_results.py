@@ -60,7 +60,7 @@ def test_result_view_estimates_the_start_behind_a_running_conversion(studio, rec
     assert shown(studio, second, running.started_at + 10.0)["starts_in_s"] == pytest.approx(10.0)
 
 
-def test_one_that_waits_knows_when_it_begins_by_the_progress_of_the_first_one_ever(studio, recording, started):
+def test_result_view_estimates_the_start_from_the_progress_of_the_first_conversion(studio, recording, started):
     second, third = (
         start_conversion(studio, studio.local, recording(), "b.wav", ConversionRequest("kathleen", {}))
         for _ in range(2)
@@ -85,7 +85,7 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
     assert view["range"] == {"low": 47, "high": 59, "label": "Kerstin"}
 
 
-def test_the_best_take_comes_first_and_the_plain_one_among_equals(studio, converted):
+def test_result_view_lists_the_best_take_first(studio, converted):
     view = shown(studio, converted)
     assert [(take["number"], take["mark"]) for take in view["takes"]] == [(2, 0.9), (1, pytest.approx(0.72))]
     assert all(take["url"].startswith("/files/tasks/") for take in view["takes"])
@@ -101,7 +101,7 @@ def test_result_view_shows_the_error_of_a_failed_conversion(studio, started):
     assert (view["state"], view["error"], view["takes"]) == ("failed", "There was no sound in it.", [])
 
 
-def test_nobody_else_sees_it(studio, other, started):
+def test_result_view_is_hidden_from_other_accounts(studio, other, started):
     with pytest.raises(NotFound):
         result_view(studio, other, started, "", NOW_S)
 

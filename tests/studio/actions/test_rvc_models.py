@@ -47,7 +47,7 @@ def test_imported_model_is_listed_and_names_missing_contentvec(studio, model):
     assert usable_voice_folder(studio, studio.local, identifier, lambda *_: None, "cpu").is_dir()
 
 
-def test_imported_model_is_neither_exported_nor_put_in_place_of_a_voice(studio, model, tmp_path):
+def test_export_model_and_replace_model_refuse_an_rvc_model(studio, model, tmp_path):
     identifier = import_model(studio, studio.local, model)
     with pytest.raises(WrongState, match="share the file it came from"):
         export_model(studio, studio.local, identifier, tmp_path)
@@ -55,7 +55,7 @@ def test_imported_model_is_neither_exported_nor_put_in_place_of_a_voice(studio, 
         replace_model(studio, studio.local, identifier, model)
 
 
-def test_other_files_are_refused_by_name_and_leave_nothing(studio, model):
+def test_import_model_refuses_training_packed_foreign_and_index_files(studio, model):
     before = models_view(studio, studio.local)
     torch.save({"model": {}, "optimizer": {}}, model)
     with pytest.raises(NotReadable, match=r'"G_1\.pth" is a training file') as caught:
@@ -74,7 +74,7 @@ def test_other_files_are_refused_by_name_and_leave_nothing(studio, model):
     assert models_view(studio, studio.local) == before
 
 
-def test_status_states_size_licence_and_checksum(capsys, tmp_path, monkeypatch):
+def test_rvc_status_shows_size_licence_and_checksum_of_contentvec(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path))
     with pytest.raises(SystemExit) as done:
         main(["rvc", "status"])
@@ -85,7 +85,7 @@ def test_status_states_size_licence_and_checksum(capsys, tmp_path, monkeypatch):
     assert "d8dd400e054ddf4e6be75dab5a2549db748cc99e756a097c496c099f65a4854e" in shown
 
 
-def test_networks_of_an_imported_model_are_not_exported(studio, model, tmp_path):
+def test_export_networks_refuses_an_imported_model(studio, model, tmp_path):
     identifier = import_model(studio, studio.local, model)
     with pytest.raises(WrongState, match="share the file it came from"):
         export_networks(studio, studio.local, identifier, tmp_path / "out")
@@ -124,7 +124,7 @@ def published(tmp_path, monkeypatch):
     thread.join()
 
 
-def test_fetch_checks_converts_and_keeps_one_file(studio, published):
+def test_fetch_contentvec_converts_and_keeps_one_file(studio, published):
     path = fetch_contentvec(studio, no_report, published)
     assert path == contentvec.contentvec_path()
     assert [one.name for one in path.parent.iterdir()] == ["contentvec.safetensors"]
@@ -141,7 +141,7 @@ def test_fetch_contentvec_keeps_no_wrong_file_and_names_rvc_use_when_unavailable
     assert not list(contentvec.contentvec_path().parent.iterdir())
 
 
-def test_fetch_of_the_command_line_states_its_source_and_asks(published, monkeypatch):
+def test_rvc_fetch_shows_source_and_licence_and_asks_first(published, monkeypatch):
     monkeypatch.setattr("engine.rvc.sources.SOURCES", (published,))
     refused = run("rvc", "fetch", answer="n\n")
     assert refused.exit_code == 1
@@ -153,7 +153,7 @@ def test_fetch_of_the_command_line_states_its_source_and_asks(published, monkeyp
     assert contentvec.contentvec_path().exists()
 
 
-def test_own_file_is_used_from_its_folder(studio, published, tmp_path):
+def test_use_contentvec_finds_the_file_in_a_folder(studio, published, tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     with pytest.raises(ModelFileError, match="holds no ContentVec"):

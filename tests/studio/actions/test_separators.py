@@ -50,7 +50,7 @@ def pinned() -> Iterator:
     thread.join()
 
 
-def test_fetch_stores_the_pinned_file_and_asks_no_second_time(studio, pinned):
+def test_fetch_separator_downloads_the_pinned_file_only_once(studio, pinned):
     seen = []
     path = fetch_separator(studio, lambda *one: seen.append(one[0]), pinned)
     assert path == checked_separator(studio.settings.separators, pinned)
@@ -61,7 +61,7 @@ def test_fetch_stores_the_pinned_file_and_asks_no_second_time(studio, pinned):
     assert [one.name for one in path.parent.iterdir()] == [pinned.file_name]
 
 
-def test_fetch_goes_on_where_it_was_stopped(studio, pinned):
+def test_fetch_separator_resumes_a_stopped_download(studio, pinned):
     def stop(fraction, message):
         if fraction > 0.4:
             raise Cancelled
@@ -73,7 +73,7 @@ def test_fetch_goes_on_where_it_was_stopped(studio, pinned):
     assert int(Server.asked[1].removeprefix("bytes=").rstrip("-")) > 0.4 * len(CONTENT)
 
 
-def test_fetch_refuses_another_file_and_keeps_nothing(studio, pinned):
+def test_fetch_separator_refuses_a_wrong_checksum_and_keeps_no_file(studio, pinned):
     with pytest.raises(SeparationError, match="checksum is another"):
         fetch_separator(studio, no_report, replace(pinned, sha256="0" * 64))
     assert list(studio.settings.separators.iterdir()) == []
@@ -87,7 +87,7 @@ def test_fetch_separator_reports_an_unreachable_file(studio, pinned, path, sente
         fetch_separator(studio, no_report, replace(pinned, url=url))
 
 
-def test_without_the_file_a_song_is_refused_with_the_remedy(studio):
+def test_refuse_without_separator_names_the_fetch_command(studio):
     with pytest.raises(WrongState, match="separation fetch on the machine that serves this") as error:
         refuse_without_separator(studio.settings)
     assert error.value.code == "no_separator"

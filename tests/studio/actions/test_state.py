@@ -23,14 +23,14 @@ def database_url(sqlite_template, tmp_path):
     return f"sqlite:///{copy}"
 
 
-def test_work_is_counted(studio, recording):
+def test_work_view_counts_running_and_queued_tasks(studio, recording):
     for _ in range(3):
         start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}))
     claim(studio.database, "worker", ["conversion"], 60)
     assert work_view(studio, studio.local) == {"running": 1, "queued": 2}
 
 
-def test_limits_are_those_of_the_service(studio):
+def test_limits_view_lists_the_limits_of_the_service(studio):
     limits = {one["name"]: one for one in limits_view(studio)}
     assert tuple(limits) == LIMITS[1:]  # uploads of this machine have none but the disk
     demo = replace(studio, service=ServiceSettings(demo="on"))
@@ -39,14 +39,14 @@ def test_limits_are_those_of_the_service(studio):
     assert limits["longest_audio_minutes"]["option"] == "--longest-audio-minutes"
 
 
-def test_the_machine_is_described(studio):
+def test_machine_view_reports_cores_memory_and_workers(studio):
     machine = machine_view(studio, studio.local)
     assert machine["cores"] >= 1
     assert machine["memory_bytes"] > 2**28
     assert (machine["conversion_workers"], machine["training_workers"]) == (1, 1)
 
 
-def test_a_checkup_is_made_once_at_a_time_and_its_findings_kept(studio, other):
+def test_start_checkup_runs_one_checkup_at_a_time_and_keeps_its_findings(studio, other):
     assert checkup_view(studio, studio.local) is None
     task_id = start_checkup(studio, studio.local)
     assert start_checkup(studio, studio.local) == task_id

@@ -9,7 +9,7 @@ from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound
 
 
-def test_label_take_is_kept_and_in_file_names(studio, converted):
+def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):
     assert label_take(studio, studio.local, converted, 2, name="  best  chorus ") == {
         "number": 2, "name": "best chorus", "starred": False,
     }  # fmt: skip
@@ -27,7 +27,7 @@ def test_label_take_is_kept_and_in_file_names(studio, converted):
     assert task_view(studio, studio.local, converted, "", 0.0)["take_labels"][1] == {"name": "", "starred": False}
 
 
-def test_label_take_refuses_unknown_takes_and_names(studio, other, converted):
+def test_label_take_refuses_unknown_takes_and_invalid_names(studio, other, converted):
     for account, take in ((studio.local, 3), (studio.local, 0), (other, 1)):
         with pytest.raises(NotFound):
             label_take(studio, account, converted, take, name="mine")

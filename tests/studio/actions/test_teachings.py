@@ -33,7 +33,7 @@ def files(studio):
     return sorted(key for key in studio.storage.list_keys("tasks/"))
 
 
-def test_teaching_waits_for_a_worker_with_the_recordings(studio, teacher, recording):
+def test_start_teaching_queues_a_task_with_its_recordings(studio, teacher, recording):
     request = TeachingRequest(" Mia II ", 40, [recording(2.0, "My song.wav"), recording(1.0, "b.wav")])
     task_id = start_teaching(studio, studio.local, teacher, request)
     task = find(studio.database, studio.local.id, task_id)
@@ -52,7 +52,7 @@ def test_teaching_waits_for_a_worker_with_the_recordings(studio, teacher, record
     assert task_view(studio, studio.local, task_id, "", 0.0)["model_id"] == "mia-ii"
 
 
-def test_voices_that_may_not_teach_are_refused(studio, teacher, tmp_path):
+def test_start_teaching_refuses_ineligible_voices_and_a_missing_contentvec(studio, teacher, tmp_path):
     def code_of(model_id):
         with pytest.raises(WrongState) as caught:
             start_teaching(studio, studio.local, model_id, TeachingRequest())
@@ -71,7 +71,7 @@ def test_voices_that_may_not_teach_are_refused(studio, teacher, tmp_path):
     assert caught.value.code == "no_contentvec"
 
 
-def test_bad_requests_leave_nothing(studio, teacher, tmp_path, other):
+def test_start_teaching_leaves_no_files_after_bad_requests(studio, teacher, tmp_path, other):
     (tmp_path / "words.txt").write_text("no sound")
     for request, error in (
         (TeachingRequest(name="x" * 101), Invalid),

@@ -31,7 +31,7 @@ def test_make_token_refuses_an_invalid_name_or_lifetime(studio, name, days):
     assert not tokens_view(studio, studio.local)
 
 
-def test_nobody_sees_or_takes_back_the_tokens_of_others(studio, other):
+def test_tokens_view_and_take_back_token_cover_only_the_own_account(studio, other):
     token, secret = make_token(studio, studio.local, "mine", None)
     assert not tokens_view(studio, other)
     for name in (token["id"], "mine"):
@@ -40,13 +40,13 @@ def test_nobody_sees_or_takes_back_the_tokens_of_others(studio, other):
     assert account_of_token(studio.database, secret) == studio.local
 
 
-def test_a_name_is_not_taken_for_an_id(studio):
+def test_take_back_token_refuses_a_name_instead_of_an_id(studio):
     make_token(studio, studio.local, "mine", None)
     with pytest.raises(NotFound):
         take_back_token(studio, studio.local, "mine")
 
 
-def test_there_is_a_most(studio, monkeypatch):
+def test_make_token_refuses_tokens_above_the_limit_until_one_is_revoked(studio, monkeypatch):
     monkeypatch.setattr(tokens, "MOST_TOKENS", 2)
     first, _ = make_token(studio, studio.local, "one", None)
     make_token(studio, studio.local, "two", None)

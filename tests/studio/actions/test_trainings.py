@@ -56,7 +56,7 @@ def trained_so_far(studio, voice, epochs=4):
     return folder
 
 
-def test_voices_with_recordings_can_be_trained(studio, voice):
+def test_trainable_view_lists_voices_with_recordings(studio, voice):
     assert trainable_view(studio, studio.local) == [
         {"id": "mia", "name": "Mia", "state": "pending", "epoch": 0, "epochs": 0}
     ]
@@ -64,14 +64,14 @@ def test_voices_with_recordings_can_be_trained(studio, voice):
         training_view(studio, studio.local, "kathleen", "", 0.0)
 
 
-def test_before_anything_there_is_nothing_to_see(studio, voice):
+def test_training_view_is_empty_before_the_first_training(studio, voice):
     seen = view(studio, voice)
     assert (seen["begun"], seen["task"], seen["timed"], seen["estimating"]) == (False, None, None, None)
     assert (seen["parts"], seen["evaluations"]) == ([], [])
     assert seconds_left(seen, 100) is None
 
 
-def test_an_estimate_is_made_once_and_holds_for_any_number_of_epochs(studio, voice):
+def test_start_estimate_queues_one_estimate_for_any_number_of_epochs(studio, voice):
     task_id = start_estimate(studio, studio.local, voice, {"batch": 4})
     assert start_estimate(studio, studio.local, voice) == task_id
     assert view(studio, voice)["estimating"]["state"] == "queued"
@@ -113,7 +113,7 @@ def test_seconds_left_follows_from_the_measured_epochs(studio, voice):
     assert seconds_left(seen, 4) == 0
 
 
-def test_evaluations_can_be_heard_and_the_kept_one_is_known(studio, voice):
+def test_training_view_shows_evaluations_with_sounds_and_marks_the_kept_one(studio, voice):
     trained_so_far(studio, voice)
     seen = view(studio, voice)
     assert {part["name"] for part in seen["parts"]} == {"speech-high", "held-out-1"}
@@ -126,7 +126,7 @@ def test_evaluations_can_be_heard_and_the_kept_one_is_known(studio, voice):
     json.dumps(seen)
 
 
-def test_several_trainings_stand_in_a_queue(studio, package):
+def test_queue_view_shows_the_place_of_each_waiting_training(studio, package):
     voices = [create_model(studio, studio.local, package(name=name)) for name in ("Ada", "Bea")]
     for voice in voices:
         start_training(studio, studio.local, voice, 3)
@@ -140,7 +140,7 @@ def test_several_trainings_stand_in_a_queue(studio, package):
     assert view(studio, "bea")["task"]["place"] == 1
 
 
-def test_a_training_is_begun_with_settings_and_after_a_failure_goes_on_at_once(studio, voice):
+def test_start_training_uses_the_given_settings_and_restarts_after_a_failure(studio, voice):
     start_training(studio, studio.local, voice, 3, {"batch": 4, "patience": 0})
     task = claim(studio.database, "worker", ["training"], 60)
     assert task.parameters == {"epochs": 3, "batch": 4, "patience": 0}
@@ -151,7 +151,7 @@ def test_a_training_is_begun_with_settings_and_after_a_failure_goes_on_at_once(s
 
 
 @pytest.mark.parametrize("settings", [{"batch": 0}, {"loudness": 1}, {"learning_rate": "fast"}])
-def test_settings_out_of_range_are_refused(studio, voice, settings):
+def test_start_training_and_start_estimate_refuse_invalid_settings(studio, voice, settings):
     for act in (lambda: start_training(studio, studio.local, voice, 3, settings),
                 lambda: start_estimate(studio, studio.local, voice, settings)):  # fmt: skip
         with pytest.raises(SettingsError):
@@ -159,7 +159,7 @@ def test_settings_out_of_range_are_refused(studio, voice, settings):
     assert view(studio, voice)["task"] is None
 
 
-def test_a_training_is_forgotten_with_all_it_came_to_but_not_the_voice(studio, voice):
+def test_forget_training_deletes_the_training_and_keeps_the_voice(studio, voice):
     folder = trained_so_far(studio, voice)
     start_training(studio, studio.local, voice, 9)
     with pytest.raises(WrongState, match="stop the training first"):
@@ -176,7 +176,7 @@ def test_a_training_is_forgotten_with_all_it_came_to_but_not_the_voice(studio, v
     assert not view(studio, voice)["begun"]
 
 
-def test_nobody_sees_or_touches_the_trainings_of_others(studio, other, voice):
+def test_training_actions_hide_trainings_of_other_accounts(studio, other, voice):
     start_training(studio, studio.local, voice, 3)
     assert queue_view(studio, other, "", 0.0) == []
     assert trainable_view(studio, other) == []

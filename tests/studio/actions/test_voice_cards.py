@@ -26,7 +26,7 @@ def test_voice_cards_show_profile_state_and_preview(studio):
         assert (DEMO_VOICES / card["id"] / "preview.wav").exists()
 
 
-def test_a_voice_of_ones_own_has_a_preview_where_it_has_one(studio, tmp_path):
+def test_voice_cards_link_the_preview_of_an_imported_voice_if_it_exists(studio, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "out.zip")
     model = import_model(studio, studio.local, tmp_path / "out.zip")
     card = next(one for one in voice_cards(studio, studio.local, "http://here/", NOW_S) if one["id"] == model)
@@ -46,7 +46,7 @@ def test_voice_cards_mark_a_voice_of_an_earlier_format_for_training_again(studio
     assert "mine" not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
 
 
-def test_those_still_to_be_trained_can_be_used_untrained(studio, package):
+def test_voice_cards_mark_a_pending_voice_as_usable_untrained(studio, package):
     model = create_model(studio, studio.local, package())
     card = next(one for one in voice_cards(studio, studio.local, "", NOW_S) if one["id"] == model)
     assert (card["state"], card["preview_url"], card["vocal_range"]) == ("pending", None, None)
@@ -65,7 +65,7 @@ def test_voice_cards_list_a_voice_with_too_little_sound_only_without_ready_only(
     assert (card["state"], card["untrained"]) == ("pending", False)
 
 
-def test_one_of_an_earlier_base_can_be_used_untrained_where_its_recordings_are(studio, package):
+def test_voice_cards_mark_an_earlier_voice_with_recordings_as_usable_untrained(studio, package):
     model = create_model(studio, studio.local, package())
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / model)
     path = studio.settings.voices / model / "card.json"
@@ -82,14 +82,14 @@ def test_voice_details_of_a_demo_voice_show_its_training(studio):
     assert details["learned"]["best_epoch"] >= 1
 
 
-def test_those_of_others_are_not_there(studio, other, package):
+def test_voice_cards_hide_voices_of_other_accounts(studio, other, package):
     model = create_model(studio, studio.local, package())
     assert model not in {one["id"] for one in voice_cards(studio, other, "", NOW_S, ready_only=False)}
     with pytest.raises(NotFound):
         voice_details(studio, other, model, "", NOW_S)
 
 
-def test_a_damaged_voice_does_not_take_the_others_with_it(studio, tmp_path):
+def test_voice_cards_list_all_voices_despite_a_damaged_one(studio, tmp_path):
     shutil.copytree(DEMO_VOICES / "koguchi", studio.settings.voices / "mine")
     import_folders(studio.database, studio.storage, studio.local)
     (studio.settings.voices / "mine" / "card.json").write_text("{")

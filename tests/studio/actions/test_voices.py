@@ -60,7 +60,7 @@ def test_train_model_starts_once_and_returns_the_progress_when_called_again(stud
     assert state(studio, model) == "training"
 
 
-def test_a_voice_of_an_earlier_base_is_trained_again_when_asked_for(studio, package):
+def test_train_model_starts_anew_for_a_voice_of_an_earlier_base(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     finish_training(studio, model, 3, format=FORMAT - 1)
@@ -74,7 +74,7 @@ def test_a_voice_of_an_earlier_base_is_trained_again_when_asked_for(studio, pack
     assert len(trainings(studio)) == 2
 
 
-def test_one_of_an_earlier_base_whose_training_is_cancelled_is_still_to_be_trained(studio, package):
+def test_cancel_task_leaves_a_voice_of_an_earlier_base_pending(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     finish_training(studio, model, 3, format=FORMAT - 1)
@@ -91,7 +91,7 @@ def test_one_of_an_earlier_base_whose_training_is_cancelled_is_still_to_be_train
     assert model in {one["id"] for one in models_view(studio, studio.local)["models"]}
 
 
-def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
+def test_train_model_continues_a_completed_voice_only_for_more_epochs(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     finish_training(studio, model, 3)
@@ -102,7 +102,7 @@ def test_a_finished_training_goes_on_only_for_more_epochs(studio, package):
     assert len(trainings(studio)) == 2
 
 
-def test_a_call_at_the_moment_when_the_training_ends_starts_nothing(studio, package, monkeypatch):
+def test_train_model_starts_nothing_when_the_training_ends_during_the_call(studio, package, monkeypatch):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
 
@@ -117,7 +117,7 @@ def test_a_call_at_the_moment_when_the_training_ends_starts_nothing(studio, pack
     assert len(trainings(studio)) == 1
 
 
-def test_a_voice_that_is_deleted_at_the_same_moment_is_not_trained(studio, other, package, monkeypatch):
+def test_train_model_refuses_a_voice_deleted_during_the_call(studio, other, package, monkeypatch):
     model = create_model(studio, other, package())
 
     def find_and_be_late(*names):
@@ -143,14 +143,14 @@ def test_train_model_returns_a_failure_once_and_then_continues(studio, package):
     assert len(trainings(studio)) == 2
 
 
-def test_after_a_failure_another_total_goes_on_at_once(studio, package):
+def test_train_model_with_another_epoch_total_continues_at_once_after_a_failure(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     fail_training(studio)
     assert train_model(studio, studio.local, model, 5)["status"] == "training"
 
 
-def test_a_cancelled_training_leaves_the_voice_as_it_was_and_can_go_on(studio, package):
+def test_cancel_task_restores_the_voice_state_and_train_model_can_continue(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 3)
     cancel_task(studio, studio.local, trainings(studio)[0].id, "", 0.0)
@@ -167,7 +167,7 @@ def test_a_cancelled_training_leaves_the_voice_as_it_was_and_can_go_on(studio, p
         assert train_model(studio, studio.local, model, 9)["status"] == status
 
 
-def test_trainings_of_an_account_are_limited(studio, package):
+def test_train_model_limits_the_trainings_of_an_account(studio, package):
     models = [create_model(studio, studio.local, package()) for _ in range(3)]
     for model in models[:2]:
         train_model(studio, studio.local, model, 1)
@@ -186,7 +186,7 @@ def test_train_model_refuses_unknown_voices_and_voices_without_recordings(studio
 # ---- deleted
 
 
-def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
+def test_delete_model_removes_everything_but_refuses_during_training(studio, package):
     model = create_model(studio, studio.local, package())
     train_model(studio, studio.local, model, 1)
     for refused in (delete_model, refuse_undeletable):
@@ -200,7 +200,7 @@ def test_deleting_takes_all_of_it_but_not_while_it_is_trained(studio, package):
     assert not (studio.settings.datasets / model).exists()
 
 
-def test_a_voice_that_could_not_be_deleted_is_there_as_before(studio, package, monkeypatch):
+def test_delete_model_on_a_full_disk_keeps_the_voice(studio, package, monkeypatch):
     model = create_model(studio, studio.local, package())
     write = Database.write
 
@@ -230,7 +230,7 @@ def test_delete_model_refuses_during_training_from_the_command_line(studio, pack
     assert not (studio.settings.datasets / model).exists()
 
 
-def test_demo_voices_stay(studio):
+def test_delete_model_refuses_a_demo_voice(studio):
     with pytest.raises(WrongState):
         delete_model(studio, studio.local, "koguchi")
     assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
@@ -242,14 +242,14 @@ def test_demo_voices_stay(studio):
     }
 
 
-def test_nobody_sees_or_touches_the_voices_of_others(studio, other, package, tmp_path):
+def test_model_actions_refuse_the_voices_of_other_accounts(studio, other, package, tmp_path):
     model = create_model(studio, studio.local, package(name="Mine"))
     for act in (model_view, delete_model, lambda *a: train_model(*a, 1), lambda *a: export_model(*a, tmp_path / "x")):
         with pytest.raises(NotFound):
             act(studio, other, model)
 
 
-def test_lists_can_be_narrowed_and_paged(studio):
+def test_models_view_pages_through_all_voices(studio):
     first = models_view(studio, studio.local, limit=3)
     rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
     names = [one["id"] for one in first["models"] + rest["models"]]

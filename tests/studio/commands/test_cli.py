@@ -80,19 +80,19 @@ def test_convert_names_the_result_after_recording_and_voice(here, source):
     assert soundfile.info(here / "vocal.kathleen.wav").frames == soundfile.info(source).frames
 
 
-def test_each_take_has_a_path_of_its_own(here, source):
+def test_convert_numbers_the_paths_of_several_takes(here, source):
     result = run("convert", source, "--takes", 3, "-o", "song.flac")
     assert result.stdout.splitlines() == ["song.flac", "song.take2.flac", "song.take3.flac"]
     assert names(here) == ["song.flac", "song.take2.flac", "song.take3.flac", "vocal.wav"]
     assert len({(here / name).read_bytes() for name in result.stdout.split()}) == 3
 
 
-def test_output_may_be_a_folder(here, source):
+def test_convert_output_accepts_a_folder(here, source):
     (here / "results").mkdir()
     assert run("convert", source, "-o", "results").stdout == "results/vocal.kathleen.wav\n"
 
 
-def test_the_same_seed_gives_the_same_samples_and_replaces_the_earlier_result(here, source):
+def test_convert_is_deterministic_with_a_seed_and_replaces_an_earlier_result(here, source):
     (here / "out.wav").write_bytes(b"an earlier result")
     written = []
     for seed in (1, 1):
@@ -102,13 +102,13 @@ def test_the_same_seed_gives_the_same_samples_and_replaces_the_earlier_result(he
 
 
 @pytest.mark.parametrize("preset", ["melodic", "rhythmic", "spoken"])
-def test_every_preset_converts(here, source, preset):
+def test_convert_accepts_every_preset_and_names_it(here, source, preset):
     result = run("convert", source, "--preset", preset)
     assert result.exit_code == 0
     assert preset in result.stderr
 
 
-def test_effects_change_the_takes_and_nothing_of_their_length(here, source):
+def test_convert_with_effects_changes_the_takes_but_keeps_their_length(here, source):
     dry = run("convert", source, "-o", "dry.wav")
     wet = run("convert", source, "--effects", "hall", "--takes", 2, "-o", "wet.flac")
     assert (dry.exit_code, wet.exit_code) == (0, 0), wet.stderr
@@ -118,7 +118,7 @@ def test_effects_change_the_takes_and_nothing_of_their_length(here, source):
     assert np.abs(before - after).max() > 0.01
 
 
-def test_unknown_effects_are_one_sentence_and_never_replace_the_recording(here, source):
+def test_convert_effects_refuses_unknown_names_and_overwriting_the_recording(here, source):
     assert_one_sentence(run("convert", source, "--effects", "cathedral"))
     before = source.read_bytes()
     assert_one_sentence(run("convert", source, "--effects", "hall", "-o", source))
@@ -126,7 +126,7 @@ def test_unknown_effects_are_one_sentence_and_never_replace_the_recording(here, 
     assert names(here) == ["vocal.wav"]
 
 
-def test_transpose_may_be_found_by_the_engine(here, source):
+def test_convert_with_transpose_auto_reports_the_transposition(here, source):
     result = run("convert", source, "--transpose", "auto", "--voice", "koguchi")
     assert result.exit_code == 0, result.stderr
     assert "transposed by" in result.stderr
@@ -139,14 +139,14 @@ def test_convert_runs_on_the_given_device_and_refuses_an_unknown_one(source):
     assert not Path("other.wav").exists()
 
 
-def test_scores_go_to_stderr_and_paths_alone_to_stdout(here, source):
+def test_convert_prints_scores_to_stderr_and_only_paths_to_stdout(here, source):
     result = run("convert", source, "--scores")
     assert result.stdout == "vocal.kathleen.wav\n"
     assert "length error" in result.stderr
     assert "pitch accuracy" in result.stderr
 
 
-def test_the_recording_itself_is_never_replaced(here, source):
+def test_convert_refuses_to_overwrite_its_recording(here, source):
     before = source.read_bytes()
     (here / "other-name.wav").hardlink_to(source)
     for output in (source, "other-name.wav", "../" + here.name + "/vocal.wav"):
@@ -154,7 +154,7 @@ def test_the_recording_itself_is_never_replaced(here, source):
     assert source.read_bytes() == before
 
 
-def test_help_lists_every_setting_of_the_engine():
+def test_convert_help_lists_every_conversion_setting():
     from dataclasses import fields
 
     from engine.conversion.settings import ConversionSettings
@@ -187,7 +187,7 @@ def test_help_describes_every_command_and_option(name):
             assert parameter.opts[-1] in text
 
 
-def test_these_are_all_commands():
+def test_cli_has_exactly_the_expected_commands_and_help_lists_them():
     groups = {
         "credentials": {"rotate"},
         "presets": {"show", "delete"},
@@ -243,7 +243,7 @@ BAD_RECORDINGS = [no_file, folder, empty_file, text, truncated, no_samples, not_
 
 @pytest.mark.parametrize("make", BAD_RECORDINGS)
 @pytest.mark.parametrize("command", ["convert", "analyse"])
-def test_bad_recording_is_one_sentence_and_leaves_nothing(here, command, make):
+def test_convert_and_analyse_refuse_a_bad_recording_and_write_nothing(here, command, make):
     make(here / "bad.wav")
     before = names(here)
     assert_one_sentence(run(command, here / "bad.wav"))
@@ -251,7 +251,7 @@ def test_bad_recording_is_one_sentence_and_leaves_nothing(here, command, make):
 
 
 @pytest.mark.parametrize("make", BAD_RECORDINGS)
-def test_bad_recording_is_refused_without_the_listening_of_auto(here, make):
+def test_convert_with_a_fixed_preset_refuses_a_bad_recording(here, make):
     make(here / "bad.wav")
     before = names(here)
     assert_one_sentence(run("convert", here / "bad.wav", "--preset", "melodic"))
@@ -273,7 +273,7 @@ def test_bad_recording_is_refused_without_the_listening_of_auto(here, make):
         (("-o", "song"), "suffix"),
     ],
 )
-def test_value_out_of_range_is_one_sentence_that_names_it(here, source, options, named):
+def test_convert_refuses_an_invalid_option_value_and_names_the_problem(here, source, options, named):
     result = run("convert", source, *options)
     assert_one_sentence(result)
     assert named in result.stderr.lower()
@@ -282,7 +282,7 @@ def test_value_out_of_range_is_one_sentence_that_names_it(here, source, options,
 
 @pytest.mark.parametrize("output", ["vocal.wav/below-a-file.wav", "no-such-folder/song.wav"])
 @pytest.mark.parametrize("command", [("convert", "-o"), ("analyse", "--plot")])
-def test_folder_that_cannot_hold_the_result_is_one_sentence(here, source, command, output):
+def test_convert_and_analyse_refuse_an_output_path_without_a_parent_folder(here, source, command, output):
     name, option = command
     assert_one_sentence(run(name, source, option, output.replace(".wav", ".png") if name == "analyse" else output))
     assert names(here) == ["vocal.wav"]
@@ -292,7 +292,7 @@ def test_folder_that_cannot_hold_the_result_is_one_sentence(here, source, comman
     not Path("/sys/kernel").is_dir(), reason="needs a folder that even the administrator cannot write to"
 )
 @pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
-def test_folder_without_permission_is_one_sentence(here, source, command):
+def test_convert_and_analyse_refuse_an_unwritable_output_folder(here, source, command):
     name, option, suffix = command
     result = run(name, source, option, f"/sys/kernel/song.{suffix}")
     assert_one_sentence(result)
@@ -312,7 +312,7 @@ def tiny_disk(here):
 
 
 @pytest.mark.parametrize("command", [("convert", "-o", "wav"), ("analyse", "--plot", "png")])
-def test_full_disk_is_named_and_left_empty(here, source, tiny_disk, command):
+def test_convert_and_analyse_report_a_full_disk_and_leave_it_empty(here, source, tiny_disk, command):
     name, option, suffix = command
     result = run(name, source, option, tiny_disk / f"song.{suffix}")
     assert_one_sentence(result)
@@ -321,7 +321,7 @@ def test_full_disk_is_named_and_left_empty(here, source, tiny_disk, command):
 
 
 @pytest.mark.parametrize("takes", [1, 2])
-def test_file_that_may_not_grow_is_one_sentence_and_leaves_nothing(here, source, takes):
+def test_convert_reports_a_failed_write_and_leaves_no_partial_result(here, source, takes):
     assert run("voices").exit_code == 0  # the studio's own database is there already
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # bytes a file may have; the result needs 200,000
@@ -336,7 +336,7 @@ def test_file_that_may_not_grow_is_one_sentence_and_leaves_nothing(here, source,
 
 @pytest.mark.parametrize("takes", [1, 2])
 @pytest.mark.system
-def test_stopping_half_way_leaves_nothing(here, monkeypatch, takes):
+def test_convert_leaves_no_partial_result_when_interrupted(here, monkeypatch, takes):
     soundfile.write(here / "long.wav", vocal(60.0), RATE)
     (here / "long.kathleen.wav").write_bytes(b"an earlier result")
     update = Progress.update
@@ -368,7 +368,7 @@ def test_voices_lists_the_demo_voices():
     assert all(card["id"] in table for card in cards)
 
 
-def test_analyse_finds_the_note(here, source):
+def test_analyse_reports_duration_and_vocal_range(here, source):
     found = json.loads(run("analyse", source, "--json").stdout)
     assert set(found) == {"duration_s", "vocal_style", "vocal_range", "warning"}
     assert found["duration_s"] == pytest.approx(1.5)
@@ -376,7 +376,7 @@ def test_analyse_finds_the_note(here, source):
     assert "{min} to {max}".format(**found["vocal_range"]) in run("analyse", source).stdout
 
 
-def test_analyse_of_silence_has_no_range(here):
+def test_analyse_reports_no_vocal_range_for_silence(here):
     soundfile.write("silence.wav", np.zeros(RATE), RATE)
     found = json.loads(run("analyse", "silence.wav", "--json").stdout)
     assert found["vocal_range"] is None
@@ -384,17 +384,17 @@ def test_analyse_of_silence_has_no_range(here):
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_analyse_draws_a_plot(here, source, suffix, magic):
+def test_analyse_plot_writes_png_svg_and_pdf(here, source, suffix, magic):
     assert run("analyse", source, "--plot", f"plot.{suffix}").exit_code == 0
     assert (here / f"plot.{suffix}").read_bytes().startswith(magic)
     assert names(here) == [f"plot.{suffix}", "vocal.wav"]
 
 
-def test_analyse_refuses_an_unknown_kind_of_plot(here, source):
+def test_analyse_refuses_an_unknown_plot_format(here, source):
     assert_one_sentence(run("analyse", source, "--plot", "plot.xyz"))
 
 
-def test_doctor_finds_this_machine_well():
+def test_doctor_reports_no_fault_on_this_machine():
     result = run("doctor")
     assert result.exit_code == 0, result.stdout
     assert "FAULT" not in result.stdout
@@ -420,7 +420,7 @@ def test_demo_prints_the_result_path_and_its_scores(here):
     assert "pitch accuracy" in result.stderr
 
 
-def test_incomplete_installation_is_one_sentence_that_sends_to_the_doctor(source, monkeypatch):
+def test_convert_with_an_incomplete_installation_points_to_the_doctor(source, monkeypatch):
     monkeypatch.setitem(sys.modules, "engine.conversion.convert", None)
     result = run("convert", source)
     assert_one_sentence(result)
@@ -437,7 +437,7 @@ def test_main_makes_threads_wait_passively_unless_configured(monkeypatch, given,
     assert os.environ["OMP_WAIT_POLICY"] == kept
 
 
-def test_help_does_not_load_the_engine():
+def test_cli_help_works_without_loading_the_engine():
     code = (
         "import sys, studio.commands.cli; sys.exit(sorted({'torch', 'librosa', 'matplotlib'} & set(sys.modules)) or 0)"
     )

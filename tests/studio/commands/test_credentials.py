@@ -46,7 +46,7 @@ def test_verify_refuses_a_file_that_is_not_audio(tmp_path, home):
     assert "not an audio file" in result.stderr
 
 
-def test_credentials_show_and_rotate(made):
+def test_credentials_shows_and_rotates_the_certificate(made):
     before = run("credentials").stdout
     assert "CN=Timbre Studio" in before
     assert "CN=Timbre Studio" in run("credentials", "rotate").stdout
@@ -54,6 +54,6 @@ def test_credentials_show_and_rotate(made):
     assert "Made here" in run("verify", made).stdout
 
 
-def test_credentials_say_that_they_are_off(home, monkeypatch):
+def test_credentials_reports_when_switched_off(home, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_CREDENTIALS", "off")
     assert run("credentials").stdout == "Content credentials are switched off here.\n"

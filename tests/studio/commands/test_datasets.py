@@ -69,7 +69,7 @@ def left(home: Path) -> list[str]:
 # ---- create
 
 
-def test_a_zip_becomes_recordings_under_an_id_of_its_name(home, package):
+def test_create_makes_a_dataset_of_a_zip_under_an_id_of_its_name(home, package):
     result = run("create", package)
     assert (result.exit_code, result.stdout) == (0, "gokhan\n"), result.stderr
     assert "2 recordings" in result.stderr
@@ -100,14 +100,14 @@ def test_create_prefers_options_to_the_profile_in_the_package(home, package):
     }  # fmt: skip
 
 
-def test_loose_recordings_and_folders_do_with_a_name(home, here):
+def test_create_takes_recordings_and_folders_with_a_name(home, here):
     assert run("create", "songs/1.wav", "songs/2.wav", "--name", "Anna").stdout == "anna\n"
     assert run("create", "songs", "--name", "Anna").stdout == "anna-2\n"
     assert run("create", "songs", "--name", "Kathleen").stdout == "kathleen-2\n"  # as there is a demo voice of that id
     assert sorted(left(home)) == ["anna", "anna-2", "kathleen-2"]
 
 
-def test_too_little_voice_is_refused_and_nothing_is_left(home, here):
+def test_create_refuses_too_little_voice_and_leaves_nothing(home, here):
     result = run("create", "songs/1.wav", "--name", "Anna")
     assert_one_sentence(result, "10")
     assert left(home) == []
@@ -123,7 +123,7 @@ def test_create_refuses_invalid_input_in_one_sentence_and_leaves_nothing(home, h
     assert left(home) == []
 
 
-def test_stopping_half_way_leaves_nothing(home, here, monkeypatch):
+def test_create_leaves_nothing_when_interrupted(home, here, monkeypatch):
     update, asked = Progress.update, []
 
     def press_control_c(self, task, **more):
@@ -141,7 +141,7 @@ def test_stopping_half_way_leaves_nothing(home, here, monkeypatch):
 # ---- report
 
 
-def test_a_report_of_a_zip_a_folder_and_a_created_voice(home, here, package):
+def test_report_examines_a_zip_a_folder_a_recording_and_a_created_voice(home, here, package):
     reports = [json.loads(run("report", source, "--json").stdout) for source in ("voice.zip", "songs", "songs/1.wav")]
     assert left(home) == []
     assert [len(found["recordings"]) for found in reports] == [2, 2, 1]
@@ -164,7 +164,7 @@ def test_report_names_the_recording_the_fault_and_the_remedy(here):
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_a_report_is_drawn(here, suffix, magic):
+def test_report_plot_writes_png_and_pdf(here, suffix, magic):
     result = run("report", "songs", "--plot", f"report.{suffix}")
     assert result.exit_code == 0, result.stderr
     assert (here / f"report.{suffix}").read_bytes().startswith(magic)

@@ -24,7 +24,7 @@ def vocal(tmp_path):
     return tmp_path / "vocal.wav"
 
 
-def test_live_converts_a_file_into_one_of_the_same_length(home, vocal, tmp_path):
+def test_live_converts_a_file_and_keeps_its_length(home, vocal, tmp_path):
     done = run("live", "--input", vocal, "--output", tmp_path / "out.wav", "--voice", "koguchi", "--content", "student")
     assert done.exit_code == 0, done.output
     samples, rate = soundfile.read(tmp_path / "out.wav")
@@ -32,7 +32,7 @@ def test_live_converts_a_file_into_one_of_the_same_length(home, vocal, tmp_path)
     assert np.abs(samples[24_000:]).max() > 0.01
 
 
-def test_live_refuses_a_recording_without_a_file_to_write_and_one_onto_itself(home, vocal):
+def test_live_refuses_a_missing_output_overwriting_and_an_invalid_block_length(home, vocal):
     assert "name it with --output" in run("live", "--input", vocal).output
     assert "would overwrite" in run("live", "--input", vocal, "--output", vocal).output
     assert "multiple of 20" in run("live", "--input", vocal, "--block-ms", "50").output
@@ -117,7 +117,7 @@ def test_live_keeps_the_recording_and_reports_a_lost_device(home, monkeypatch, t
     np.testing.assert_allclose(converted, heard, atol=1e-4)
 
 
-def test_live_uses_the_rate_of_a_device_that_has_another(home, monkeypatch):
+def test_live_uses_the_sample_rate_of_the_device(home, monkeypatch):
     card = Card(rate=44_100, ends_after=5)
     sing(card, monkeypatch)
     assert card.rates == [44_100]
@@ -149,5 +149,5 @@ def test_live_fades_out_and_reports_the_error_when_the_conversion_fails(home, mo
     assert not heard[-480:].any()
 
 
-def test_live_refuses_blocks_that_are_too_short_for_the_machine_and_offers_longer_ones(home, monkeypatch):
+def test_live_refuses_too_short_blocks_and_suggests_longer_ones(home, monkeypatch):
     assert "choose --block-ms 320" in sing(Card(), monkeypatch, work=1.4).output

@@ -21,7 +21,7 @@ def cell(kind: str, source: str) -> dict:
     return {"cell_type": kind, "id": "x", "metadata": {}, "source": source.splitlines(keepends=True)}
 
 
-def test_every_notebook_is_written_and_its_code_is_untouched(tmp_path):
+def test_notebooks_command_translates_every_notebook_and_keeps_its_code(tmp_path):
     with catalogue(tmp_path / "catalogues", "de", GERMAN):
         result = CliRunner().invoke(app, ["notebooks", "--language", "de-AT", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
@@ -49,7 +49,7 @@ def test_every_notebook_is_written_and_its_code_is_untouched(tmp_path):
     )
 
 
-def test_marks_and_blocks_of_code_stay():
+def test_translated_notebook_keeps_markdown_marks_and_code_blocks():
     markdown = "## One\ntext of\ntwo lines\n\n- an item\n- `another`\n\n```sh\ndo it\n```\n\nlast"
     made = translated_notebook({"cells": [cell("markdown", markdown)], "nbformat": 4}, lambda text: text.upper(), "de")
     assert "".join(made["cells"][0]["source"]) == (
@@ -57,7 +57,7 @@ def test_marks_and_blocks_of_code_stay():
     )
 
 
-def test_a_language_that_is_not_there_is_refused(tmp_path):
+def test_notebooks_command_refuses_an_unknown_language(tmp_path):
     result = CliRunner().invoke(app, ["notebooks", "--language", "xx", "--out", str(tmp_path)])
     assert result.exit_code == 2
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ from tests.catalogues import catalogue
 
 
 @pytest.mark.parametrize("request_to_stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_request_to_stop_is_raised_at_the_next_report(request_to_stop):
+def test_progress_bar_raises_cancelled_at_the_next_report_after_a_signal(request_to_stop):
     with progress_bar() as report:
         report(0.1, "working")
         signal.raise_signal(request_to_stop)
@@ -18,27 +18,27 @@ def test_a_request_to_stop_is_raised_at_the_next_report(request_to_stop):
             report(0.2, "working")
 
 
-def test_a_second_request_does_not_wait():
+def test_progress_bar_raises_keyboard_interrupt_at_a_second_signal():
     with progress_bar():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
 
 
-def test_signal_handlers_are_put_back():
+def test_progress_bar_restores_signal_handlers():
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with progress_bar():
         assert signal.getsignal(signal.SIGINT) is not before[0]
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
-def test_nothing_is_drawn_where_no_one_is_looking(capsys):
+def test_progress_bar_draws_nothing_without_a_terminal(capsys):
     with progress_bar() as report:
         report(0.5, "working")
     assert capsys.readouterr() == ("", "")
 
 
-def test_messages_are_in_the_language_in_any_thread(tmp_path, monkeypatch):
+def test_progress_bar_translates_messages_in_any_thread(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(Progress, "update", lambda bar, task, **values: drawn.append(values["description"]))
     monkeypatch.setenv("TIMBRE_STUDIO_LANGUAGE", "de")

@@ -47,7 +47,7 @@ def project(tmp_path, monkeypatch) -> str:
         return task.recording[:8]
 
 
-def test_a_project_is_named_listed_exported_and_deleted(project, tmp_path):
+def test_projects_sets_lists_exports_and_deletes_a_project(project, tmp_path):
     assert run("projects", "set", project, "--name", "Summer", "--tempo", 120, "--at", 4).exit_code == 0
     [row] = [line for line in run("projects").stdout.splitlines() if "Summer" in line]
     assert row.startswith(project)
@@ -73,7 +73,7 @@ def test_projects_refuses_invalid_options_in_one_sentence(project):
     assert "cannot be written" in refused(run("projects", "export", project, "-o", "no/such/folder.zip"))
 
 
-def test_presets_are_listed_used_and_deleted(project):
+def test_presets_lists_shows_and_deletes_a_preset(project):
     assert "No presets yet" in run("presets").stderr
     with local_studio() as studio:
         save_preset(studio, studio.local, "Dark", Preset("melodic", {"formant_shift_semitones": -2.0}, "hall"))
@@ -84,7 +84,7 @@ def test_presets_are_listed_used_and_deleted(project):
 
 
 @pytest.mark.slow
-def test_a_saved_preset_changes_a_conversion_and_options_win(project, tmp_path):
+def test_convert_applies_a_saved_preset_and_options_override_it(project, tmp_path):
     with local_studio() as studio:
         save_preset(studio, studio.local, "Low", Preset("melodic", {"formant_shift_semitones": -4.0}))
     for name, options in {"plain": [], "low": ["--preset", "Low"], "same": ["--preset", "Low"]}.items():

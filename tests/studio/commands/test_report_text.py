@@ -3,7 +3,7 @@ from engine.datasets.report import DataReport, RecordingReport
 from studio.commands.report_text import report_lines
 
 
-def test_each_remedy_is_written_out_once():
+def test_report_lines_write_out_each_remedy_once():
     clipped = Finding("clipping", "warn", "It is clipped.", "Record it again, softer.")
     recordings = tuple(RecordingReport(f"{n}.wav", "", "warn", (clipped,), duration_s=30.0) for n in range(3))
     report = DataReport(

@@ -35,7 +35,7 @@ def long_vocal(tmp_path):
 
 
 @pytest.mark.slow  # without the command: tests/engine/training/test_teaching.py
-def test_imported_voice_teaches_and_both_scores_are_printed(imported, long_vocal, home):
+def test_rvc_teach_trains_a_voice_and_prints_both_scores(imported, long_vocal, home):
     result = run("rvc", "teach", imported, long_vocal, "--name", "Mia II", "--epochs", 1)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == "mia-ii\n"

@@ -20,7 +20,7 @@ def test_separation_fetch_shows_size_origin_and_licence_and_asks(home):
     assert not (home / "separators").exists()
 
 
-def test_fetch_refuses_a_file_of_another_checksum(tmp_path, home):
+def test_separation_fetch_refuses_a_file_with_another_checksum(tmp_path, home):
     (tmp_path / "network.onnx").write_bytes(b"something else")
     told = CliRunner().invoke(app, ["separation", "fetch", "--file", str(tmp_path / "network.onnx")])
     assert (told.exit_code, told.stdout) == (1, "")

@@ -50,7 +50,7 @@ def test_convert_in_two_voices_needs_no_backing(stems):
     assert read_audio("x.wav").sample_count == 4 * RATE
 
 
-def test_convert_separates_a_song_with_the_pinned_network_alone(stems, tmp_path, monkeypatch, home):
+def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems, tmp_path, monkeypatch, home):
     song = (read_audio(path).samples for path in stems)
     sung, played = song
     write_audio("song.wav", Audio(np.stack([sung[0] + played[0], sung[0] - played[0]]), RATE))
@@ -67,7 +67,7 @@ def test_convert_separates_a_song_with_the_pinned_network_alone(stems, tmp_path,
     assert not list((home / "work").glob("song-*"))  # stages are kept only until it is finished
 
 
-def test_mix_keeps_level_place_and_marks(stems, tmp_path):
+def test_mix_keeps_level_timing_and_content_credentials(stems, tmp_path):
     run("convert", stems[0], "--voice", "koguchi", "-o", "take.wav")
     quiet = read_audio("take.wav")
     assert run("mix", "take.wav", stems[1], "--original", stems[0], "-o", "mix.wav").stdout == "mix.wav\n"
@@ -92,13 +92,13 @@ def test_mix_keeps_level_place_and_marks(stems, tmp_path):
         (["--backing", "backing.wav", "--effects", "hall"], "Effects"),
     ],
 )
-def test_options_that_cannot_be_are_a_sentence_and_nothing_is_written(stems, tmp_path, options, sentence):
+def test_convert_refuses_invalid_song_options_and_writes_nothing(stems, tmp_path, options, sentence):
     told = run("convert", stems[0], "-o", "x.wav", *options, code=1)
     assert sentence in told.stderr
     assert not list(tmp_path.glob("x*"))
 
 
-def test_a_backing_that_a_lane_would_overwrite_is_refused(stems, tmp_path):
+def test_convert_and_mix_refuse_to_overwrite_the_backing(stems, tmp_path):
     backing = stems[1].rename(tmp_path / "cover.backing.wav")
     before = backing.read_bytes()
     for output in ("cover.wav", "cover.backing.wav"):

@@ -34,7 +34,7 @@ def owner():
     return look
 
 
-def test_only_the_token_goes_to_stdout(owner):
+def test_token_create_prints_only_the_token_to_stdout(owner):
     made = token("create", "laptop")
     assert made.stdout.count("\n") == 1
     assert owner(made.stdout.strip()) == "local"
@@ -54,7 +54,7 @@ def test_token_create_creates_a_missing_account_and_reports_it(owner):
     assert second_row["expires_at"] is None
 
 
-def test_the_list_shows_no_token():
+def test_token_list_shows_no_token():
     secret = token("create", "laptop").stdout.strip()
     token("create", "[bold]server", "--account", "anna")
     assert [(row["name"], row["account"], row["state"]) for row in listed()] == [
@@ -70,7 +70,7 @@ def test_the_list_shows_no_token():
         assert "digest" not in output
 
 
-def test_revoked(owner):
+def test_token_revoke_by_name_or_id_invalidates_the_token(owner):
     secret = token("create", "laptop").stdout.strip()
     said = token("revoke", "laptop")
     assert "is revoked" in said.stderr
@@ -94,7 +94,7 @@ def test_revoked(owner):
         (["create", "--account", ""], "needs a name"),
     ],
 )
-def test_failures_are_one_sentence(arguments, said):
+def test_token_commands_fail_with_one_sentence_and_change_nothing(arguments, said):
     failed = token(*arguments, fails=True)
     assert said in failed.stderr
     assert failed.stderr.count("\n") == 1
@@ -102,7 +102,7 @@ def test_failures_are_one_sentence(arguments, said):
     assert listed() == []
 
 
-def test_the_database_of_the_environment(monkeypatch, tmp_path):
+def test_token_commands_use_the_database_url_and_hide_its_password(monkeypatch, tmp_path):
     monkeypatch.setenv("TIMBRE_STUDIO_DATABASE_URL", f"sqlite:///{tmp_path / 'elsewhere.sqlite'}")
     token("create")
     assert (tmp_path / "elsewhere.sqlite").exists()

@@ -72,7 +72,7 @@ def trainings(recordings, monkeypatch, computed_on):
     return asked
 
 
-def test_a_trained_voice_is_among_the_users_own_under_the_id_of_its_recordings(home, recordings, trainings):
+def test_train_saves_the_voice_under_the_id_of_its_recordings(home, recordings, trainings):
     result = run("train", "anna", "--epochs", 10, "--learning-rate", "1e-4")
     assert (result.exit_code, result.stdout) == (0, "anna\n"), result.stderr
     [(dataset, plan)] = trainings
@@ -100,7 +100,7 @@ def test_train_passes_the_device_on(home, trainings, computed_on, monkeypatch):
     assert computed_on == ["cpu", "cpu"]
 
 
-def test_training_again_replaces_the_voice(home, trainings):
+def test_train_replaces_the_voice_when_run_again(home, trainings):
     assert run("train", "anna").exit_code == 0
     assert run("train", "anna", "--epochs", 200).exit_code == 0
     assert [plan.epochs for _, plan in trainings] == [100, 200]
@@ -117,7 +117,7 @@ def test_training_again_replaces_the_voice(home, trainings):
         (("--batch", "0.5"), "batch"),
     ],
 )
-def test_a_setting_out_of_range_is_one_sentence_that_names_it(home, trainings, options, named):
+def test_train_refuses_an_invalid_setting_and_names_it(home, trainings, options, named):
     result = run("train", "anna", *options)
     assert result.exit_code == 1
     [sentence] = result.stderr.splitlines()
@@ -126,7 +126,7 @@ def test_a_setting_out_of_range_is_one_sentence_that_names_it(home, trainings, o
     assert not (home / "voices").exists()
 
 
-def test_help_lists_every_setting_of_the_plan():
+def test_train_help_lists_every_setting_of_the_training_plan():
     text = run("train", "--help").stdout
     assert all("--" + field.name.replace("_", "-") in text for field in fields(TrainingPlan))
     assert "preset" not in text
@@ -160,7 +160,7 @@ def test_train_names_the_command_to_continue_after_a_stop(home, recordings, monk
         assert find_model(studio.database, studio.local, "anna").state == "pending"
 
 
-def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
+def test_train_reports_a_failed_training_in_one_sentence(home, recordings, monkeypatch):
     def train_dataset(dataset, plan, report, device):
         raise TrainingError("It cannot go on.")
 
@@ -170,7 +170,7 @@ def test_a_training_that_fails_is_one_sentence(home, recordings, monkeypatch):
     assert not (home / "voices").exists()
 
 
-def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
+def test_train_estimate_prints_the_time_without_training(home, recordings, trainings, monkeypatch):
     monkeypatch.setattr(engine.training.train, "usable_clips", lambda dataset, report: ["clip"])
     monkeypatch.setattr(
         engine.training.train, "estimate_training", lambda clips, plan, device: Estimate(30.0, 5.0, 31.0 * plan.epochs)
@@ -181,7 +181,7 @@ def test_an_estimate_trains_nothing(home, recordings, trainings, monkeypatch):
     assert not trainings
 
 
-def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordings, trainings):
+def test_train_afresh_deletes_only_the_earlier_training(home, recordings, trainings):
     (recordings / "training").mkdir()
     (recordings / "training" / "curves.png.old").write_bytes(b"old")
     assert run("train", "anna").exit_code == 0
@@ -194,7 +194,7 @@ def test_a_training_can_be_begun_afresh_and_only_that_is_forgotten(home, recordi
     assert sorted(path.name for path in recordings.iterdir()) == [LOCK_FILE, "audio", "model.json", "training"]
 
 
-def test_a_trained_voice_takes_the_place_of_the_untrained_one(recordings, trainings, tmp_path):
+def test_train_replaces_the_untrained_voice(recordings, trainings, tmp_path):
     shutil.copytree(DEMO_VOICES / "koguchi", recordings / "untrained")
     assert run("train", "anna").exit_code == 0
     assert not (recordings / "untrained").exists()
@@ -229,7 +229,7 @@ def claimed_by(owner: str) -> None:
         assert claim(studio.database, owner, ["training"], 60.0)
 
 
-def test_a_training_is_in_the_history(trainings, queue):
+def test_train_records_a_completed_task_and_the_model_state(trainings, queue):
     assert run("train", "anna", "--epochs", 10).exit_code == 0
     [task] = queue()
     assert (task.state, task.parameters, task.attempt) == ("completed", {"epochs": 10}, 1)
@@ -250,7 +250,7 @@ def test_train_keeps_its_task_from_workers(recordings, monkeypatch, queue):
     assert "training failed" in next(line for line in run("voices").stdout.splitlines() if "anna" in line)
 
 
-def test_a_voice_is_not_trained_by_two_at_once(trainings, queue):
+def test_train_refuses_a_voice_already_in_training(trainings, queue):
     ask_on_the_page(20)
     claimed_by(owner_of(os.getpid()))
     for options in ([], ["--afresh"]):
@@ -261,13 +261,13 @@ def test_a_voice_is_not_trained_by_two_at_once(trainings, queue):
     assert [task.state for task in queue()] == ["running"]
 
 
-def test_a_training_that_waits_is_withdrawn_and_done_here(trainings, queue):
+def test_train_cancels_a_queued_training_and_runs_its_own(trainings, queue):
     ask_on_the_page(20)
     assert run("train", "anna", "--epochs", 30).exit_code == 0
     assert [(task.state, task.parameters["epochs"]) for task in queue()] == [("completed", 30), ("cancelled", 20)]
 
 
-def test_a_training_whose_process_died_can_go_on(trainings, queue):
+def test_train_cancels_the_task_of_a_dead_process_and_runs_its_own(trainings, queue):
     ask_on_the_page(20)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         claimed_by(owner_of(process.pid))
@@ -276,7 +276,7 @@ def test_a_training_whose_process_died_can_go_on(trainings, queue):
     assert [task.state for task in queue()] == ["completed", "cancelled"]
 
 
-def test_a_training_that_is_cancelled_on_the_page_stops_here(recordings, monkeypatch, queue):
+def test_train_stops_if_its_task_is_cancelled_on_the_page(recordings, monkeypatch, queue):
     def train_dataset(dataset, plan, report, device):
         with local_studio() as studio:
             [task] = list_tasks(studio.database, studio.local.id, kind="training")[0]
@@ -291,7 +291,7 @@ def test_a_training_that_is_cancelled_on_the_page_stops_here(recordings, monkeyp
     assert [task.state for task in queue()] == ["cancelled"]
 
 
-def test_control_c_cancels_the_training(recordings, monkeypatch, queue):
+def test_train_cancels_its_task_on_control_c(recordings, monkeypatch, queue):
     def train_dataset(dataset, plan, report, device):
         signal.raise_signal(signal.SIGINT)
         while True:

@@ -67,7 +67,7 @@ def ids() -> set[str]:
 # ---- listing
 
 
-def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own, recordings):
+def test_voices_lists_own_untrained_and_demo_voices(own, recordings):
     table = run("voices").stdout
     assert all(card.id in table for card in list_voices())
     [anna] = [line for line in table.splitlines() if "anna" in line]
@@ -78,7 +78,7 @@ def test_own_voices_and_those_to_be_trained_are_listed_with_the_demo_voices(own,
     assert ids() == {card.id for card in list_voices()} | {"anna"}  # as the service: none that cannot be used
 
 
-def test_ids_are_whole_in_a_narrow_window(own):
+def test_voices_shows_whole_ids_in_a_narrow_terminal(own):
     longest = own.with_name("somebody-with-a-very-long-name")
     own.rename(longest)
     card = json.loads((longest / "card.json").read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ def test_voices_shows_the_progress_of_a_training(recordings):
     assert "in training: 7 of 50 epochs" in run("voices").stdout
 
 
-def test_damaged_voices_do_not_hide_the_others(own, recordings):
+def test_voices_lists_all_voices_if_some_are_damaged(own, recordings):
     shutil.copytree(own, own.with_name("nina"))
     assert run("voices").exit_code == 0
     (own / "card.json").write_text("{")
@@ -104,7 +104,7 @@ def test_damaged_voices_do_not_hide_the_others(own, recordings):
     assert_one_sentence(run("voices", "export", "anna"), "'anna'")
 
 
-def test_converting_to_an_own_voice(own, here):
+def test_convert_converts_to_an_own_voice(own, here):
     soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
     result = run("convert", "vocal.wav", "--preset", "melodic", "--voice", "anna")
     assert result.stdout == "vocal.anna.wav\n"
@@ -139,7 +139,7 @@ def test_convert_uses_an_untrained_voice_and_warns(mia, here, home):
 
 
 @pytest.mark.system
-def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
+def test_convert_reuses_an_untrained_voice_until_its_recordings_change(mia, here, vocal):
     def made() -> tuple[int, int]:
         assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
         return (mia / "untrained" / "weights.safetensors").stat().st_mtime_ns, len(list((mia / "clips").iterdir()))
@@ -156,7 +156,7 @@ def test_it_is_made_once_and_anew_when_the_recordings_change(mia, here, vocal):
 
 
 @pytest.mark.system
-def test_a_voice_of_an_earlier_base_is_used_untrained_where_its_recordings_are(mia, own, home):
+def test_convert_uses_the_untrained_voice_in_place_of_one_of_an_earlier_base(mia, own, home):
     path = own / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
     own.rename(home / "voices" / "mia")
@@ -174,13 +174,13 @@ def test_voices_delete_removes_the_untrained_voice_too(mia, here, home):
 
 
 @pytest.mark.system
-def test_an_untrained_voice_is_not_exported_nor_blended(mia, here):
+def test_voices_export_and_blend_refuse_an_untrained_voice(mia, here):
     assert run("convert", "vocal.wav", "--voice", "mia").exit_code == 0
     assert_one_sentence(run("voices", "export", "mia"), "not trained yet", "train it first")
     assert_one_sentence(run("voices", "blend", "mia", "kathleen"), "not trained yet", "train it first")
 
 
-def test_of_too_little_sound_no_voice_is_made(recordings, here):
+def test_convert_refuses_a_voice_with_too_little_sound(recordings, here):
     soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
     assert_one_sentence(run("convert", "vocal.wav", "--voice", "berta"), "only 0.0 s of usable voice")
     assert not (recordings / "untrained").exists()
@@ -190,7 +190,7 @@ def test_of_too_little_sound_no_voice_is_made(recordings, here):
 # ---- export and import
 
 
-def test_a_voice_goes_out_and_comes_in_again(own, here, home):
+def test_voices_export_and_import_round_trip_a_voice(own, here, home):
     result = run("voices", "export", "anna")
     assert (result.exit_code, result.stdout) == (0, "anna.voice.zip\n")
     card = load_card(own)
@@ -203,7 +203,7 @@ def test_a_voice_goes_out_and_comes_in_again(own, here, home):
     assert sorted(path.name for path in here.iterdir()) == ["anna.voice.zip"]
 
 
-def test_a_voice_of_an_earlier_base_is_shown_as_such_and_can_go_out(own, here):
+def test_voices_marks_and_exports_a_voice_of_an_earlier_base(own, here):
     path = own / "card.json"
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"format": FORMAT - 1}), encoding="utf-8")
     shown = next(line for line in run("voices").stdout.splitlines() if "anna" in line)
@@ -215,14 +215,14 @@ def test_a_voice_of_an_earlier_base_is_shown_as_such_and_can_go_out(own, here):
 
 
 @pytest.mark.parametrize("output", ["a.zip", "folder"])
-def test_a_package_goes_where_it_is_asked_to(own, here, output):
+def test_voices_export_writes_to_the_given_file_or_folder(own, here, output):
     (here / "folder").mkdir()
     expected = "a.zip" if output == "a.zip" else "folder/anna.voice.zip"
     assert run("voices", "export", "anna", "-o", output).stdout == f"{expected}\n"
     assert (here / expected).is_file()
 
 
-def test_an_imported_voice_takes_no_others_id_or_name_unless_it_replaces_it(here, recordings, home):
+def test_voices_import_keeps_ids_and_names_unique_unless_replacing(here, recordings, home):
     assert run("voices", "export", "kathleen").exit_code == 0
     assert run("voices", "import", "kathleen.voice.zip").stdout == "kathleen-2\n"
     assert run("voices", "import", "kathleen.voice.zip", "--name", "Kathy").stdout == "kathy\n"
@@ -246,7 +246,7 @@ def test_voices_export_and_import_failures_are_one_sentence(here, home):
 # ---- blend
 
 
-def test_a_blend_is_a_voice_like_any_other(own, home):
+def test_voices_blend_makes_a_usable_voice(own, home):
     result = run("voices", "blend", "anna", "koguchi", "--share", 0.25, "--name", "Mia Ö")
     assert (result.exit_code, result.stdout) == (0, "mia-o\n"), result.stderr
     assert "Anna (75 %) and Koguchi (25 %)" in result.stderr
@@ -257,12 +257,12 @@ def test_a_blend_is_a_voice_like_any_other(own, home):
     assert "mia-o" in ids()
 
 
-def test_a_blend_without_a_name_is_called_after_both(home):
+def test_voices_blend_without_a_name_joins_both_names(home):
     assert run("voices", "blend", "kathleen", "kerstin").stdout == "kathleen-and-kerstin\n"
     assert load_card(home / "voices" / "kathleen-and-kerstin").name == "Kathleen and Kerstin"
 
 
-def test_a_blend_that_cannot_be_is_one_sentence_and_leaves_nothing(home):
+def test_voices_blend_failure_is_one_sentence_and_leaves_nothing(home):
     assert_one_sentence(run("voices", "blend", "kathleen", "nobody"), "nobody")
     assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", 1.5), "share", "from 0 to 1")
     assert_one_sentence(run("voices", "blend", "kathleen", "kerstin", "--share", "nan"), "share")
@@ -273,7 +273,7 @@ def test_a_blend_that_cannot_be_is_one_sentence_and_leaves_nothing(home):
 # ---- delete
 
 
-def test_deleting_asks_first(own):
+def test_voices_delete_asks_first(own):
     refused = run("voices", "delete", "anna", answer="n\n")
     assert refused.exit_code == 1
     assert refused.stderr.endswith("Nothing was deleted.\n")
@@ -307,7 +307,7 @@ def test_voices_delete_removes_a_voice_before_its_training(recordings, home):
     assert list((home / "datasets").iterdir()) == []
 
 
-def test_a_damaged_voice_can_be_deleted(own):
+def test_voices_delete_removes_a_damaged_voice(own):
     assert "anna" in ids()
     (own / "card.json").write_text("{")
     assert run("voices", "delete", "anna", "--yes").exit_code == 0
@@ -321,6 +321,6 @@ def test_voices_delete_refuses_unknown_and_demo_voices_without_asking(own, ident
     assert (DEMO_VOICES / "kathleen" / "card.json").exists()
 
 
-def test_help_names_every_command_and_does_not_wait_for_the_engine():
+def test_voices_help_names_every_command():
     text = run("voices", "--help").stdout
     assert all(name in text for name in ("export", "import", "blend", "delete", "--json"))

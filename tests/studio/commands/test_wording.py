@@ -43,13 +43,13 @@ def german(tmp_path: Path):
 
 
 @pytest.mark.parametrize("wish", [("--language", "de"), ("--language=de-AT",)])
-def test_help_is_in_the_language_of_the_option(german, wish):
+def test_language_option_translates_the_help(german, wish):
     shown = run(*wish, "--help").stdout
     assert {"Optionen", "Befehle", "Diese Hilfe anzeigen."} <= {word for word in GERMAN.values() if word in shown}
     assert "Start the studio" in shown  # what has no translation stays English
 
 
-def test_help_of_a_command_is_in_the_language_of_the_terminal(german):
+def test_command_help_uses_the_language_of_the_environment(german):
     shown = run("convert", "--help", TIMBRE_STUDIO_LANGUAGE="de").stdout
     for text in ("Argumente", "Optionen", "Wie es klingt", "Die Stimme; `voices` listet sie auf."):
         assert text in shown
@@ -58,20 +58,20 @@ def test_help_of_a_command_is_in_the_language_of_the_terminal(german):
     )
 
 
-def test_help_is_english_without_a_wish(german):
+def test_command_help_is_english_without_a_language_setting(german):
     shown = run("convert", "--help", TIMBRE_STUDIO_LANGUAGE="", LC_ALL="C").stdout
     assert "Arguments" in shown
     assert "Argumente" not in shown
 
 
-def test_option_refuses_a_language_that_is_not_there():
+def test_language_option_refuses_an_unknown_language_and_lists_the_known():
     result = run("--language", "xx", "voices")
     assert result.exit_code == 2
     assert "There is no language 'xx'" in result.stderr
     assert "zh-Hans" in result.stderr
 
 
-def test_errors_are_in_the_language_and_scripts_get_the_same(german):
+def test_language_option_translates_errors_but_not_json(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
@@ -79,14 +79,14 @@ def test_errors_are_in_the_language_and_scripts_get_the_same(german):
     assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
 
 
-def test_tables_are_in_the_language(german):
+def test_language_option_translates_the_table_of_voices(german):
     header, *rows = run("--language", "de", "voices").stdout.splitlines()
     assert header.split() == ["id", "name", "Stimmlage", "Umfang", "gender", "language", "genre", "state"]
     assert " bis " in rows[0]
     assert rows[0].rstrip().endswith("bereit")
 
 
-def test_messages_beside_the_output_are_in_the_language(german):
+def test_language_option_translates_messages_on_stderr(german):
     result = run("--language", "de", "token", "create", "mine", "--account", "anna")
     assert result.stderr.startswith("Konto „anna“ angelegt.\n")
     assert "Das Token wird nur einmal gezeigt:\n" in result.stderr
@@ -96,7 +96,7 @@ def test_messages_beside_the_output_are_in_the_language(german):
     assert secret
 
 
-def test_padded_counts_columns_of_the_terminal(tmp_path):
+def test_padded_counts_wide_characters_as_two_columns(tmp_path):
     with catalogue(tmp_path, "ja", {"length": "長さ"}):
         result = run("--language", "ja", "--help")
         assert result.exit_code == 0

@@ -31,11 +31,11 @@ def composed() -> dict:
     return yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 
 
-def test_dockerfile_is_clean():
+def test_dockerfile_passes_hadolint():
     linted("hadolint", DEPLOY / "Dockerfile")
 
 
-def test_dockerfile_installs_the_torch_and_the_extras_of_the_project():
+def test_dockerfile_installs_torch_and_extras_as_in_pyproject():
     text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert re.search(r"pip install .*(torch==\S+)", text)[1] == project["dependencies"][0]
@@ -49,7 +49,7 @@ def test_compose_file_follows_the_compose_specification():
     linted("check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
 
 
-def test_services_of_the_compose_file_have_settings_that_the_studio_accepts(monkeypatch):
+def test_compose_file_sets_valid_studio_settings(monkeypatch):
     services = composed()["services"]
     assert set(services) == {"studio", "worker", "ray", "database", "storage"}
     given = services["studio"]["environment"]
@@ -75,7 +75,7 @@ def unit(tmp_path) -> Path:
 
 
 @pytest.mark.parametrize("check", [["verify"], ["security", "--offline=true", f"--threshold={MOST_EXPOSED}"]])
-def test_unit_is_valid_and_hardened(check, unit):
+def test_systemd_unit_is_valid_and_hardened(check, unit):
     done = subprocess.run(
         ["systemd-analyze", *check, unit], capture_output=True, text=True, check=False, env=os.environ | {"PAGER": ""}
     )

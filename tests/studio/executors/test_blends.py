@@ -43,7 +43,7 @@ def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, aske
     assert (folder / PREVIEW_FILE).stat().st_size > 100_000
 
 
-def test_two_of_one_name_are_two_voices(installation, asked):
+def test_blends_of_the_same_name_become_two_voices(installation, asked):
     bench = installation.bench()
     for _ in range(2):
         asked()
@@ -51,7 +51,7 @@ def test_two_of_one_name_are_two_voices(installation, asked):
     assert sorted(model.id for model in own(installation)) == ["kathe", "kathe-2"]
 
 
-def test_of_one_that_cannot_be_made_nothing_is_left(installation, asked):
+def test_blend_leaves_no_voice_after_a_failure(installation, asked):
     task_id = asked(second="nobody")
     assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
     assert "There is no voice" in installation.task(task_id).error
@@ -76,7 +76,7 @@ def test_blend_leaves_no_voice_if_the_lease_is_lost(installation, asked, monkeyp
     assert not list((installation.settings.data / "voices").glob("*"))
 
 
-def test_it_can_be_stopped(installation, asked, monkeypatch):
+def test_blend_returns_to_the_queue_when_stopped(installation, asked, monkeypatch):
     task_id = asked()
     stopping = Stopping(0.0)
     stopping.ask()

@@ -57,7 +57,7 @@ def test_edit_changes_only_the_edited_stretch(shared_installation, converted, ed
     assert result["scores"][0]["length_error"] == 0.0
 
 
-def test_an_edited_take_can_be_edited_further(shared_installation, studio, converted, edited):
+def test_edit_of_an_edited_take_adds_and_removes_edits(shared_installation, studio, converted, edited):
     later = {"tool": "draw", "start_s": 0.05, "end_s": 0.15, "points": [[0.05, 50.0], [0.15, 52.0]]}
     again = start_edit(studio, studio.local, edited, 1, [SHIFT, later])
     assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
@@ -70,7 +70,7 @@ def test_an_edited_take_can_be_edited_further(shared_installation, studio, conve
     assert edit_view(studio, studio.local, back, 1, "", 0.0)["edits"] == []
 
 
-def test_when_the_earlier_edit_is_gone_all_is_sung_anew(shared_installation, studio, edited):
+def test_edit_renders_everything_again_if_the_earlier_edit_is_deleted(shared_installation, studio, edited):
     later = SHIFT | {"start_s": 0.1, "end_s": 0.2}
     earlier = start_edit(studio, studio.local, edited, 1, [SHIFT, later | {"semitones": 1.0}])
     assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
@@ -81,7 +81,7 @@ def test_when_the_earlier_edit_is_gone_all_is_sung_anew(shared_installation, stu
     assert np.abs(samples(shared_installation, again)[44_100:].astype(float) - kept[44_100:]).max() / 2**31 < 1e-3
 
 
-def test_a_take_with_effects_is_edited_without_them_and_gets_them_again(shared_installation, studio, converted):
+def test_edit_of_a_take_with_effects_changes_the_dry_take_and_reapplies_them(shared_installation, studio, converted):
     task_id = shared_installation.submit_conversion(3.0, effects="hall", takes=2, transpose=2)
     assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
     dry, wet = (samples(shared_installation, task_id, 2, of) for of in ("dry", "outputs"))
@@ -97,7 +97,7 @@ def test_a_take_with_effects_is_edited_without_them_and_gets_them_again(shared_i
     assert (samples(shared_installation, edit_id) != samples(shared_installation, edit_id, of="dry")).any()
 
 
-def test_another_singer_is_refused(installation, monkeypatch):
+def test_edit_fails_after_the_voice_was_retrained(installation, monkeypatch):
     account = local_account(installation.database)
     there = Studio(
         installation.settings, installation.service, installation.database, installation.storage, b"", account
@@ -113,7 +113,7 @@ def test_another_singer_is_refused(installation, monkeypatch):
     assert not [key for key in installation.results(edit_id) if "/original/" not in key]
 
 
-def test_one_that_is_cancelled_ends_so(installation, monkeypatch):
+def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, monkeypatch):
     account = local_account(installation.database)
     there = Studio(
         installation.settings, installation.service, installation.database, installation.storage, b"", account
@@ -133,7 +133,7 @@ def test_one_that_is_cancelled_ends_so(installation, monkeypatch):
     assert run_task(installation.bench(), task) == "cancelled"
 
 
-def test_a_comp_has_each_phrase_from_the_take_that_was_chosen(shared_installation, studio, converted, edited):
+def test_comp_joins_each_phrase_from_the_chosen_take(shared_installation, studio, converted, edited):
     starts_s = comp_view(studio, studio.local, edited, "", 0.0)["starts_s"]
     assert starts_s == shared_installation.task(converted).result["phrase_starts_s"]
     assert len(starts_s) >= 2

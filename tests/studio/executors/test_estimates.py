@@ -17,7 +17,7 @@ def submit(installation, kind, model_id=None, **settings):
 
 
 @pytest.mark.system
-def test_a_training_is_timed_and_nothing_is_trained(installation, new_recordings):
+def test_estimate_times_a_training_without_training(installation, new_recordings):
     voice = installation.create_voice(new_recordings)
     task_id = submit(installation, "estimate", voice.id, batch=8, foreign=1)
     assert run_task(installation.bench(), installation.claim("estimate")) == "completed"
@@ -34,7 +34,7 @@ def test_estimate_fails_for_a_voice_without_a_dataset(installation):
     assert installation.task(task_id).error_code == "no_dataset"
 
 
-def test_the_machine_of_the_workers_is_tried(installation):
+def test_checkup_checks_the_device_and_a_conversion_of_the_worker(installation):
     task_id = submit(installation, "checkup")
     assert run_task(installation.bench(), installation.claim("checkup")) == "completed"
     findings = {one["subject"]: one for one in installation.task(task_id).result["findings"]}

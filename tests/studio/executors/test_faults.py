@@ -92,7 +92,7 @@ def is_gone(pid: int) -> bool:
 # ---- killed
 
 
-def test_a_killed_worker_is_replaced_and_its_task_done_once(installation, held):
+def test_executor_replaces_a_killed_worker_and_completes_its_task_once(installation, held):
     with installation.executor(installation.slow_program(), lease_s=60.0) as executor:  # it is not the lease that tells
         os.kill(pid_of(begun(installation, held)), signal.SIGKILL)
         installation.hold.unlink()
@@ -104,7 +104,7 @@ def test_a_killed_worker_is_replaced_and_its_task_done_once(installation, held):
         assert not list(installation.settings.work.iterdir())
 
 
-def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(installation):
+def test_executor_fails_a_task_with_worker_lost_after_all_attempts(installation):
     program = installation.settings.data / "dies.py"
     program.write_text(
         "import json, os, sys, time\n"
@@ -124,7 +124,7 @@ def test_a_task_that_kills_its_worker_again_and_again_fails_with_the_reason(inst
         assert executor.alive()["restarts"] == 2
 
 
-def test_a_killed_server_with_ten_tasks_waiting_loses_none_and_does_none_twice(installation, held):
+def test_killed_server_completes_every_queued_task_once_after_restart(installation, held):
     # first the server alone: its worker notices, gives its task back and ends
     server = start_server(installation, lease_s=60.0)
     worker = pid_of(begun(installation, held))
@@ -156,7 +156,7 @@ def test_a_killed_server_with_ten_tasks_waiting_loses_none_and_does_none_twice(i
     assert sum(task.fence for task in done) == 11 + 2  # claimed once each, and again what was not done
 
 
-def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings, short_foreign):
+def test_executor_resumes_a_killed_training_from_its_checkpoint(installation, recordings, short_foreign):
     voice = installation.create_voice(recordings)  # which has had an epoch of two steps
     learned = installation.settings.data / "learned"
     program = installation.program(f"""
@@ -190,7 +190,7 @@ def test_a_killed_training_goes_on_from_its_checkpoint(installation, recordings,
 # ---- silent
 
 
-def test_a_worker_that_was_stopped_and_comes_back_publishes_nothing(installation, held):
+def test_worker_paused_past_its_lease_publishes_no_result(installation, held):
     with installation.worker(command=installation.slow_program(), lease_s=1.0) as worker:
         begun(installation, held)
         os.kill(worker.pid, signal.SIGSTOP)
@@ -210,7 +210,7 @@ def test_a_worker_that_was_stopped_and_comes_back_publishes_nothing(installation
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(installation, held):
+def test_executor_kills_a_hung_worker_and_completes_its_task_with_another(installation, held):
     with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
         stopped = pid_of(begun(installation, held))
         os.kill(stopped, signal.SIGSTOP)
@@ -223,7 +223,7 @@ def test_a_worker_that_is_not_heard_of_is_ended_and_its_task_done_by_another(ins
 
 
 @pytest.mark.slow
-def test_a_worker_that_does_not_hear_of_a_cancellation_is_ended(installation, held, monkeypatch):
+def test_executor_kills_a_hung_worker_after_a_cancellation(installation, held, monkeypatch):
     monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, CONVERSIONS, 0.5)
     with installation.executor(installation.slow_program(), lease_s=60.0):
         stopped = pid_of(begun(installation, held))
@@ -262,7 +262,7 @@ def test_worker_asked_to_end_finishes_its_task_within_the_grace_time(installatio
 
 
 @pytest.mark.parametrize("locked_s", [1.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
-def test_a_database_that_is_locked_for_longer_than_a_lease_costs_nothing(installation, held, locked_s):
+def test_worker_keeps_its_task_if_the_database_is_locked_past_its_lease(installation, held, locked_s):
     with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
         begun(installation, held)
         other = sqlite3.connect(installation.settings.data / "studio.sqlite", isolation_level=None)
@@ -293,7 +293,7 @@ def test_run_task_reports_a_full_disk_and_completes_the_next_task_once_freed(ins
     assert run_task(installation.bench(), installation.claim()) == "completed"
 
 
-def test_a_machine_whose_clock_is_wrong_works_like_any_other(installation, held):
+def test_worker_with_a_wrong_clock_keeps_its_lease(installation, held):
     """Its leases are the database's; with PostgreSQL that is another machine's clock."""
     wrong = installation.slow_program("import time\nright = time.time\ntime.time = lambda: right() + 86_400.0")
     with installation.worker(command=wrong, lease_s=1.0):

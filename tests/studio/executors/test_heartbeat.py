@@ -47,7 +47,7 @@ def row(database, task):
     return tasks.find(database, task.account_id, task.id)
 
 
-def test_a_lease_holds_while_the_heart_beats_and_not_after(database, task):
+def test_heartbeat_holds_the_lease_until_it_ends(database, task):
     with heartbeat(database, task):
         time.sleep(3 * LEASE_S)
         assert tasks.recover(database, 3) == []
@@ -57,7 +57,7 @@ def test_a_lease_holds_while_the_heart_beats_and_not_after(database, task):
     assert row(database, task).state == "queued"
 
 
-def test_progress_is_written_down(database, task):
+def test_heartbeat_writes_the_progress_clipped_to_1(database, task):
     with heartbeat(database, task) as heart:
         heart.report(0.25, "converting")
         eventually(lambda: row(database, task).progress == 0.25)
@@ -67,7 +67,7 @@ def test_progress_is_written_down(database, task):
         eventually(lambda: row(database, task).progress == 1.0)
 
 
-def test_a_cancellation_is_heard_and_the_lease_held_until_it_is_carried_out(database, task):
+def test_heartbeat_report_raises_cancelled_and_keeps_the_lease(database, task):
     with heartbeat(database, task) as heart:
         heart.report(0.1, "")
         tasks.request_cancel(database, task.account_id, task.id)
@@ -88,7 +88,7 @@ def test_heartbeat_report_raises_after_the_lease_is_lost(database, task):
             heart.report(0.5, "")
 
 
-def test_a_new_checkpoint_is_headway(database, task, tmp_path):
+def test_heartbeat_resets_the_attempt_after_a_new_checkpoint(database, task, tmp_path):
     with database.write() as connection:
         tasks.give_up(connection, task, 3, "", "")
     second = eventually(lambda: tasks.claim(database, "worker", ["conversion"], LEASE_S))
@@ -103,7 +103,7 @@ def test_a_new_checkpoint_is_headway(database, task, tmp_path):
         eventually(lambda: row(database, second).attempt == 1)
 
 
-def test_a_new_checkpoint_is_headway_before_the_next_beat(database, task, tmp_path):
+def test_heartbeat_report_resets_the_attempt_before_the_next_beat(database, task, tmp_path):
     """A worker that was killed within the same second had advanced, and it counted as an attempt all the same."""
     checkpoint = tmp_path / "checkpoint.pt"
     heart = Heartbeat(database, task, 1000.0, Stopping(0.0), structlog.get_logger())  # which does not beat by itself
@@ -119,7 +119,7 @@ def test_a_new_checkpoint_is_headway_before_the_next_beat(database, task, tmp_pa
         assert row(database, task).attempt == 1
 
 
-def test_a_beat_that_cannot_be_written_is_not_the_end(sqlite_database):
+def test_heartbeat_survives_a_locked_database(sqlite_database):
     account = local_account(sqlite_database)
     with sqlite_database.write() as connection:
         tasks.submit(connection, account.id, "conversion", {})

@@ -70,7 +70,7 @@ def made_old(path: Path, age_s: float = 1.1 * DAY_S) -> Path:
     return path
 
 
-def test_nothing_is_deleted_without_need(database, storage, me):
+def test_sweep_keeps_tasks_and_results_by_default(database, storage, me):
     waiting = queued(database, storage, me)[1]
     tasks.claim(database, "worker", ["conversion"], 60)  # and runs
     done = ended(database, storage, me, 1000 * DAY_S)
@@ -79,7 +79,7 @@ def test_nothing_is_deleted_without_need(database, storage, me):
     assert below(storage, done) == ["1/take-1.wav", "input.wav"]
 
 
-def test_old_recordings_and_results_are_deleted_where_that_is_asked(database, storage, me):
+def test_sweep_deletes_recordings_and_results_after_keep_outputs_days(database, storage, me):
     guest = create_account(database, "guest")
     places = {
         (account.name, days, state): ended(database, storage, account, days * DAY_S, state=state)
@@ -96,7 +96,7 @@ def test_old_recordings_and_results_are_deleted_where_that_is_asked(database, st
     assert asdict(sweep(database, storage, TWO_DAYS)) == NOTHING
 
 
-def test_a_deletion_that_breaks_is_done_the_next_time(database, s3_storage, me, monkeypatch):
+def test_sweep_completes_an_interrupted_deletion_next_time(database, s3_storage, me, monkeypatch):
     place = ended(database, s3_storage, me, 3 * DAY_S)
 
     def killed(prefix: str) -> None:
@@ -142,7 +142,7 @@ def test_sweep_keeps_the_original_take_of_an_edit(database, storage, me):
     assert below(storage, place) == left
 
 
-def test_many_lost_attempts_are_all_found(sqlite_database, folder_storage, monkeypatch):
+def test_sweep_deletes_more_lost_attempts_and_outputs_than_one_batch(sqlite_database, folder_storage, monkeypatch):
     monkeypatch.setattr("studio.executors.housekeeping._AT_ONCE", 2)
     me = local_account(sqlite_database)
     for _ in range(5):
@@ -152,7 +152,7 @@ def test_many_lost_attempts_are_all_found(sqlite_database, folder_storage, monke
     assert (swept.outputs, swept.attempts) == (5, 5)
 
 
-def test_recordings_without_a_task_are_deleted_after_a_day(database, folder_storage, me):
+def test_sweep_deletes_recordings_without_a_task_after_a_day(database, folder_storage, me):
     guest = create_account(database, "guest")
     waiting = [queued(database, folder_storage, account)[1] for account in (me, guest)]
     orphans = ["tasks/abc", f"accounts/{guest.id}/tasks/abc", "tasks/def"]
@@ -165,7 +165,7 @@ def test_recordings_without_a_task_are_deleted_after_a_day(database, folder_stor
     assert [below(folder_storage, place) for place in orphans] == [[], [], ["input.wav"]]
 
 
-def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me):
+def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage, me):
     work = storage.scratch
     old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}", "outgoing/abc"]
     kept = ["incoming/new", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
@@ -180,7 +180,7 @@ def test_abandoned_uploads_and_passing_folders_are_deleted(database, storage, me
     assert [path.name for path in (work / "incoming").iterdir()] == ["new"]
 
 
-def test_old_answers_and_counts_are_forgotten(database, storage, me):
+def test_sweep_deletes_old_answers_and_call_counts(database, storage, me):
     with database.write() as connection:
         for key in ("old", "new"):
             answers.remember(connection, me.id, "convert", key, "f" * 64, {})
@@ -211,7 +211,7 @@ def analysed(database, storage, account, age_s: float, state: str = "completed")
     return task_id, place
 
 
-def test_recordings_that_were_only_looked_at_go_after_a_day_with_their_rows(database, storage, me):
+def test_sweep_deletes_analyses_with_files_and_rows_after_a_day(database, storage, me):
     other = create_account(database, "other")
     kept, kept_place = analysed(database, storage, me, 0.9 * DAY_S)
     old = [analysed(database, storage, account, 1.1 * DAY_S) for account in (me, other)]
@@ -223,14 +223,14 @@ def test_recordings_that_were_only_looked_at_go_after_a_day_with_their_rows(data
     assert not [key for _, place in old for key in storage.list_keys(place)]
 
 
-def test_one_that_is_being_looked_at_stays(database, storage, me):
+def test_sweep_keeps_a_running_analysis(database, storage, me):
     task_id, place = analysed(database, storage, me, 2 * DAY_S, "running")
     assert sweep(database, storage, KEPT).analyses == 0
     assert below(storage, place) == ["1/note.png", "input.wav"]
     assert tasks.find(database, me.id, task_id).state == "running"
 
 
-def test_drafts_go_when_nothing_was_added_for_two_weeks(database, storage, me):
+def test_sweep_deletes_drafts_unchanged_for_two_weeks(database, storage, me):
     guest = create_account(database, "guest")
     old, new = (f"drafts/{new_draft_id()}" for _ in range(2))
     theirs = f"accounts/{guest.id}/drafts/{new_draft_id()}"
@@ -246,7 +246,7 @@ def test_drafts_go_when_nothing_was_added_for_two_weeks(database, storage, me):
     assert asdict(sweep(database, storage, KEPT)) == NOTHING
 
 
-def test_visitors_of_a_demo_go_after_their_time_and_of_no_other_service(database, folder_storage):
+def test_sweep_deletes_expired_visitors_only_in_a_demo(database, folder_storage):
     visitor = account_of_visitor(database, "cookie", "")
     with database.write() as connection:
         connection.execute(update(accounts).where(accounts.c.id == visitor.id).values(created_at=Now() - 3700))

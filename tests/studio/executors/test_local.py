@@ -32,7 +32,7 @@ def submit_training(installation) -> None:
     submit(installation, "training", "mia")
 
 
-def test_as_many_workers_as_the_settings_say_and_none_for_trainings(installation, waiting_worker):
+def test_local_executor_starts_only_the_configured_conversion_workers(installation, waiting_worker):
     with installation.executor(waiting_worker, conversion_workers=3) as executor:
         installation.eventually(lambda: executor.alive()["workers"] == 3)
         time.sleep(0.6)
@@ -43,7 +43,7 @@ def test_as_many_workers_as_the_settings_say_and_none_for_trainings(installation
     assert set(executor.alive().values()) == {0}
 
 
-def test_a_worker_for_trainings_comes_when_one_waits(installation, waiting_worker):
+def test_local_executor_starts_one_training_worker_for_waiting_trainings(installation, waiting_worker):
     with installation.executor(waiting_worker) as executor:
         submit_training(installation)
         submit_training(installation)
@@ -53,7 +53,7 @@ def test_a_worker_for_trainings_comes_when_one_waits(installation, waiting_worke
         assert executor.alive()["training_workers"] == 1
 
 
-def test_a_worker_for_analyses_comes_beside_the_others_when_one_waits(installation, waiting_worker):
+def test_local_executor_starts_one_analysis_worker_for_waiting_analyses(installation, waiting_worker):
     with installation.executor(waiting_worker) as executor:
         submit(installation, "analysis")
         submit(installation, "analysis")
@@ -63,14 +63,14 @@ def test_a_worker_for_analyses_comes_beside_the_others_when_one_waits(installati
         assert (executor.alive()["analysis_workers"], executor.alive()["training_workers"]) == (1, 0)
 
 
-def test_no_worker_for_trainings_where_the_settings_want_none(installation, waiting_worker):
+def test_local_executor_starts_no_training_worker_if_set_to_zero(installation, waiting_worker):
     submit_training(installation)
     with installation.executor(waiting_worker, training_workers=0) as executor:
         time.sleep(0.8)
         assert executor.alive()["training_workers"] == 0
 
 
-def test_a_worker_for_trainings_that_has_nothing_to_do_ends_and_that_is_no_restart(installation, tmp_path):
+def test_local_executor_counts_no_restart_when_an_idle_training_worker_ends(installation, tmp_path):
     path = tmp_path / "idle.py"
     path.write_text(
         "import json, sys\norder = json.loads(sys.stdin.readline())\nif not order['idle_s']: sys.stdin.read()\n"
@@ -82,7 +82,7 @@ def test_a_worker_for_trainings_that_has_nothing_to_do_ends_and_that_is_no_resta
         assert executor.alive()["restarts"] == 0
 
 
-def test_workers_that_cannot_start_are_tried_more_and_more_rarely(installation, tmp_path):
+def test_local_executor_restarts_failing_workers_with_growing_delays(installation, tmp_path):
     path = tmp_path / "dies.py"
     path.write_text("import sys\nsys.exit(1)\n")
     with installation.executor([sys.executable, str(path)]) as executor:
@@ -90,7 +90,7 @@ def test_workers_that_cannot_start_are_tried_more_and_more_rarely(installation, 
         assert 2 <= executor.alive()["restarts"] <= 4  # after 0.5, 1, 2 and 4 seconds
 
 
-def test_one_that_was_never_started_stops(installation):
+def test_local_executor_can_be_stopped_before_it_starts(installation):
     import structlog
 
     executor = LocalExecutor(installation.settings, installation.service, structlog.get_logger())
@@ -112,7 +112,7 @@ def test_housekeeping_removes_only_abandoned_work_folders(installation, waiting_
         assert other.exists()
 
 
-def test_workers_find_the_program_and_share_the_cores():
+def test_environment_of_sets_the_program_path_and_thread_count():
     environment = environment_of(3)
     assert (environment["OMP_NUM_THREADS"], environment["OMP_WAIT_POLICY"]) == ("3", "PASSIVE")
     first = environment["PYTHONPATH"].split(":")[0]
@@ -124,7 +124,7 @@ def test_local_executor_does_not_import_torch():
     assert subprocess.run([sys.executable, "-c", code], env=environment_of(1), check=False).returncode == 0
 
 
-def test_workers_of_a_kind_have_numbers_of_their_own_also_after_one_has_died(installation, waiting_worker):
+def test_local_executor_gives_the_number_of_a_dead_worker_to_its_successor(installation, waiting_worker):
     with installation.executor(waiting_worker, conversion_workers=3) as executor:
         installation.eventually(lambda: executor.alive()["workers"] == 3)
         lane = executor._lanes["conversions"]

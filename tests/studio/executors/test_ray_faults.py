@@ -157,7 +157,9 @@ def busy_worker(nodes: list[TrialNode]) -> int | None:
     return None
 
 
-def test_workers_nodes_and_services_are_killed_and_all_is_done_once(place, in_cluster, vocal, new_recordings, tmp_path):
+def test_ray_completes_all_tasks_once_despite_killed_workers_nodes_and_services(
+    place, in_cluster, vocal, new_recordings, tmp_path
+):
     recordings = songs(tmp_path, vocal, 2.0)
     dataset = shutil.copytree(new_recordings, tmp_path / "dataset")
     archive = zipped(dataset, tmp_path / "mia.zip")
@@ -202,7 +204,7 @@ def test_workers_nodes_and_services_are_killed_and_all_is_done_once(place, in_cl
         assert all(torch.equal(value, ours[name]) for name, value in theirs.items())
 
 
-def test_a_node_that_is_cut_off_from_the_database_publishes_nothing_twice(place, in_cluster, vocal, tmp_path):
+def test_ray_publishes_nothing_twice_if_a_node_loses_the_database(place, in_cluster, vocal, tmp_path):
     [recording, *_] = songs(tmp_path, vocal, 20.0)
     with trial_cluster(tmp_path / "cluster", nodes=1) as cluster, stopping_proxy(place.database_url) as proxy:
         in_cluster(cluster)

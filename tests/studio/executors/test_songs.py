@@ -69,7 +69,7 @@ def read(installation, key):
     return soundfile.read(installation.settings.data / key)[0].T
 
 
-def test_a_song_is_separated_converted_and_mixed(shared_installation, studio, song, stems, separator, tmp_path):
+def test_song_task_separates_converts_and_mixes(shared_installation, studio, song, stems, separator, tmp_path):
     task_id = start(studio, song, tmp_path, separate=True)
     assert run(shared_installation) == "completed"
     task = shared_installation.task(task_id)
@@ -88,7 +88,7 @@ def test_a_song_is_separated_converted_and_mixed(shared_installation, studio, so
     assert kept == _needed(task)  # no stage is left, and housekeeping takes nothing away
 
 
-def test_a_killed_worker_goes_on_from_the_stage_that_was_finished(
+def test_song_task_resumes_after_the_last_finished_stage(
     shared_installation, studio, song, separator, tmp_path, monkeypatch
 ):
     task_id = start(studio, song, tmp_path, separate=True)
@@ -108,7 +108,7 @@ def test_a_killed_worker_goes_on_from_the_stage_that_was_finished(
     assert not [key for key in shared_installation.storage.list_keys(f"tasks/{task_id}") if "/stages/" in key]
 
 
-def test_a_vocal_with_a_backing_and_a_harmony_can_be_repeated(shared_installation, studio, stems, vocal, tmp_path):
+def test_convert_again_repeats_a_song_with_backing_and_harmony(shared_installation, studio, stems, vocal, tmp_path):
     sung = save(tmp_path / "vocal.wav", stems[0])
     backing = SentFile(save(tmp_path / "backing.wav", stems[1], stems[1]), "backing.wav")
     stem = SentFile(save(tmp_path / "stem.wav", 0.5 * vocal(3.0, 250.0).astype(np.float32)), "harmony.wav")
@@ -135,7 +135,7 @@ def test_song_task_that_fails_names_the_reason_and_keeps_its_recordings(shared_i
     assert set(shared_installation.storage.list_keys(f"tasks/{task_id}")) == _needed(task)
 
 
-def test_a_cancelled_song_goes_on_from_its_stages_when_it_is_asked_for_again(
+def test_song_task_reuses_the_stages_of_a_cancelled_one(
     shared_installation, studio, song, separator, tmp_path, monkeypatch
 ):
     from engine.songs import song as module
@@ -159,7 +159,7 @@ def test_a_cancelled_song_goes_on_from_its_stages_when_it_is_asked_for_again(
     assert not list(shared_installation.storage.list_keys(f"tasks/{task_id}"))  # nothing of it outlives it
 
 
-def test_sentences_name_the_files_as_they_were_sent(shared_installation, studio, stems, vocal, separator, tmp_path):
+def test_song_task_messages_name_the_uploaded_files(shared_installation, studio, stems, vocal, separator, tmp_path):
     sung, both = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "two.wav", stems[0] + 0.5 * vocal(3.0, 252.0))
     six = SentFile(save(tmp_path / "b.wav", *[stems[1]] * 6), "Six (channels).wav")
     stereo = SentFile(save(tmp_path / "s.wav", stems[1], stems[1]), "backing.wav")
@@ -177,7 +177,7 @@ def test_sentences_name_the_files_as_they_were_sent(shared_installation, studio,
     )
 
 
-def test_a_backing_longer_than_the_limit_is_refused_by_the_worker_too(shared_installation, studio, stems, tmp_path):
+def test_song_task_refuses_a_backing_longer_than_the_limit(shared_installation, studio, stems, tmp_path):
     sung = save(tmp_path / "vocal.wav", stems[0])
     backing = SentFile(save(tmp_path / "b.wav", chords(4.0)), "backing.wav")
     task_id = start(studio, sung, tmp_path, backing=backing)

@@ -9,7 +9,7 @@ def pause_s(backoff: Backoff) -> float:
     return backoff.not_before - time.monotonic()
 
 
-def test_pauses_grow_with_each_failure_up_to_a_limit():
+def test_backoff_doubles_with_each_failure_up_to_a_limit():
     backoff = Backoff(first_s=0.5)
     pauses = []
     for _ in range(20):
@@ -20,13 +20,13 @@ def test_pauses_grow_with_each_failure_up_to_a_limit():
     assert not backoff.is_over
 
 
-def test_a_failure_after_a_healthy_time_is_a_first_one():
+def test_backoff_starts_over_after_a_healthy_time():
     backoff = Backoff(first_s=0.0, healthy_s=30.0, failures=5)
     backoff.failed(lasted_s=31.0)
     assert (backoff.failures, backoff.is_over) == (1, True)
 
 
-def test_success_ends_the_pause():
+def test_backoff_ends_after_a_success():
     backoff = Backoff(first_s=10.0)
     backoff.failed()
     backoff.succeeded()

@@ -63,7 +63,7 @@ def made(installation):
     return [one for one in all_models(installation.database, installation.account) if one.name == "Mia II"]
 
 
-def test_taught_voice_has_recordings_origin_consent_and_a_training(installation, ask):
+def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(installation, ask):
     task_id = ask(epochs=3)
     assert run_task(installation.bench(), installation.claim("teaching")) == "completed"
     assert installation.task(task_id).result == {"model_id": "mia-ii"}

@@ -63,7 +63,7 @@ def note_steps(monkeypatch) -> list[int]:
 # ---- done
 
 
-def test_a_training_makes_a_voice_that_can_be_used_and_another_goes_on_with_it(installation, voice):
+def test_training_makes_a_usable_voice_and_a_second_one_continues_it(installation, voice):
     first = installation.submit_training(voice.id, 1)
     assert run_task(installation.bench(), installation.claim()) == "completed"
     model = installation.model(voice.id)
@@ -87,7 +87,7 @@ def test_a_training_makes_a_voice_that_can_be_used_and_another_goes_on_with_it(i
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_on_postgresql_as_on_sqlite(installation, database, recordings):
+def test_training_completes_on_postgresql(installation, database, recordings):
     there = replace(installation, database=database, account=local_account(database))
     voice = there.create_voice(recordings)
     task_id = there.submit_training(voice.id, 1)
@@ -102,7 +102,7 @@ def test_training_fails_with_the_reason_for_a_different_batch_size(installation,
     assert "batch 8" in installation.task(task_id).error
 
 
-def test_recordings_are_examined(installation, voice):
+def test_report_task_stores_the_data_report_of_the_recordings(installation, voice):
     with installation.database.write() as connection:
         task_id = tasks.submit(connection, installation.account.id, "report", {}, model_id=voice.id)
     assert run_task(installation.bench(), installation.claim()) == "completed"
@@ -116,7 +116,7 @@ def test_recordings_are_examined(installation, voice):
 # ---- on the way
 
 
-def test_the_epoch_rises_while_it_trains_and_checkpoints_are_headway(installation, voice, monkeypatch):
+def test_training_updates_the_epoch_and_resets_the_attempt_at_checkpoints(installation, voice, monkeypatch):
     seen = set()
     real = trainings._Course.report
 
@@ -134,7 +134,7 @@ def test_the_epoch_rises_while_it_trains_and_checkpoints_are_headway(installatio
     assert ("attempt", 1) in seen  # it was claimed as the second
 
 
-def test_a_worker_that_is_to_end_saves_and_gives_back_and_the_next_goes_on(installation, voice, monkeypatch):
+def test_training_is_saved_and_continued_when_its_worker_stops(installation, voice, monkeypatch):
     stopping = Stopping(60.0)  # which is not used for a training: it loses nothing by stopping at once
     stop_after(monkeypatch, 2, stopping.ask)  # which is said after each step
     task_id = installation.submit_training(voice.id, 3, save_s=3600.0)
@@ -152,7 +152,7 @@ def test_a_worker_that_is_to_end_saves_and_gives_back_and_the_next_goes_on(insta
     assert installation.model(voice.id).epoch == 3
 
 
-def test_a_cancelled_training_leaves_the_voice_as_it_was_and_the_next_goes_on(installation, voice, monkeypatch):
+def test_cancelled_training_leaves_the_voice_pending_and_keeps_its_checkpoint(installation, voice, monkeypatch):
     task_id = installation.submit_training(voice.id, 50, save_s=3600.0)
     stop_after(monkeypatch, 2, lambda: tasks.request_cancel(installation.database, installation.account.id, task_id))
     assert run_task(installation.bench(), installation.claim()) == "cancelled"
@@ -165,7 +165,7 @@ def test_a_cancelled_training_leaves_the_voice_as_it_was_and_the_next_goes_on(in
 # ---- cannot be done
 
 
-def test_too_little_voice_fails_with_the_reason_for_task_and_voice(installation, new_recordings, tmp_path):
+def test_training_on_too_little_voice_reports_the_reason_on_task_and_voice(installation, new_recordings, tmp_path):
     shutil.copytree(new_recordings / "audio", tmp_path / "little" / "audio")
     shutil.copyfile(new_recordings / "model.json", tmp_path / "little" / "model.json")
     next((tmp_path / "little" / "audio").iterdir()).unlink()
@@ -177,13 +177,13 @@ def test_too_little_voice_fails_with_the_reason_for_task_and_voice(installation,
     assert (model.state, model.error) == ("failed", task.error)
 
 
-def test_a_voice_without_recordings_fails(installation):
+def test_training_fails_for_a_voice_without_recordings(installation):
     task_id = installation.submit_training("kathleen", 1)
     assert run_task(installation.bench(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "no_dataset"
 
 
-def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installation, voice, monkeypatch):
+def test_training_fails_without_changes_while_another_worker_uses_the_folder(installation, voice, monkeypatch):
     training = installation.settings.datasets / voice.id / "training"
     before = sorted(training.rglob("*"))
     monkeypatch.setattr(
@@ -197,7 +197,7 @@ def test_a_folder_that_another_worker_has_is_waited_for_and_left_alone(installat
     assert sorted(training.rglob("*")) == before
 
 
-def test_a_voice_that_is_deleted_while_it_trains_does_not_come_back(installation, recordings, voice, monkeypatch):
+def test_training_does_not_restore_a_voice_deleted_during_it(installation, recordings, voice, monkeypatch):
     def delete():
         with installation.storage.deleting() as take_away, installation.database.write() as connection:
             remove_model(connection, take_away, installation.account, voice)
@@ -210,7 +210,7 @@ def test_a_voice_that_is_deleted_while_it_trains_does_not_come_back(installation
     assert installation.create_voice(recordings).id == voice.id
 
 
-def test_a_voice_that_is_deleted_when_it_is_all_but_done_does_not_come_back(installation, voice, monkeypatch):
+def test_training_does_not_restore_a_voice_deleted_just_before_its_end(installation, voice, monkeypatch):
     real = trainings.keep_voice
 
     def keep_voice(*given):
@@ -229,7 +229,7 @@ def test_a_voice_that_is_deleted_when_it_is_all_but_done_does_not_come_back(inst
 # ---- between two writes
 
 
-def test_a_worker_that_dies_between_the_voice_and_its_row_is_made_up_for(installation, voice, monkeypatch):
+def test_training_completes_after_a_crash_between_voice_and_database_row(installation, voice, monkeypatch):
     class Death(BaseException):
         """Ends the work as a crash would: nothing is written after it."""
 
@@ -249,7 +249,7 @@ def test_a_worker_that_dies_between_the_voice_and_its_row_is_made_up_for(install
     assert installation.model(voice.id).state == "completed"
 
 
-def test_a_late_training_changes_nothing(installation, voice, monkeypatch):
+def test_training_changes_nothing_after_its_lease_is_lost(installation, voice, monkeypatch):
     task_id = installation.submit_training(voice.id, 2)
     first = installation.claim()
     stop_after(monkeypatch, 1, lambda: tasks.recover(installation.database, 3, ["this test"]))
@@ -275,9 +275,7 @@ def elsewhere(installation, tmp_path, monkeypatch):
     return replace(installation, storage=Storage(LocalStore(tmp_path / "elsewhere"), installation.settings.data))
 
 
-def test_a_training_elsewhere_goes_on_from_the_last_checkpoint_that_was_brought_there(
-    elsewhere, new_recordings, monkeypatch
-):
+def test_training_in_remote_storage_continues_from_the_last_stored_checkpoint(elsewhere, new_recordings, monkeypatch):
     voice = elsewhere.create_voice(new_recordings)
     task_id = elsewhere.submit_training(voice.id, 2, save_s=0.0, batch=8, foreign=1)
     stop_after(monkeypatch, 4, lambda: tasks.recover(elsewhere.database, 3, ["this test"]))  # one evaluation, 3 steps
@@ -297,7 +295,7 @@ def test_a_training_elsewhere_goes_on_from_the_last_checkpoint_that_was_brought_
 
 
 @pytest.mark.slow
-def test_a_storage_that_is_away_for_a_while_does_not_stop_a_training(elsewhere, recordings, monkeypatch):
+def test_training_survives_a_short_storage_outage(elsewhere, recordings, monkeypatch):
     voice = elsewhere.create_voice(recordings)
     monkeypatch.setattr(trainings, "SHORT_PATIENCE_S", 0.05)
     real, failed = elsewhere.storage.put_bytes, []

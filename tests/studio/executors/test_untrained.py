@@ -53,7 +53,7 @@ def home(installation, model) -> Path:
     return installation.settings.datasets / model.id / "untrained"
 
 
-def test_it_is_made_when_somebody_converts_with_it(installation, mia):
+def test_run_task_makes_an_untrained_voice_for_a_conversion(installation, mia):
     task_id = convert(installation, mia)
     assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
     task = installation.task(task_id)
@@ -64,7 +64,7 @@ def test_it_is_made_when_somebody_converts_with_it(installation, mia):
     assert not (home(installation, mia).parent / "training").exists()
 
 
-def test_it_is_made_ahead_when_the_recordings_are_examined(installation, mia, monkeypatch):
+def test_run_task_makes_an_untrained_voice_with_the_report(installation, mia, monkeypatch):
     examine(installation, mia)
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert installation.model("mia").data_report["usable_s"] > 10
@@ -81,7 +81,7 @@ def test_run_task_refuses_an_untrained_voice_unless_requested(installation, mia)
     assert not home(installation, mia).exists()
 
 
-def test_a_voice_that_was_trained_meanwhile_is_used_as_that(installation, mia):
+def test_run_task_converts_with_a_voice_trained_meanwhile(installation, mia):
     task_id = convert(installation, mia)
     shutil.copytree(DEMO_VOICES / "kathleen", installation.settings.voices / "mia")
     import_folders(installation.database, installation.storage, installation.account)
@@ -90,7 +90,7 @@ def test_a_voice_that_was_trained_meanwhile_is_used_as_that(installation, mia):
     assert not home(installation, mia).exists()
 
 
-def test_of_too_little_sound_none_is_made_and_the_report_is(installation, tmp_path, vocal):
+def test_run_task_makes_a_report_but_no_voice_from_too_little_sound(installation, tmp_path, vocal):
     soundfile.write(tmp_path / "one.wav", vocal(5.0, 200.0), 44_100)
     short = installation.create_voice(create_dataset([tmp_path / "one.wav"], tmp_path / "d", {"name": "Mia"}).folder)
     task_id = convert(installation, short)
@@ -123,7 +123,7 @@ def test_run_task_deletes_an_untrained_voice_whose_model_was_deleted_meanwhile(i
         find_model(installation.database, installation.account, "mia")
 
 
-def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fifteen_seconds, tmp_path):
+def test_run_task_keeps_an_untrained_voice_in_s3_storage(installation, s3_storage, fifteen_seconds, tmp_path):
     there = replace(installation, storage=s3_storage)
     mia = there.create_voice(fifteen_seconds)
     s3_storage.push_folder(shutil.copytree(fifteen_seconds, tmp_path / "again"), "datasets/elsewhere")
@@ -137,7 +137,7 @@ def test_one_of_a_storage_elsewhere_is_kept_there(installation, s3_storage, fift
     assert there.task(task_id).result["untrained"]
 
 
-def test_a_training_takes_its_place(installation, mia, short_trainings):
+def test_run_task_replaces_the_untrained_voice_after_training(installation, mia, short_trainings):
     examine(installation, mia)
     assert run_task(installation.bench(), installation.claim("report")) == "completed"
     assert home(installation, mia).is_dir()

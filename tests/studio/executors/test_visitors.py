@@ -16,7 +16,7 @@ def grown_old(database, account, seconds):
         connection.execute(changed.values(created_at=accounts.c.created_at - seconds))
 
 
-def test_a_cookie_leads_to_the_same_account_again_and_another_to_another(database):
+def test_account_of_visitor_maps_each_cookie_to_its_own_account(database):
     first, again, other = (account_of_visitor(database, cookie, "s") for cookie in ("one", "one", "two"))
     assert first == again != other
     assert first.name.startswith(PREFIX)
@@ -24,12 +24,12 @@ def test_a_cookie_leads_to_the_same_account_again_and_another_to_another(databas
     assert not first.is_local
 
 
-def test_without_a_cookie_each_page_is_a_visitor(database):
+def test_account_of_visitor_without_a_cookie_depends_on_the_session(database):
     assert account_of_visitor(database, None, "a") == account_of_visitor(database, None, "a")
     assert account_of_visitor(database, None, "a") != account_of_visitor(database, None, "b")
 
 
-def test_old_visitors_go_with_all_they_made(database, folder_storage):
+def test_delete_old_visitors_deletes_accounts_with_files_and_rows(database, folder_storage):
     old, young = account_of_visitor(database, "old", ""), account_of_visitor(database, "young", "")
     person = create_account(database, "band")
     for account in (old, young, person):
@@ -54,7 +54,7 @@ def test_old_visitors_go_with_all_they_made(database, folder_storage):
     assert delete_old_visitors(database, folder_storage, HOUR_S) == 0
 
 
-def test_work_that_goes_on_is_cancelled_and_its_visitor_goes_later(database, folder_storage):
+def test_delete_old_visitors_cancels_active_work_and_deletes_later(database, folder_storage):
     old = account_of_visitor(database, "old", "")
     with database.write() as connection:
         runs = submit(connection, old.id, "conversion", {"input_key": "y"})

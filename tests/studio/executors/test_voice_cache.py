@@ -27,13 +27,13 @@ def loads(monkeypatch) -> list:
     return seen
 
 
-def test_a_voice_is_loaded_once(folder, loads):
+def test_voice_cache_loads_a_voice_once(folder, loads):
     cache = VoiceCache()
     assert cache.voice(folder) is cache.voice(folder)
     assert loads == [folder]
 
 
-def test_a_voice_that_has_changed_is_loaded_again(folder, loads):
+def test_voice_cache_reloads_a_changed_voice(folder, loads):
     cache = VoiceCache()
     cache.voice(folder)
     update_card(folder, name="Renamed")
@@ -41,7 +41,7 @@ def test_a_voice_that_has_changed_is_loaded_again(folder, loads):
     assert len(loads) == 2
 
 
-def test_the_least_used_leaves(folder, tmp_path, loads):
+def test_voice_cache_drops_the_least_recently_used_voice(folder, tmp_path, loads):
     cache = VoiceCache(most=2)
     others = [shutil.copytree(folder, tmp_path / name) for name in ("one", "two")]
     for one in (folder, others[0], folder, others[1], folder, others[0]):
@@ -49,14 +49,14 @@ def test_the_least_used_leaves(folder, tmp_path, loads):
     assert loads == [folder, *others, others[0]]
 
 
-def test_a_voice_that_is_being_replaced_is_waited_for(folder, tmp_path):
+def test_voice_cache_waits_for_a_voice_being_replaced(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "copy")
     shutil.rmtree(folder)
     threading.Timer(0.2, shutil.copytree, (tmp_path / "copy", folder)).start()
     assert VoiceCache().voice(folder).card.name
 
 
-def test_one_that_is_not_there_is_an_error_soon(tmp_path, monkeypatch):
+def test_voice_cache_refuses_a_missing_voice_within_2_s(tmp_path, monkeypatch):
     monkeypatch.setattr(voice_cache, "_PAUSE_S", 0.05)
     begun_at = time.monotonic()
     with pytest.raises(VoiceError):
@@ -64,7 +64,7 @@ def test_one_that_is_not_there_is_an_error_soon(tmp_path, monkeypatch):
     assert time.monotonic() - begun_at < 2.0
 
 
-def test_never_the_card_of_one_and_the_weights_of_another(folder, monkeypatch):
+def test_voice_cache_never_mixes_card_and_weights_during_a_replacement(folder, monkeypatch):
     """It is replaced at the very moment between the two."""
     real, replaced = engine.voices.voice.load_weights, []
 

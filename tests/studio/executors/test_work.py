@@ -50,7 +50,7 @@ def nothing_is_left(installation, task_id) -> bool:
 # ---- done
 
 
-def test_takes_say_that_they_are_synthetic_and_where_they_come_from(installation):
+def test_run_task_signs_takes_with_voice_settings_and_source(installation):
     task_id = installation.submit_conversion(1.0, seed=7)
     bench = installation.bench()
     assert run_task(bench, installation.claim()) == "completed"
@@ -67,7 +67,7 @@ def test_takes_say_that_they_are_synthetic_and_where_they_come_from(installation
     ("service", "key", "reason"),
     [({}, b"garbled", "cannot be read"), ({"credentials": "off"}, None, "Content credentials are switched off here.")],
 )
-def test_takes_without_credentials_are_kept_with_the_reason(installation, service, key, reason):
+def test_run_task_keeps_unsigned_takes_and_records_the_reason(installation, service, key, reason):
     task_id = installation.submit_conversion(1.0)
     bench = installation.bench(service=replace(installation.service, **service))
     if key:
@@ -79,7 +79,7 @@ def test_takes_without_credentials_are_kept_with_the_reason(installation, servic
     assert verify(installation.settings.data / result["outputs"][0], bench.installation).state == "no_credentials"
 
 
-def test_a_conversion_is_published_with_its_scores(installation):
+def test_run_task_publishes_a_conversion_with_its_scores(installation):
     task_id = installation.submit_conversion(1.0, takes=2)
     assert run_task(installation.bench(), installation.claim()) == "completed"
     task = installation.task(task_id)
@@ -104,7 +104,7 @@ def test_run_task_reports_auto_transpose_in_semitones(installation):
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_on_postgresql_as_on_sqlite(installation, database):
+def test_run_task_works_on_postgresql_as_on_sqlite(installation, database):
     there = replace(installation, database=database, account=local_account(database))
     done, stopped = there.submit_conversion(), there.submit_conversion()
     assert run_task(there.bench(), there.claim()) == "completed"
@@ -130,14 +130,14 @@ def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation
     assert nothing_is_left(installation, task_id)
 
 
-def test_a_recording_that_is_gone_fails(installation):
+def test_run_task_fails_if_the_recording_is_gone(installation):
     task_id = installation.submit_conversion()
     (installation.settings.data / f"tasks/{task_id}/input.wav").unlink()
     assert run_task(installation.bench(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "recording_gone"
 
 
-def test_a_voice_that_is_gone_fails(installation):
+def test_run_task_fails_if_the_voice_is_missing(installation):
     task_id = installation.submit_conversion(model="nobody")
     assert run_task(installation.bench(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "model_not_found"
@@ -177,7 +177,7 @@ def test_run_task_fails_without_a_retry_if_the_disk_is_full(installation, monkey
     assert nothing_is_left(installation, task_id)
 
 
-def test_a_worker_writes_nothing_that_leaves_less_free_than_is_kept(installation, monkeypatch):
+def test_run_task_fails_with_disk_full_rather_than_use_reserved_space(installation, monkeypatch):
     """An upload of 0.2 MB became takes of 640 MB in the space that is kept free."""
     real, free = shutil.disk_usage, {"bytes": 501e6}
     monkeypatch.setattr(
@@ -208,7 +208,7 @@ def test_a_worker_writes_nothing_that_leaves_less_free_than_is_kept(installation
     assert nothing_is_left(installation, during)
 
 
-def test_codes_are_words_for_programs():
+def test_code_of_returns_the_given_code_or_the_error_class_in_snake_case():
     assert code_of(AudioError("")) == "audio_error"
     assert code_of(Unavailable("", 1.0, "storage_unreachable")) == "storage_unreachable"
 
@@ -216,7 +216,7 @@ def test_codes_are_words_for_programs():
 # ---- stopped
 
 
-def test_a_cancelled_task_ends_and_leaves_nothing(installation, monkeypatch):
+def test_run_task_ends_a_cancelled_task_and_leaves_no_files(installation, monkeypatch):
     task_id = installation.submit_conversion()
     bench = installation.bench()
 
@@ -232,7 +232,7 @@ def test_a_cancelled_task_ends_and_leaves_nothing(installation, monkeypatch):
     assert nothing_is_left(installation, task_id)
 
 
-def test_a_worker_that_is_to_end_gives_the_task_back_as_if_it_had_not_begun(installation, monkeypatch):
+def test_run_task_requeues_without_an_attempt_if_its_worker_stops(installation, monkeypatch):
     stopping = Stopping(0.0)
 
     def stop_on_the_way(real, *given):
@@ -249,7 +249,7 @@ def test_a_worker_that_is_to_end_gives_the_task_back_as_if_it_had_not_begun(inst
     assert run_task(installation.bench(), installation.claim()) == "completed"
 
 
-def test_a_worker_that_is_to_end_may_finish_within_the_time_of_grace(installation, monkeypatch):
+def test_run_task_completes_within_the_grace_period_of_a_stopping_worker(installation, monkeypatch):
     stopping = Stopping(60.0)
 
     def stop_on_the_way(real, *given):
@@ -264,7 +264,7 @@ def test_a_worker_that_is_to_end_may_finish_within_the_time_of_grace(installatio
 # ---- lost
 
 
-def test_a_late_result_is_refused_and_removed(installation, monkeypatch):
+def test_run_task_refuses_and_removes_a_late_result(installation, monkeypatch):
     """The worker was thought dead; another did the work meanwhile."""
     task_id = installation.submit_conversion()
     first = installation.claim()
@@ -284,7 +284,7 @@ def test_a_late_result_is_refused_and_removed(installation, monkeypatch):
     assert task.result["outputs"] == [f"tasks/{task_id}/2/take-1.wav"]
 
 
-def test_a_deleted_task_is_nobodys(installation, monkeypatch):
+def test_run_task_reports_a_deleted_task_as_lost(installation, monkeypatch):
     task_id = installation.submit_conversion()
 
     def be_deleted(real, *given):
@@ -325,7 +325,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("method", ["fetch", "put_file"])
-def test_a_storage_that_fails_once_is_not_noticed(installation, method):
+def test_run_task_completes_if_the_storage_fails_once(installation, method):
     task_id = installation.submit_conversion()
     storage = Failing(installation.storage, method, 1)
     assert run_task(installation.bench(storage=storage), installation.claim()) == "completed"
@@ -365,7 +365,7 @@ class Forgetful:
             raise Unavailable("The database cannot be reached.", 2.0, "database_unreachable")
 
 
-def test_a_result_that_was_written_though_nobody_heard_so_is_kept(installation, monkeypatch):
+def test_run_task_keeps_a_result_if_the_commit_confirmation_is_lost(installation, monkeypatch):
     task_id = installation.submit_conversion()
     task = installation.claim()
     database = Forgetful(installation.database)
@@ -382,7 +382,7 @@ def test_a_result_that_was_written_though_nobody_heard_so_is_kept(installation, 
     assert installation.results(task_id) == installation.named(now)
 
 
-def test_a_database_that_stays_away_at_the_end_costs_the_attempt_and_no_more(installation, monkeypatch):
+def test_run_task_loses_only_one_attempt_if_the_database_stays_unreachable(installation, monkeypatch):
     task_id = installation.submit_conversion()
     bench = installation.bench(database=Failing(installation.database, "write", 1_000))
     assert run_task(bench, installation.claim(lease_s=0.5)) == "lost"
@@ -412,7 +412,7 @@ def test_run_task_retries_an_internal_error_and_then_fails_without_its_details(i
 
 
 @pytest.mark.parametrize("cause", [MemoryError(), RuntimeError("[enforce fail at alloc_cpu] not enough memory")])
-def test_too_little_memory_is_called_that(installation, monkeypatch, cause):
+def test_run_task_reports_out_of_memory(installation, monkeypatch, cause):
     def run_out(real, *given):
         raise cause
 
@@ -423,7 +423,7 @@ def test_too_little_memory_is_called_that(installation, monkeypatch, cause):
     assert installation.task(task_id).error_code == "out_of_memory"
 
 
-def test_insisting_ends(monkeypatch):
+def test_insist_gives_up_when_its_time_is_over(monkeypatch):
     calls = []
 
     def fail():
@@ -449,7 +449,7 @@ def test_run_task_fails_if_the_requested_device_is_missing(installation, monkeyp
     assert nothing_is_left(installation, task_id)
 
 
-def test_each_of_several_workers_has_a_gpu_of_its_own(installation, monkeypatch):
+def test_run_task_assigns_workers_to_gpus_in_turn(installation, monkeypatch):
     gpu = Device("cuda", "GPU", torch.bfloat16)
     monkeypatch.setattr("engine.devices.working_device", lambda wanted: gpu)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)

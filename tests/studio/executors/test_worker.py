@@ -11,7 +11,7 @@ from studio.executors.worker import DISTURBED, Order, read_order
 from studio.settings.service import ServiceSettings
 
 
-def test_an_order_is_read_as_it_was_written():
+def test_read_order_restores_a_written_order():
     order = Order(
         "/data", asdict(ServiceSettings(database_url="postgresql://user:secret@host/db")), "trainings", "me", 2
     )
@@ -20,25 +20,25 @@ def test_an_order_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("line", ["", "no json", "[]", "{}", '{"data": 1}'])
-def test_anything_else_is_refused(line):
+def test_read_order_refuses_invalid_lines(line):
     with pytest.raises((ValueError, TypeError)):
         read_order(line)
 
 
 @pytest.mark.system
-def test_a_worker_whose_server_is_gone_ends_though_it_has_hardly_begun(installation):
+def test_worker_exits_when_its_server_is_gone_during_startup(installation):
     with installation.worker() as worker:
         worker.stdin.close()
         assert worker.wait(40) == 0
 
 
-def test_a_password_is_not_among_the_arguments(installation):
+def test_worker_arguments_do_not_contain_the_database_url(installation):
     with installation.worker(database_url=f"sqlite:///{installation.settings.data}/studio.sqlite") as worker:
         assert "sqlite" not in Path(f"/proc/{worker.pid}/cmdline").read_text()
 
 
 @pytest.mark.system
-def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_another(installation):
+def test_worker_starts_at_once_when_woken_and_exits_disturbed_after_an_error(installation):
     program = installation.program("""
         import engine.conversion.convert
         import studio.executors.worker as worker
@@ -64,7 +64,7 @@ def test_a_worker_that_is_woken_begins_at_once_and_after_a_mistake_asks_for_anot
 
 
 @pytest.mark.system
-def test_a_worker_that_hangs_ends_itself_once_it_was_asked_to(installation):
+def test_worker_that_hangs_exits_after_a_stop_request(installation):
     program = installation.program("""
         import time
         import engine.conversion.convert

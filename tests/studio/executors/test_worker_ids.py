@@ -33,7 +33,7 @@ def test_dead_among_counts_a_killed_process_before_and_after_it_is_reaped(proces
     assert dead_among([owner]) == [owner]
 
 
-def test_the_same_number_given_to_another_process_is_another_owner(process):
+def test_dead_among_counts_an_earlier_process_with_the_same_pid(process):
     machine, process_began, name = owner_of(process.pid).split("/")
     pid, began = process_began.split(".")
     earlier = f"{machine}/{pid}.{int(began) - 1}/{name}"
@@ -43,12 +43,12 @@ def test_the_same_number_given_to_another_process_is_another_owner(process):
 @pytest.mark.parametrize(
     "owner", ["", "/", "elsewhere/1.1/ab", "worker", "/1.1/ab", "é/x.y/z", "{machine}/x.1/a", "{machine}/1/a"]
 )
-def test_of_others_nothing_is_known(owner):
+def test_dead_among_leaves_out_foreign_and_malformed_owners(owner):
     machine = owner_of(os.getpid()).split("/")[0]
     assert dead_among([owner.format(machine=machine)]) == []
 
 
-def test_no_two_workers_have_one_name_and_it_fits_the_table(process):
+def test_owner_of_returns_unique_ids_of_at_most_100_characters(process):
     owners = {owner_of(process.pid) for _ in range(5)}
     assert len(owners) == 5
     assert max(map(len, owners)) <= 100

@@ -60,7 +60,7 @@ BODY = whole(part("model", b"kathleen"), part("audio", VOCAL, "my vocal.wav", "C
 
 
 @pytest.mark.parametrize("piece", [1, 2, 7, 64, 4096, 1 << 20])
-def test_a_form_is_the_same_in_pieces_of_any_size(tmp_path, piece):
+def test_body_reader_reads_a_form_in_pieces_of_any_size(tmp_path, piece):
     form = read(BODY, MULTIPART, tmp_path / "in", piece)
     assert form.fields == {"model": "kathleen"}
     [(name, file)] = form.files.items()
@@ -103,12 +103,12 @@ LIES = {
 
 @pytest.mark.parametrize("piece", [1, 1 << 20])
 @pytest.mark.parametrize("name", LIES)
-def test_a_body_counts_for_more_than_its_header(tmp_path, name, piece):
+def test_body_reader_recognises_the_format_by_the_body_despite_a_wrong_header(tmp_path, name, piece):
     content_type, body = LIES[name]
     assert read(body, content_type, tmp_path, piece).fields == {"epochs": "100"}
 
 
-def test_all_three_kinds_say_the_same(tmp_path):
+def test_body_reader_gives_equal_forms_for_multipart_urlencoded_and_json(tmp_path):
     said = {"name": "Gökhan & Co", "plus": "a+b c", "empty": ""}
     bodies = (
         (MULTIPART, whole(*(part(name, value.encode()) for name, value in said.items()))),
@@ -120,14 +120,14 @@ def test_all_three_kinds_say_the_same(tmp_path):
     assert len({form.fingerprint for form in forms}) == 1
 
 
-def test_nothing_is_an_empty_form(tmp_path):
+def test_body_reader_returns_an_empty_form_for_an_empty_body(tmp_path):
     for content_type in ("", JSON, URLENCODED):
         assert read(b"", content_type, tmp_path) == Form({}, {})
     assert read(f"--{BOUNDARY}--".encode(), MULTIPART, tmp_path) == Form({}, {})
     assert read(f"--{BOUNDARY}--\r\n".encode(), MULTIPART, tmp_path) == Form({}, {})
 
 
-def test_files_nobody_asked_for_are_passed_over(tmp_path):
+def test_body_reader_ignores_unexpected_files_and_empty_uploads(tmp_path):
     form = read(whole(part("other", VOCAL, "x.wav"), part("audio", b"", "")), MULTIPART, tmp_path / "in")
     assert form == Form({}, {})
     assert not (tmp_path / "in").exists()
@@ -172,12 +172,12 @@ def test_body_reader_refuses_a_broken_body_with_a_reason(tmp_path, name):
 
 
 @pytest.mark.parametrize("content_type", ["audio/wav", "application/octet-stream", ""])
-def test_a_bare_recording_is_no_form(tmp_path, content_type):
+def test_body_reader_refuses_a_bare_recording(tmp_path, content_type):
     with pytest.raises(NotReadable, match="multipart"):
         read(b"RIFF\x00\x00\x00\x00WAVE" + VOCAL, content_type, tmp_path)
 
 
-def test_sizes_are_counted(tmp_path):
+def test_body_reader_enforces_the_size_limits(tmp_path):
     exact = read(whole(part("audio", b"x" * LARGEST, "a.wav")), MULTIPART, tmp_path / "1")
     assert exact.files["audio"].size == LARGEST
     with pytest.raises(TooLarge):
@@ -187,7 +187,7 @@ def test_sizes_are_counted(tmp_path):
             read(b"a=" + b"b" * LONGEST_PLAIN_BODY, kind, tmp_path)
 
 
-def test_room_that_must_stay_free_is_not_filled(tmp_path):
+def test_body_reader_raises_disk_full_to_keep_the_reserve_free(tmp_path):
     reader = BodyReader(MULTIPART, tmp_path / "in", ("audio",), BodyLimits(LARGEST, free_disk=1 << 62))
     try:
         with pytest.raises(DiskFull):
@@ -213,13 +213,13 @@ def test_plain_file_name_drops_folders_and_invisible_characters(given, kept):
     assert plain_file_name(given.encode()) == kept
 
 
-def test_a_long_file_name_keeps_its_ending():
+def test_plain_file_name_keeps_the_suffix_of_a_long_name():
     name = plain_file_name(b"x" * 5000 + b".flac")
     assert name.endswith(".flac")
     assert len(name) <= LONGEST_FILE_NAME
 
 
-def test_a_boundary_in_the_header_is_believed_where_the_body_agrees():
+def test_recognised_uses_the_header_boundary_that_matches_the_body():
     assert recognised("multipart/form-data; boundary=a--", b"--a--\r\nContent") == ("multipart/form-data", b"a--")
     assert recognised("multipart/form-data; boundary=a", b"--a--\r\n") == ("multipart/form-data", b"a")
 
@@ -245,14 +245,14 @@ def test_body_reader_keeps_any_fields_and_file_unchanged(tmp_path, said, content
 
 @repeated
 @given(st.binary(max_size=2000), st.sampled_from([MULTIPART, JSON, URLENCODED, "", "multipart/form-data", "text/x"]))
-def test_any_bytes_are_a_form_or_are_refused_by_an_error_of_ours(tmp_path, body, content_type):
+def test_body_reader_raises_only_studio_errors_for_any_bytes(tmp_path, body, content_type):
     with suppress(StudioError):
         assert isinstance(read(body, content_type, Path(mkdtemp(dir=tmp_path)), 97), Form)
 
 
 @repeated
 @given(st.data())
-def test_a_damaged_form_is_a_form_or_is_refused_by_an_error_of_ours(tmp_path, data):
+def test_body_reader_raises_only_studio_errors_for_a_damaged_form(tmp_path, data):
     body = bytearray(whole(part("model", b"kathleen"), part("audio", b"RIFF" * 50, "a.wav"), part("transpose", b"-3")))
     for _ in range(data.draw(st.integers(1, 6))):
         place = data.draw(st.integers(0, len(body) - 1))
@@ -267,7 +267,7 @@ def test_body_reader_names_an_invalid_field_without_unencodable_characters(tmp_p
     assert error.value.problems == (("a?", "a? is not a field name."),)
 
 
-def test_a_folder_that_cannot_be_made_is_a_full_disk(tmp_path):
+def test_body_reader_raises_disk_full_if_the_folder_cannot_be_created(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DiskFull):
         read(BODY, MULTIPART, tmp_path / "file" / "in")

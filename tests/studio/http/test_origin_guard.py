@@ -21,7 +21,7 @@ from studio.settings.service import DEMO, ServiceSettings, is_for_this_machine
         ({"base_url": "https://studio.example"}, False),
     ],
 )
-def test_only_loopback_under_its_own_name_is_for_this_machine(given, is_so):
+def test_is_for_this_machine_only_with_a_loopback_host_and_base_url(given, is_so):
     assert is_for_this_machine(ServiceSettings(**given)) is is_so
 
 
@@ -62,7 +62,7 @@ LAN = ServiceSettings(host="0.0.0.0")
         (DEMO, "demo.example", "https://host.example", False),
     ],
 )
-def test_origin_guard_passes_on_its_own_origin_only(service, host, origin, passes):
+def test_origin_guard_accepts_only_its_own_origin(service, host, origin, passes):
     client, preflight = asked(service, host), {"Access-Control-Request-Method": "POST"}
     for method, headers in (("POST", {}), ("GET", {}), ("OPTIONS", preflight)):
         answer = client.request(method, "/config", headers={"Origin": origin} | headers)
@@ -77,7 +77,7 @@ def test_origin_guard_hides_the_origin_from_gradio():
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 @pytest.mark.parametrize("service", [LOCAL, LAN])
-def test_origin_guard_passes_on_links_of_other_sites_but_nothing_they_embed(service, site):
+def test_origin_guard_accepts_links_of_other_sites_but_no_posts_or_embeds(service, site):
     client = asked(service, "localhost:7860")
     link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
     assert client.get("/", headers=link).status_code == 200
@@ -92,7 +92,7 @@ def test_origin_guard_requires_an_origin_for_changes_except_on_this_machine(serv
 
 
 @pytest.mark.parametrize(("service", "framed"), [(LOCAL, "SAMEORIGIN"), (LAN, "SAMEORIGIN"), (DEMO, None)])
-def test_origin_guard_keeps_all_but_a_demo_out_of_frames(service, framed):
+def test_origin_guard_allows_frames_of_other_sites_only_for_a_demo(service, framed):
     assert asked(service, "localhost:7860").get("/").headers.get("X-Frame-Options") == framed
 
 
@@ -106,6 +106,6 @@ def test_origin_guard_keeps_all_but_a_demo_out_of_frames(service, framed):
         ("http://voices.example", {"Host": "voices.example"}, False),
     ],
 )
-def test_is_https_believes_the_proxy_and_the_public_address(base_url, headers, is_so):
+def test_is_https_follows_forwarded_proto_and_a_matching_base_url(base_url, headers, is_so):
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     assert is_https({"type": "http", "scheme": "http", "headers": encoded}, base_url) is is_so

@@ -48,7 +48,7 @@ SENTENCE = "This is wrong: do that."
         (DiskFull(SENTENCE), 507, "disk_full"),
     ],
 )
-def test_each_error_has_a_status_and_a_code(error, status, code):
+def test_problem_of_gives_each_error_a_status_and_code(error, status, code):
     problem = problem_of(error)
     assert (problem.status, problem.code, problem.detail) == (status, code, SENTENCE)
     response = problem.response()
@@ -59,7 +59,7 @@ def test_each_error_has_a_status_and_a_code(error, status, code):
     assert document["title"]
 
 
-def test_wrong_fields_are_named():
+def test_problem_of_names_wrong_fields():
     errors = problem_of(Invalid([("epochs", "epochs is missing."), ("model", "model is missing.")])).as_json()["errors"]
     assert errors == [
         {"field": "epochs", "message": "epochs is missing."},
@@ -69,7 +69,7 @@ def test_wrong_fields_are_named():
     assert "errors" not in problem_of(NotFound(SENTENCE)).as_json()
 
 
-def test_headers_say_when_and_how_to_try_again():
+def test_problem_of_sets_retry_authenticate_and_allow_headers():
     assert problem_of(TooMany(SENTENCE, 9.2)).headers["Retry-After"] == "10"
     assert problem_of(Unavailable(SENTENCE, 0.0)).headers["Retry-After"] == "1"
     assert problem_of(Unauthorised(SENTENCE)).headers["WWW-Authenticate"].startswith("Bearer ")
@@ -87,7 +87,7 @@ def test_problem_of_hides_unexpected_errors(error):
 
 
 @pytest.mark.parametrize(("status", "code"), [(404, "no_such_path"), (405, "method_not_allowed"), (408, "too_slow")])
-def test_errors_of_the_framework_are_problems_too(status, code):
+def test_problem_of_gives_framework_errors_a_status_and_code(status, code):
     problem = problem_of(HTTPException(status))
     assert (problem.status, problem.code) == (status, code)
     assert problem.detail.endswith(".") or status == 408
@@ -115,7 +115,7 @@ class _Query(BaseModel):
         ("when", "{0} {gt}", "when has the wrong format, see /docs."),
     ],
 )
-def test_problem_of_wrong_parameters_names_them_in_our_words(name, value, told):
+def test_problem_of_names_wrong_parameters_in_plain_words(name, value, told):
     with pytest.raises(ValidationError) as caught:
         _Query.model_validate({name: value})
     errors = [one | {"loc": ("query", *one["loc"])} for one in caught.value.errors()]

@@ -43,7 +43,7 @@ def received(connection: socket.socket) -> bytes:
         (CHUNKED + b"1;", b"y" * 8000),
     ],
 )
-def test_a_head_without_an_end_is_refused(bare, begin, piece):
+def test_bounded_protocol_closes_a_connection_with_an_endless_head(bare, begin, piece):
     with connected(bare) as connection:
         connection.sendall(begin)
         sent = 0
@@ -56,7 +56,7 @@ def test_a_head_without_an_end_is_refused(bare, begin, piece):
         assert sent < 100 * LARGEST_HEAD
 
 
-def test_large_heads_and_bodies_in_one_piece_are_taken(bare):
+def test_bounded_protocol_accepts_large_heads_and_bodies_in_one_piece(bare):
     token = bare.token()
     head = f"POST /models/nobody/train HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nX-A: {'y' * 40_000}\r\n"
     body = b"epochs=3&more=" + b"y" * 10_000
@@ -66,7 +66,7 @@ def test_large_heads_and_bodies_in_one_piece_are_taken(bare):
         assert received(connection).count(b"HTTP/1.1 404 ") == 2
 
 
-def test_a_connection_on_which_nothing_comes_is_closed(monkeypatch, tmp_path):
+def test_bounded_protocol_closes_an_idle_connection(monkeypatch, tmp_path):
     import asyncio
 
     from studio.http import protocol as http_protocol

@@ -42,23 +42,23 @@ def part(text: str | None, size: int = SIZE, **others: str) -> Part | None:
         ("bytes=\xb2-\xb3", None),
     ],
 )
-def test_known_ranges(text, expected):
+def test_wanted_part_reads_valid_ranges_and_ignores_invalid_ones(text, expected):
     assert part(text) == expected
 
 
 @pytest.mark.parametrize("text", ["bytes=10000-", "bytes=10000-10001", "bytes=-0", "bytes=" + "9" * 4000 + "-"])
-def test_parts_that_are_not_there(text):
+def test_wanted_part_refuses_unsatisfiable_ranges(text):
     with pytest.raises(Unsatisfiable):
         part(text)
 
 
-def test_an_empty_file_has_no_parts():
+def test_wanted_part_refuses_a_range_of_an_empty_file():
     with pytest.raises(Unsatisfiable):
         part("bytes=0-", 0)
     assert part(None, 0) is None
 
 
-def test_a_part_of_another_file_is_not_sent():
+def test_wanted_part_ignores_the_range_if_the_file_has_changed():
     assert part("bytes=0-9", if_range=ETAG) == Part(0, 10)
     assert part("bytes=0-9", if_range='"other"') is None
     assert part("bytes=0-9", if_range=f"W/{ETAG}") is None
@@ -86,7 +86,7 @@ def test_is_unchanged_follows_if_none_match_and_if_modified_since(headers, uncha
 
 
 @given(st.one_of(st.text(max_size=40), st.from_regex(r"bytes=\d{0,6}-\d{0,6}", fullmatch=True)), st.integers(0, 3000))
-def test_any_header_gives_a_part_of_the_file_or_none(text, size):
+def test_wanted_part_stays_within_the_file_for_any_header(text, size):
     try:
         found = wanted_part(Headers(raw=[(b"range", text.encode("latin-1", "replace"))]), size, ETAG, MODIFIED_S)
     except Unsatisfiable:

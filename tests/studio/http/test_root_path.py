@@ -27,10 +27,10 @@ def client(path_prefix: str) -> TestClient:
         ("/a/b", "/a/b/files/x%20y", "/files/x%20y"),
     ],
 )
-def test_the_path_is_removed_once(path_prefix, asked, seen):
+def test_root_path_removes_the_prefix_once(path_prefix, asked, seen):
     assert client(path_prefix).get(asked).text == seen
 
 
-def test_the_bare_path_leads_to_its_folder():
+def test_root_path_redirects_the_bare_prefix_to_a_trailing_slash():
     answer = client("/studio").get("/studio", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (307, "/studio/")

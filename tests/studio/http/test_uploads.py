@@ -36,7 +36,7 @@ def left(place: UploadPlace) -> list:
     return list(place.folder.iterdir()) if place.folder.exists() else []
 
 
-def test_a_file_is_there_for_as_long_as_it_is_needed(place):
+def test_received_form_keeps_an_uploaded_file_only_while_open(place):
     async def upload() -> None:
         sent = [HEAD, *(bytes([number]) * 65536 for number in range(70)), TAIL]
         async with received_form(chunks(sent), TYPE, place, ("audio",)) as form:
@@ -69,7 +69,7 @@ def test_received_form_leaves_no_files_after_any_error(place, sent, error, raise
     assert not left(place)
 
 
-def test_nothing_is_left_of_a_call_that_is_cancelled(place):
+def test_received_form_leaves_no_files_after_a_cancelled_call(place):
     async def upload() -> None:
         async with received_form(chunks([HEAD, b"x" * 2_000_000, TAIL]), TYPE, place, ("audio",)):
             await asyncio.sleep(60)
@@ -85,7 +85,7 @@ def test_nothing_is_left_of_a_call_that_is_cancelled(place):
     assert not left(place)
 
 
-def test_an_upload_that_stands_still_is_given_up(place):
+def test_received_form_refuses_a_stalled_upload_with_408(place):
     async def stalling() -> AsyncIterator[bytes]:
         yield HEAD
         await asyncio.sleep(60)
@@ -100,7 +100,7 @@ def test_an_upload_that_stands_still_is_given_up(place):
     assert not left(place)
 
 
-def test_many_at_once_do_not_mix(place):
+def test_received_form_keeps_concurrent_uploads_apart(place):
     async def upload(number: int) -> bool:
         body = bytes([number]) * 1_500_000
         pieces = [body[start : start + 65536] for start in range(0, len(body), 65536)]
@@ -114,7 +114,7 @@ def test_many_at_once_do_not_mix(place):
     assert not left(place)
 
 
-def test_an_empty_body_is_an_empty_form(place):
+def test_received_form_of_an_empty_body_is_empty(place):
     async def upload() -> Form:
         async with received_form(chunks([]), "", place) as form:
             return form
@@ -123,7 +123,7 @@ def test_an_empty_body_is_an_empty_form(place):
 
 
 @pytest.mark.parametrize(("size", "arrives"), [(10, False), (5_000, True)])
-def test_received_form_cuts_an_upload_that_trickles(place, monkeypatch, size, arrives):
+def test_received_form_refuses_only_uploads_below_the_minimum_rate(place, monkeypatch, size, arrives):
     monkeypatch.setattr("studio.http.uploads.PACE_S", 0.2)
     place = replace(place, limits=replace(place.limits, least_rate=10_000))
 

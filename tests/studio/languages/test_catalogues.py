@@ -6,7 +6,7 @@ from studio.languages.known import LANGUAGES
 from tests.catalogues import catalogue
 
 
-def test_entries_are_the_translated_texts(tmp_path):
+def test_entries_of_returns_only_translated_texts(tmp_path):
     texts = {"Convert": "Umwandeln", "Not yet": "", ("{n} take", "{n} takes"): ("{n} Take", "{n} Takes")}
     with catalogue(tmp_path, "de", texts):
         assert entries_of("de") == {
@@ -16,7 +16,7 @@ def test_entries_are_the_translated_texts(tmp_path):
         assert entries_of("fr") == {}
 
 
-def test_a_catalogue_comes_back_as_it_was_written(tmp_path):
+def test_read_catalogue_returns_the_texts_of_write_catalogue(tmp_path):
     made = Catalog(locale="pt_BR", fuzzy=False)
     made.add('A "quoted" text', "Um texto “citado”", locations=[("engine/x.py", 1)])
     write_catalogue(made, tmp_path / "deep" / "pt_BR.po")
@@ -28,11 +28,11 @@ def test_a_catalogue_comes_back_as_it_was_written(tmp_path):
     assert first.startswith(b"#")
 
 
-def test_a_catalogue_that_is_not_there_is_empty(tmp_path):
+def test_read_catalogue_of_a_missing_file_is_empty(tmp_path):
     assert not [one for one in read_catalogue(tmp_path / "no.po", LANGUAGES["de"]) if one.id]
     assert path_of(LANGUAGES["zh-Hans"]).name == "zh_Hans.po"
 
 
-def test_counted_field_is_the_one_that_counts():
+def test_counted_field_of_returns_the_count_of_a_text_or_nothing():
     assert counted_field_of("Delete {name} and its {count} recordings?") == "count"
     assert counted_field_of("no plural {here}") == ""

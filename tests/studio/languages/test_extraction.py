@@ -30,7 +30,7 @@ def found(source: str, place: str = "studio/actions/x.py") -> list[str]:
     return list(python_texts(source, place))
 
 
-def test_a_command_is_found_with_its_help():
+def test_python_texts_finds_the_help_and_messages_of_a_command():
     texts = found(COMMAND, "studio/commands/sing.py")
     assert {"Sing a song.", "Of several verses.", "Who sings.", "done", "Sang {songs} songs for {name}."} <= set(texts)
     assert "Nobody reads this docstring." not in texts
@@ -47,7 +47,7 @@ def test_a_command_is_found_with_its_help():
         ("f\"the {row['state']} task\"".replace("\\", ""), "the {state} task"),
     ],
 )
-def test_an_f_string_becomes_a_template(code, template):
+def test_python_texts_turns_formatted_strings_into_templates(code, template):
     assert found(f"x = {code}") == [template.replace("\\n", "\n")]
 
 
@@ -59,17 +59,17 @@ def test_python_texts_skips_strings_read_by_programs():
         assert not found(code), code
 
 
-def test_single_words_are_texts_where_they_are_marked():
+def test_python_texts_finds_single_words_only_in_terms():
     assert found('x = terms("id", "name")') == ["id", "name"]
     assert found('x = ("id", "name")') == []
 
 
-def test_html_is_taken_apart():
+def test_pieces_of_html_returns_text_and_titles_without_code():
     page = "<p title='Two words'>One <b>bold</b> text {count}</p><code>x = 1</code><script>let a = 'no text'</script>"
     assert [one.strip() for one in pieces_of_html(page)] == ["Two words", "One", "bold", "text {count}"]
 
 
-def test_prose_is_apart_from_marks_and_code():
+def test_prose_of_and_notebook_paragraphs_skip_markup_and_code():
     markdown = "# Title\nRight after.\n\n1. one\n   goes on\n2. two\n\n```sh\ncode here\n```\n> quoted\n"
     assert list(prose_of(markdown)) == ["Title", "Right after.", "one\n   goes on", "two", "quoted"]
     notebook = {
@@ -78,7 +78,7 @@ def test_prose_is_apart_from_marks_and_code():
     assert list(notebook_paragraphs(notebook)) == ["A", "b"]
 
 
-def test_all_texts_of_a_checkout(tmp_path):
+def test_all_texts_finds_texts_in_python_scripts_pages_and_notebooks(tmp_path):
     for name, content in {
         "engine/x.py": 'TEXT = "One text\\n   here."', "engine/benchmark/y.py": 'TEXT = "not this one"',
         "studio/page/static/a.js": 'let x = "From the script"', "studio/page/static/b.html": "<b>From the page</b>",
@@ -95,7 +95,7 @@ def test_all_texts_of_a_checkout(tmp_path):
     }  # fmt: skip
 
 
-def test_the_texts_of_this_checkout_are_found():
+def test_all_texts_finds_the_texts_of_this_checkout():
     places = all_texts(Path(__file__).parents[3]).places
     assert "studio/commands/voices.py" in places["Nothing was deleted."]
     assert "{name} must be at least {ge}." in places

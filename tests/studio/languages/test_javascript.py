@@ -17,5 +17,5 @@ from studio.languages.javascript import texts_of_script
         ('if (event.key === "Escape") x = /"not a text"/', []),
     ],
 )  # fmt: skip
-def test_texts_of_scripts(script, texts):
+def test_texts_of_script_extracts_texts_and_skips_code(script, texts):
     assert list(texts_of_script(script)) == texts

@@ -4,7 +4,7 @@ from babel import Locale
 from studio.languages.known import LANGUAGES, accepted, chosen_by, of_environment
 
 
-def test_plurals_are_those_of_the_cldr():
+def test_languages_have_the_plural_forms_and_direction_of_the_cldr():
     for language in LANGUAGES.values():
         used = {Locale.parse(language.locale).plural_form(count) for count in range(200)}
         # a noun after a number has one form in Turkish, though the CLDR tells one from many
@@ -22,11 +22,11 @@ def test_plurals_are_those_of_the_cldr():
         ("C.UTF-8", "en"), ("", "en"), ("ar_EG", "ar"),
     ],
 )  # fmt: skip
-def test_chosen_by_takes_any_spelling(wish, code):
+def test_chosen_by_accepts_any_spelling_and_falls_back_to_english(wish, code):
     assert chosen_by([wish]).code == code
 
 
-def test_chosen_by_takes_the_first_that_is_there():
+def test_chosen_by_takes_the_first_known_language():
     assert chosen_by(["xx", "ja", "de"]).code == "ja"
 
 
@@ -38,11 +38,11 @@ def test_chosen_by_takes_the_first_that_is_there():
         ("en-GB,en;q=0.9,de;q=0.8", "en"),
     ],
 )  # fmt: skip
-def test_accepted_follows_the_weights(header, code):
+def test_accepted_follows_the_weights_of_accept_language(header, code):
     assert accepted(header).code == code
 
 
-def test_of_environment_prefers_our_variable_and_then_the_locale():
+def test_of_environment_prefers_timbre_studio_language_over_the_locale():
     assert of_environment({"TIMBRE_STUDIO_LANGUAGE": "ko", "LC_ALL": "de_DE"}).code == "ko"
     assert of_environment({"LC_ALL": "", "LC_MESSAGES": "hi_IN", "LANG": "de_DE"}).code == "hi"
     assert of_environment({"LC_ALL": "C", "LANG": "de_DE"}).code == "en"

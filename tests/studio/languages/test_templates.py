@@ -23,19 +23,19 @@ def test_template_recognises_its_formatted_text_and_returns_the_values(words, co
     assert Templates(["another {f0} template", template.text]).recognise(text) == (template.text, values)
 
 
-def test_patterns_are_of_the_dialect_that_javascript_shares():
+def test_template_pattern_uses_only_syntax_shared_with_javascript():
     pattern = Template("a/b (c) {x}.").pattern
     assert pattern == r"a\/b \(c\) ([^]+?)\."
     assert not re.search(r"\(\?P|\\[^\\^$.*+?()\[\]{}|/]", pattern)
 
 
-def test_a_template_of_few_words_takes_numbers_only():
+def test_template_of_few_words_accepts_only_numbers():
     assert Template("{length} s").values_in("2.5 s") == {"length": "2.5"}
     assert Template("{length} s").values_in("\u22123 s") == {"length": "\u22123"}
     assert Template("{length} s").values_in("yes s") is None
 
 
-def test_the_surest_template_is_taken():
+def test_templates_recognise_picks_the_most_specific_template():
     templates = Templates(["{name} is {what}.", "{name} is still being {what}: wait.", "{n} of {m}"])
     assert templates.recognise("Mia is still being trained: wait.") == (
         "{name} is still being {what}: wait.", {"name": "Mia", "what": "trained"},

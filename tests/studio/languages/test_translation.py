@@ -25,7 +25,7 @@ def german(tmp_path):
         yield translator("de")
 
 
-def test_texts_and_templates_are_translated(german):
+def test_translate_translates_texts_and_templates(german):
     assert german.translate("Convert") == "Umwandeln"
     assert german.translate("take 3 of 5") == "5 Takes, dies ist Nummer 3"
     assert german.translate("  Convert\n") == "  Umwandeln\n"
@@ -36,17 +36,17 @@ def test_translate_leaves_unknown_texts_unchanged(german):
         assert german.translate(text) == text
 
 
-def test_values_are_translated_in_turn_and_numbers_written_as_in_the_language(german):
+def test_translate_translates_values_and_localises_numbers(german):
     assert german.translate("The job failed: The disk is full.") == "Fehlgeschlagen: Die Platte ist voll."
     assert german.translate("about 2.5 s left") == "noch etwa 2,5 Sek."
 
 
-def test_counts_choose_the_form(german):
+def test_translate_chooses_singular_or_plural_by_the_count(german):
     assert german.translate("1 takes of Mia") == "1 Take von Mia"
     assert german.translate("2 takes of Mia") == "2 Takes von Mia"
 
 
-def test_plurals_are_those_of_the_language(tmp_path):
+def test_translate_uses_the_plural_forms_of_the_language(tmp_path):
     with catalogue(tmp_path, "ar", ARABIC):
         speaks = translator("ar").translate
         assert [speaks(f"{count} takes") for count in (0, 1, 2, 3, 11, 100)] == [
@@ -54,7 +54,7 @@ def test_plurals_are_those_of_the_language(tmp_path):
         ]  # fmt: skip
 
 
-def test_several_sentences_are_translated_one_by_one(german):
+def test_translate_translates_several_sentences_one_by_one(german):
     assert german.translate("The disk is full. Try again later.") == "Die Platte ist voll. Später noch einmal."
     assert german.translate("The disk is full. Call Anna.") == "Die Platte ist voll. Call Anna."
 
@@ -66,12 +66,12 @@ def test_format_translates_templates_too_short_to_recognise(german):
     assert german.format("{a} or {b}", a="x", b="y") == "x or y"
 
 
-def test_english_stays_english_without_a_catalogue(tmp_path):
+def test_translate_keeps_english_without_a_catalogue(tmp_path):
     with catalogue(tmp_path, "de", GERMAN):
         assert translator("en").translate("1 takes of Mia") == "1 takes of Mia"
         assert Translator("fr").translate("Convert") == "Convert"
 
 
-def test_the_english_catalogue_has_the_last_word(tmp_path):
+def test_translate_applies_the_english_catalogue(tmp_path):
     with catalogue(tmp_path, "en", {("{count} takes", "{count} takes"): ("{count} take", "{count} takes")}):
         assert translator("en").translate("1 takes") == "1 take"

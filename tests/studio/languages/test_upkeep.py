@@ -33,23 +33,23 @@ def test_template_on_disk_matches_the_texts_in_the_code(template):
 
 
 @pytest.mark.parametrize("code", sorted(LANGUAGES))
-def test_no_text_is_missing(code, template):
+def test_missing_finds_nothing_in_any_language(code, template):
     assert upkeep.missing(LANGUAGES[code], template) == []
 
 
 @pytest.mark.parametrize("code", sorted(LANGUAGES))
-def test_no_field_or_code_is_lost(code, template):
+def test_faults_finds_nothing_in_any_language(code, template):
     assert upkeep.faults(LANGUAGES[code], template) == []
 
 
 @pytest.mark.parametrize("code", sorted(set(LANGUAGES) - {"en"}))
-def test_every_language_has_a_glossary(code):
+def test_glossary_of_every_language_has_the_key_terms(code):
     text = (GLOSSARIES / f"{LANGUAGES[code].locale}.md").read_text(encoding="utf-8")
     assert all(word in text for word in ("take", "octave", "vibrato", "stem", "breath", "dry", "| English |"))
 
 
 @pytest.mark.parametrize("code", sorted(set(LANGUAGES) - {"en"}))
-def test_labels_of_the_page_stay_short(code):
+def test_page_labels_stay_short_in_every_language(code):
     """A button that is twice as long as in English does not fit."""
     entries = catalogues.entries_of(code)
     labels = ("Convert", "Cancel", "Delete", "Render edits", "Make one take of these", "Save", "Settings", "Undo")
@@ -100,7 +100,7 @@ def test_faults_name_lost_fields_and_code(tmp_path, monkeypatch):
         assert fault in told
 
 
-def test_every_template_recognises_itself(template):
+def test_values_in_finds_the_fields_of_every_template(template):
     """Values that hold none of the template's own words come back as they were."""
     found = [str(one.id[0] if one.pluralizable else one.id) for one in template if one.id]
     lost = [

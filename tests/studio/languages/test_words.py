@@ -5,7 +5,7 @@ from engine.voices.card import load_card
 from studio.languages.words import DEMO_VOICES, WORDS
 
 
-def test_all_demo_voices_are_described_in_known_texts():
+def test_words_include_all_texts_and_traits_of_the_demo_voices():
     cards = [load_card(folder) for folder in sorted(FOLDER.iterdir()) if (folder / "card.json").exists()]
     said = {card.description for card in cards} | {card.consent["statement"] for card in cards}
     assert said == set(DEMO_VOICES)

@@ -24,7 +24,7 @@ def asked(service: TrialService) -> httpx.Client:
     return httpx.Client(base_url=service.base_url, trust_env=False, timeout=30)
 
 
-def test_the_page_is_there_beside_the_service(service):
+def test_page_is_served_beside_the_service_routes(service):
     with asked(service) as client:
         assert "Timbre Studio" in client.get("/").text
         assert client.get("/health").json()["status"] == "ok"
@@ -34,7 +34,7 @@ def test_the_page_is_there_beside_the_service(service):
         assert "/config" not in client.get("/openapi.json").json()["paths"]
 
 
-def test_nothing_of_the_page_is_an_api_for_others(service):
+def test_page_publishes_no_gradio_api_endpoints(service):
     with asked(service) as client:
         assert client.get("/gradio_api/info").json() == {"named_endpoints": {}, "unnamed_endpoints": {}}
 
@@ -60,7 +60,7 @@ def ended(client: httpx.Client, called: dict[str, Any], data: list[object], even
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "pyproject.toml", "https://example.org/a.wav"])
-def test_no_file_is_taken_that_was_not_uploaded(service, path):
+def test_events_refuse_a_file_that_was_not_uploaded(service, path):
     with asked(service) as client:
         assert "was not uploaded here" in told_by_event(client, [FILE | {"path": path}])
         assert "was not uploaded here" in told_by_event(client, [None], {"at": [FILE | {"path": path}]})
@@ -72,7 +72,7 @@ def test_no_file_is_taken_that_was_not_uploaded(service, path):
         assert client.get(f"/gradio_api/file={uploaded}").content == b"no sound"
 
 
-def test_a_file_is_served_to_its_own_visitor_alone(demo):
+def test_demo_serves_an_upload_only_to_its_own_visitor(demo):
     with asked(demo) as anna, asked(demo) as bert:
         for client in (anna, bert):
             client.headers["Origin"] = demo.base_url
@@ -98,7 +98,7 @@ def test_unused_gradio_routes_return_not_found(service, method, path):
 
 
 @pytest.mark.parametrize("body", [b"{", b"[" * 100_000, b"[]", b'{"session_hash": 1}', b'{"session_hash": "a/b"}'])
-def test_an_event_that_is_none_is_refused_in_a_sentence(service, body):
+def test_queue_join_refuses_an_invalid_event_with_a_sentence(service, body):
     with asked(service) as client:
         answer = client.post("/gradio_api/queue/join", content=body, headers={"Content-Type": "application/json"})
         assert answer.status_code == 422
@@ -106,7 +106,7 @@ def test_an_event_that_is_none_is_refused_in_a_sentence(service, body):
         assert client.post("/gradio_api/queue/join", content=bytes(5_000_000)).status_code == 413
 
 
-def test_the_messages_of_a_session_are_for_its_own_visitor(demo):
+def test_gradio_session_routes_refuse_another_visitor(demo):
     with asked(demo) as anna, asked(demo) as bert:
         for client in (anna, bert):
             client.headers["Origin"] = demo.base_url
@@ -135,14 +135,14 @@ def test_events_accept_a_choice_that_no_longer_exists(service):
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:7860", "192.168.1.5", "[", ""])
-def test_a_page_elsewhere_cannot_make_its_name_lead_here(service, host):
+def test_page_and_service_refuse_a_foreign_host_header(service, host):
     with asked(service) as client:
         assert client.get("/config", headers={"Host": host}).status_code in (400, 403)
         assert client.get("/models", headers={"Host": host}).status_code in (400, 401)
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null", "["])
-def test_a_page_elsewhere_cannot_send_anything(service, origin):
+def test_upload_route_refuses_a_foreign_origin(service, origin):
     files = {"files": ("a.wav", b"x")}
     with asked(service) as client:
         assert client.post("/gradio_api/upload", files=files, headers={"Origin": origin}).status_code == 403
@@ -150,7 +150,7 @@ def test_a_page_elsewhere_cannot_send_anything(service, origin):
         assert client.get("/health", headers={"Origin": origin}).status_code == 200
 
 
-def test_an_address_without_a_path_is_no_error(service):
+def test_options_asterisk_request_returns_404_or_405(service):
     host, port = service.base_url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")

@@ -28,7 +28,7 @@ def german(monkeypatch) -> Iterator[None]:
     catalogues._packed.cache_clear()
 
 
-def test_catalogue_has_texts_and_templates_the_surest_first():
+def test_catalogue_of_lists_texts_and_templates_with_the_most_fixed_text_first():
     made = catalogue_of("de", ENTRIES)
     assert made["texts"] == {"Convert": "Umwandeln"}
     assert made["plurals"] == ("one", "other")
@@ -38,7 +38,7 @@ def test_catalogue_has_texts_and_templates_the_surest_first():
     assert other[2:] == [("count",), ("{count} Take", "{count} Takes"), 0]
 
 
-def test_a_browser_fetches_a_catalogue_once_and_only_those_there_are(german):
+def test_catalogue_route_sends_304_to_its_etag_and_404_to_unknown_languages(german):
     client = TestClient(Starlette(routes=[catalogue_route()]))
     first = client.get(f"{CATALOGUES}/de.json")
     assert first.json()["texts"] == {"Convert": "Umwandeln"}
@@ -50,14 +50,14 @@ def test_a_browser_fetches_a_catalogue_once_and_only_those_there_are(german):
         assert client.get(f"{CATALOGUES}/{unknown}.json").status_code == 404
 
 
-def test_language_of_prefers_the_choice_to_the_browser():
+def test_language_of_prefers_the_cookie_to_accept_language():
     asked = {"accept-language": "fr, en;q=0.5"}
     assert language_of(Headers(asked)).code == "fr"
     assert language_of(Headers(asked | {"cookie": "a=b; timbre_language=pt-BR"})).code == "pt-BR"
     assert language_of(Headers({})).code == "en"
 
 
-def test_language_script_knows_all_languages_and_the_path():
+def test_language_script_contains_all_languages_and_the_catalogue_path():
     tag = language_script("/studio", "/studio/page-files/first.js")
     assert tag.startswith('<script src="/studio/page-files/first.js" data-catalogues="/studio/page-languages"')
     assert "&quot;العربية&quot;, &quot;rtl&quot;" in tag

@@ -14,7 +14,7 @@ def client():
     return TestClient(VisitorCookies(app), base_url="http://testserver")
 
 
-def test_visitor_cookies_give_a_browser_one_with_its_first_page(client):
+def test_visitor_cookies_are_set_once_with_the_first_page(client):
     given = client.get("/").headers["set-cookie"]
     assert given.startswith(f"{DEMO_COOKIE}=")
     assert "HttpOnly" in given
@@ -23,11 +23,11 @@ def test_visitor_cookies_give_a_browser_one_with_its_first_page(client):
     assert len(client.get("/gradio_api/queue/data").text) == 43
 
 
-def test_visitor_cookies_come_with_nothing_but_the_page(client):
+def test_visitor_cookies_are_set_only_with_the_page(client):
     assert "set-cookie" not in client.get("/config").headers
 
 
-def test_visitor_cookies_inside_another_sites_page_are_kept_apart_for_that_site(client):
+def test_visitor_cookies_over_https_are_secure_and_partitioned(client):
     given = client.get("/", headers={"X-Forwarded-Proto": "https"}).headers["set-cookie"]
     assert given.endswith("; Secure; SameSite=None; Partitioned")
 
@@ -35,5 +35,5 @@ def test_visitor_cookies_inside_another_sites_page_are_kept_apart_for_that_site(
 @pytest.mark.parametrize(
     "header", ["", "other=1", f"{DEMO_COOKIE}=", f"{DEMO_COOKIE}={'x' * 101}", "\x00=;;;", f"{DEMO_COOKIE}"]
 )
-def test_read_cookie_of_another_kind_is_empty(header):
+def test_read_cookie_returns_nothing_for_a_missing_or_invalid_cookie(header):
     assert read_cookie(Headers({"cookie": header}), DEMO_COOKIE) == ""

@@ -32,13 +32,13 @@ def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, byt
     return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:]).decode()
 
 
-def test_the_page_has_it_first_in_its_head_and_once():
+def test_early_scripts_insert_the_tag_once_at_the_start_of_the_head():
     headers, body = asked(HTMLResponse(PAGE))
     assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
     assert int(headers[b"content-length"]) == len(body.encode())
 
 
-def test_a_page_that_comes_in_parts_has_it_too():
+def test_early_scripts_insert_the_tag_into_a_streamed_page():
     headers, body = asked(StreamingResponse(iter([PAGE[:9], PAGE[9:30], PAGE[30:]]), media_type="text/html"))
     assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
     assert int(headers[b"content-length"]) == len(body.encode())
@@ -53,7 +53,7 @@ def test_a_page_that_comes_in_parts_has_it_too():
         (HTMLResponse(PAGE, headers={"content-encoding": "br"}), "/", "GET"),
     ],
 )
-def test_everything_else_is_as_it_was(answer, path, method):
+def test_early_scripts_leave_other_responses_unchanged(answer, path, method):
     headers, body = asked(answer, path, method)
     assert body.encode() == answer.body
     assert int(headers[b"content-length"]) == len(answer.body)

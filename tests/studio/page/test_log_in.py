@@ -47,7 +47,7 @@ def logged_in(service: TrialService, token: str, name: str = "band") -> Iterator
         yield client
 
 
-def test_log_in_with_an_account_and_its_token(public):
+def test_log_in_requires_an_account_and_its_token(public):
     token = public.token("band")
     with browser(public) as client:
         for name, password in (("band", "ts_wrong"), ("local", token), ("", "")):
@@ -74,7 +74,7 @@ def test_log_in_is_required_by_every_route_of_gradio(public):
         assert client.get("/models").json()["code"] == "token_missing"
 
 
-def test_the_form_is_in_a_language_and_so_is_the_page_before_a_log_in(public):
+def test_log_in_form_uses_the_language_of_the_browser(public):
     with browser(public) as client:
         assert client.get("/page-languages/ja.json").json()["code"] == "ja"
         form = client.get("/", headers={"Accept-Language": "ar"}).text
@@ -88,7 +88,7 @@ def test_log_out_also_ends_the_log_in_for_copies_of_its_cookie(public):
         assert client.get("/config").status_code == 401
 
 
-def test_log_in_ends_with_its_own_token(public):
+def test_log_in_ends_when_its_token_is_revoked(public):
     first, second = (public.command("token", "create", name, "--account", "trio") for name in ("first", "second"))
     with logged_in(public, first, "trio") as one, logged_in(public, second, "trio") as two:
         public.command("token", "revoke", "first")
@@ -98,7 +98,7 @@ def test_log_in_ends_with_its_own_token(public):
         assert two.get("/config").status_code == 200
 
 
-def test_log_ins_of_events_end_with_the_token(studio):
+def test_log_ins_refuse_the_cookie_of_a_revoked_token(studio):
     """An event that waited in the queue while its token was revoked."""
     account = create_account(studio.database, "band")
     token, secret = create_token(studio.database, account, "laptop")
@@ -112,6 +112,6 @@ def test_log_ins_of_events_end_with_the_token(studio):
     assert log_ins.account_of(kept) == account
 
 
-def test_log_ins_know_no_empty_cookie(studio):
+def test_log_ins_refuse_an_empty_cookie(studio):
     with pytest.raises(Unauthorised):
         LogIns(studio).account_of("")

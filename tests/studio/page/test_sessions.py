@@ -9,7 +9,7 @@ from studio.settings.service import DEMO, ServiceSettings
 HERE = "203.0.113.5"
 
 
-def test_session_register_forgets_the_longest_unused_above_the_limit():
+def test_session_register_drops_the_least_recently_used_above_the_limit():
     register = SessionRegister(ServiceSettings(page_sessions=3))
     for now_s, name in enumerate(["a", "b", "c", "a"]):
         assert register.use(name, "", HERE, now_s) == []
@@ -27,7 +27,7 @@ def test_session_register_sweeps_idle_sessions():
     assert demo.use("new", "", HERE, 61.0) == ["old"]
 
 
-def test_session_register_takes_from_an_address_its_own_sessions():
+def test_session_register_limits_the_sessions_of_an_address():
     register = SessionRegister(replace(DEMO, page_sessions=100, page_sessions_per_address=3))
     register.use("other", "", "198.51.100.7", 0.0)
     gone = [old for number in range(9) for old in register.use(str(number), "", HERE, 1.0 + 30 * number)]
@@ -35,7 +35,7 @@ def test_session_register_takes_from_an_address_its_own_sessions():
     assert len(register) == 4
 
 
-def test_session_register_slows_down_an_address_with_ever_new_sessions():
+def test_session_register_limits_new_sessions_and_events_per_minute():
     register = SessionRegister(replace(DEMO, page_sessions_per_address=5, page_events_per_minute=50))
     for number in range(5):
         register.use(str(number), "", HERE, 0.0)

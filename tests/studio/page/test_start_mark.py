@@ -12,7 +12,7 @@ def started() -> TestClient:
     return TestClient(app)
 
 
-def test_all_that_an_open_page_asks_is_marked():
+def test_start_mark_marks_page_responses_and_changes_after_a_restart():
     first, second = started(), started()
     mark = first.get("/gradio_api/app_id").headers[HEADER]
     assert first.post("/gradio_api/queue/join").headers[HEADER] == mark

@@ -52,7 +52,7 @@ def upload(home, monkeypatch):
     return send
 
 
-def test_an_upload_within_the_limits_is_passed_on(upload):
+def test_upload_limits_pass_on_an_upload_within_the_limits(upload):
     assert upload(DEMO, 20, 20 * MB) == (200, "[]", 20)
     assert upload(ServiceSettings(), 300, 300 * MB) == (200, "[]", 300)  # of several files
 
@@ -67,7 +67,7 @@ def test_upload_limits_refuse_more_than_25_mb_in_a_demo(upload):
     assert "larger than 25 MB" in text
 
 
-def test_an_upload_without_room_is_refused_before_its_body(upload):
+def test_upload_limits_refuse_an_upload_before_its_body_without_free_space(upload):
     """Six uploads of the page left 42 MB of the 500 that are kept free."""
     status, text, received = upload(ServiceSettings(), 95, 95 * MB, free=680 * MB)
     assert (status, received) == (507, 0)

@@ -14,7 +14,7 @@ def file(tmp_path) -> Path:
     return path
 
 
-def test_upload_names_lead_to_the_file_for_their_own_visitor_alone(tmp_path, file):
+def test_upload_names_resolve_only_for_their_own_visitor(tmp_path, file):
     names = UploadNames(tmp_path / "page")
     name = names.name_of(str(file), "anna")
     assert name.endswith("/0a1b/a song #1.wav")
@@ -28,7 +28,7 @@ def test_upload_names_lead_to_the_file_for_their_own_visitor_alone(tmp_path, fil
 
 
 @pytest.mark.parametrize("change", ["/../x", "/..", "x", "\0", "\ud800"])
-def test_upload_names_that_were_changed_lead_nowhere(tmp_path, file, change):
+def test_upload_names_refuse_a_changed_name(tmp_path, file, change):
     names = UploadNames(tmp_path / "page")
     for name in (names.name_of(str(file), "") + change, change + names.name_of(str(file), ""), change, str(file), ""):
         with pytest.raises(NotFound):

@@ -19,11 +19,11 @@ def test_load_settings_takes_the_folders_from_the_environment(home, monkeypatch)
 
 
 @pytest.mark.parametrize("environment", [{}, {HOME_VARIABLE: ""}, {HOME_VARIABLE: "  "}])
-def test_without_it_they_are_where_the_system_keeps_such_things(environment):
+def test_load_settings_uses_the_data_folder_of_the_system_by_default(environment):
     assert load_settings(environment).data == Path(platformdirs.user_data_dir("timbre-studio", appauthor=False))
 
 
-def test_a_path_may_be_short_for_another(monkeypatch, tmp_path):
+def test_load_settings_expands_home_and_relative_paths(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     assert load_settings({HOME_VARIABLE: "~/studio"}).data == tmp_path / "studio"

@@ -29,7 +29,7 @@ def entries(stream: io.StringIO) -> list[dict]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-def test_a_line_is_an_object_with_the_ids_of_the_call(written):
+def test_start_logs_writes_json_lines_with_the_ids_of_the_call(written):
     with structlog.contextvars.bound_contextvars(request_id="r1"):
         structlog.get_logger("studio.http").info("call", status=200, path="/check-task/{task_id}")
     [entry] = entries(written)
@@ -44,7 +44,7 @@ def test_start_logs_includes_other_packages_but_not_uvicorn_access(written):
     assert [entry["event"] for entry in entries(written)] == ["Started server process [7]"]
 
 
-def test_no_token_gets_into_it(written):
+def test_start_logs_hides_tokens_and_signatures(written):
     log = structlog.get_logger("x")
     log.info(f"seen {TOKEN}", header=f"Bearer {TOKEN}", address=f"/files/k?expires=1&signature={'ab' * 20}")
     logging.getLogger("y").warning("Authorization: bearer other-kind-of-token")

@@ -39,7 +39,7 @@ def run(*arguments: str):
     return CliRunner().invoke(app, [*arguments], env={"COLUMNS": "200"}), given
 
 
-def test_each_field_is_an_option_with_its_range_and_meaning():
+def test_setting_options_show_range_and_meaning_of_each_field():
     result, _ = run("--help")
     text = re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*m|[│╭╰─╮╯]", " ", result.stdout))
     assert "--steps -12..12|auto How high it sounds. (Default: 0" in text
@@ -47,13 +47,13 @@ def test_each_field_is_an_option_with_its_range_and_meaning():
     assert "--breath-level 0.0..1.0 How much breath one hears." in text
 
 
-def test_options_left_out_arrive_as_none():
+def test_with_options_passes_none_for_omitted_options():
     result, given = run("song", "--takes", "3")
     assert result.exit_code == 0
     assert given == {"steps": None, "takes": "3", "breath_level": None}
 
 
-def test_given_values_replace_those_of_the_preset_and_nothing_else():
+def test_read_settings_replaces_only_the_given_values():
     preset = Settings(steps=5, breath_level=0.9)
     assert read_settings(preset, {"steps": None, "takes": "3", "breath_level": None}) == Settings(5, 3, 0.9)
     assert read_settings(preset, {"steps": "auto"}) == Settings("auto", 1, 0.9)
@@ -72,12 +72,12 @@ def test_given_values_replace_those_of_the_preset_and_nothing_else():
         ("takes", "11", "takes must be from 1 to 10."),
     ],
 )
-def test_wrong_values_are_one_sentence(name, text, sentence):
+def test_read_settings_names_an_invalid_setting(name, text, sentence):
     with pytest.raises(SettingsError, match=f"^{re.escape(sentence)}$"):
         read_settings(Settings(), {name: text})
 
 
-def test_command_without_options_loses_the_placeholder():
+def test_with_options_removes_the_placeholder_without_options():
     def command(name: str, **settings: str | None) -> None: ...
 
     assert list(inspect.signature(with_options(command, [])).parameters) == ["name"]

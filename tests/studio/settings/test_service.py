@@ -7,14 +7,14 @@ from studio.settings.environment import load_service_settings
 from studio.settings.service import DEMO, ServiceSettings
 
 
-def test_the_defaults_let_nobody_in_from_outside():
+def test_load_service_settings_listens_only_locally_by_default():
     service = load_service_settings(environment={})
     assert service == ServiceSettings()
     assert service.host == "127.0.0.1"
     assert service.largest_upload_mb == 100
 
 
-def test_the_environment_sets_and_an_option_wins():
+def test_load_service_settings_prefers_an_option_to_the_environment():
     environment = {"TIMBRE_STUDIO_PORT": "9000", "TIMBRE_STUDIO_LEASE_S": "7.5", "TIMBRE_STUDIO_HOST": "0.0.0.0"}
     service = load_service_settings({"port": "9001", "host": None}, environment)
     assert (service.port, service.lease_s, service.host) == (9001, 7.5, "0.0.0.0")
@@ -30,7 +30,7 @@ def test_the_environment_sets_and_an_option_wins():
         ({"SPACE_ID": "x", "GRADIO_SERVER_NAME": "127.0.0.1", "PORT": "8002"}, "127.0.0.1", 8002),
     ],
 )
-def test_variables_of_hosts_come_after_our_own(environment, host, port):
+def test_load_service_settings_prefers_its_own_variables_to_those_of_hosts(environment, host, port):
     service = load_service_settings(environment=environment)
     assert (service.host, service.port) == (host, port)
     assert load_service_settings({"port": "9"}, environment).port == 9
@@ -49,19 +49,19 @@ def test_variables_of_hosts_come_after_our_own(environment, host, port):
         ({"TIMBRE_STUDIO_BASE_URL": "https://b.example/b/"}, "https://b.example/b/", "/b"),
     ],
 )  # fmt: skip
-def test_path_prefix_is_that_of_the_address(environment, base_url, path):
+def test_load_service_settings_derives_the_path_prefix_from_root_path_or_base_url(environment, base_url, path):
     service = load_service_settings(environment=environment)
     assert (service.base_url, service.path_prefix) == (base_url, path)
 
 
 @pytest.mark.parametrize("path", ["studio", '/studio"><script>', "/a//b", "/a b", "//other.example"])
-def test_a_root_path_that_is_none_is_refused(path):
+def test_load_service_settings_refuses_an_invalid_root_path(path):
     with pytest.raises(SettingsError, match="root_path must be a path like /studio"):
         load_service_settings(environment={"GRADIO_ROOT_PATH": path})
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
-def test_a_blank_variable_is_none(blank):
+def test_load_service_settings_ignores_a_blank_variable(blank):
     assert load_service_settings(environment={"TIMBRE_STUDIO_PORT": blank}) == ServiceSettings()
 
 
@@ -75,7 +75,7 @@ def test_a_blank_variable_is_none(blank):
         ("host", "a\nb", "host must be a line of text."),
     ],
 )
-def test_a_value_outside_is_a_sentence_that_names_it(name, value, said):
+def test_load_service_settings_names_an_invalid_setting(name, value, said):
     with pytest.raises(SettingsError) as error:
         load_service_settings({name: value}, {})
     assert str(error.value) == said
@@ -86,7 +86,7 @@ def test_service_settings_describe_every_field():
         assert one.metadata["meaning"].endswith("."), one.name
 
 
-def test_on_a_hosted_space_it_is_a_demo_unless_that_is_refused():
+def test_load_service_settings_makes_a_hosted_space_a_demo_unless_demo_is_off():
     space = {"SPACE_ID": "somebody/timbre"}
     service = load_service_settings(environment=space)
     assert service == DEMO
@@ -105,6 +105,6 @@ def test_load_service_settings_prefers_given_values_to_demo_defaults():
     assert (service.has_api, service.longest_audio_minutes) == (True, 2.0)
 
 
-def test_the_interface_is_there_unless_it_is_switched_off():
+def test_service_settings_have_the_api_unless_it_is_off():
     assert ServiceSettings().has_api
     assert not ServiceSettings(api="off").has_api

@@ -25,7 +25,7 @@ from studio.store.tables import tokens
 LIKE_A_TOKEN = accounts.TOKEN_PREFIX + "A" * 43
 
 
-def test_the_local_account_is_made_once(database):
+def test_local_account_is_created_once_by_parallel_threads(database):
     found, begin = [], threading.Barrier(6)
 
     def start():
@@ -43,7 +43,7 @@ def test_the_local_account_is_made_once(database):
     assert accounts.find_account(database, "local") == accounts.account_of_id(database, found[0].id) == found[0]
 
 
-def test_accounts_have_names_of_their_own(database):
+def test_create_account_refuses_a_name_in_use(database):
     anna = create_account(database, "Anna Ähre")
     assert not anna.is_local
     assert accounts.find_account(database, "Anna Ähre") == anna
@@ -56,7 +56,7 @@ def test_accounts_have_names_of_their_own(database):
 
 
 @pytest.mark.parametrize("name", ["", "   ", "a" * 201, "a\0b", "a\nb", "\ud800"])
-def test_names_that_are_none(database, name):
+def test_create_account_and_create_token_refuse_invalid_names(database, name):
     with pytest.raises(Invalid, match="needs a name"):
         create_account(database, name)
     with pytest.raises(Invalid, match="needs a name"):
@@ -75,7 +75,7 @@ def test_account_of_token_returns_the_owner(database):
     assert (made.account, made.name, made.expires_at, made.is_valid) == ("anna", "laptop", None, True)
 
 
-def test_a_token_is_kept_nowhere(sqlite_database):
+def test_create_token_never_stores_the_secret(sqlite_database):
     made, secret = create_token(sqlite_database, local_account(sqlite_database), "laptop")
     account_of_token(sqlite_database, secret)
     digest = hashlib.sha256(secret.encode()).hexdigest()
@@ -91,18 +91,18 @@ def test_a_token_is_kept_nowhere(sqlite_database):
 @pytest.mark.parametrize(
     "secret", ["", "ts_", LIKE_A_TOKEN, LIKE_A_TOKEN + "A", "x" * 46, "ts_" + "ä" * 43, "ts_" + "\0" * 43, "ts_\ud800"]
 )
-def test_tokens_that_are_none(database, secret):
+def test_account_of_token_is_none_for_an_invalid_token(database, secret):
     create_token(database, local_account(database), "laptop")
     assert account_of_token(database, secret) is None
 
 
-def test_a_token_in_other_letters_is_another(database):
+def test_account_of_token_is_case_sensitive(database):
     _, secret = create_token(database, local_account(database), "laptop")
     assert account_of_token(database, secret.swapcase()) is None
     assert account_of_token(database, "ts_" + secret[3:].swapcase()) is None
 
 
-def test_a_token_expires(database):
+def test_account_of_token_is_none_for_an_expired_token(database):
     made, secret = create_token(database, local_account(database), "laptop", expires_s=1000.0)
     assert made.expires_at - made.created_at == pytest.approx(1000, abs=1)
     assert account_of_token(database, secret) is not None
@@ -113,13 +113,13 @@ def test_a_token_expires(database):
 
 
 @pytest.mark.parametrize("expires_s", [0.0, -1.0, float("nan"), float("inf"), 1e300])
-def test_times_that_no_token_can_hold(database, expires_s):
+def test_create_token_refuses_an_invalid_lifetime(database, expires_s):
     with pytest.raises(Invalid, match="lifetime"):
         create_token(database, local_account(database), "laptop", expires_s)
     assert list_tokens(database) == []
 
 
-def test_revoked_by_id_or_name(database):
+def test_revoke_token_accepts_an_id_or_an_unambiguous_name(database):
     local, anna = local_account(database), create_account(database, "anna")
     first, first_secret = create_token(database, local, "laptop")
     second, second_secret = create_token(database, local, "laptop")
@@ -138,14 +138,14 @@ def test_revoked_by_id_or_name(database):
         revoke_token(database, "laptop")
 
 
-def test_tokens_are_listed_of_one_account_or_all(database):
+def test_list_tokens_lists_one_account_or_all(database):
     local, anna = local_account(database), create_account(database, "anna")
     ids = [create_token(database, account, "x")[0].id for account in (local, anna, local)]
     assert sorted(token.id for token in list_tokens(database)) == sorted(ids)
     assert [token.id for token in list_tokens(database, anna)] == [ids[1]]
 
 
-def test_the_last_use_is_noted_once_an_hour(database):
+def test_account_of_token_records_the_last_use_once_an_hour(database):
     _, secret = create_token(database, local_account(database), "laptop")
     assert list_tokens(database)[0].used_at is None
     account_of_token(database, secret)
@@ -158,7 +158,7 @@ def test_the_last_use_is_noted_once_an_hour(database):
     assert list_tokens(database)[0].used_at >= first
 
 
-def test_a_busy_database_keeps_nobody_out(sqlite_database):
+def test_account_of_token_works_while_the_database_is_locked_for_writing(sqlite_database):
     """Whose a token is can be read while others write; when it was used need not be noted just then."""
     _, secret = create_token(sqlite_database, local_account(sqlite_database), "laptop")
     impatient = open_database(str(sqlite_database.engine.url), busy_s=0.05)
@@ -169,7 +169,7 @@ def test_a_busy_database_keeps_nobody_out(sqlite_database):
     impatient.close()
 
 
-def test_recognised_by_one_indexed_query_in_a_millisecond(sqlite_database):
+def test_account_of_token_takes_one_indexed_query_and_under_a_millisecond(sqlite_database):
     local = local_account(sqlite_database)
     secrets = [create_token(sqlite_database, local, f"token {number}")[1] for number in range(50)]
     account_of_token(sqlite_database, secrets[0])

@@ -30,7 +30,7 @@ def once(database, account, key="key", fingerprint="f", call=CALL):
         return task_id, True
 
 
-def test_the_same_call_is_answered_the_same(database, account):
+def test_recall_returns_the_answer_of_the_same_call(database, account):
     task_id, began = once(database, account)
     assert began
     assert once(database, account) == (task_id, False)
@@ -39,7 +39,7 @@ def test_the_same_call_is_answered_the_same(database, account):
         assert answers.recall(connection, account, CALL, "other key", "f") is None
 
 
-def test_keys_are_of_one_account_and_one_call(database, account):
+def test_recall_keeps_accounts_calls_and_keys_apart(database, account):
     stranger = create_account(database, "anna").id
     first, _ = once(database, account)
     assert once(database, stranger)[1]
@@ -48,7 +48,7 @@ def test_keys_are_of_one_account_and_one_call(database, account):
     assert once(database, account) == (first, False)
 
 
-def test_another_content_under_a_used_key_is_refused(database, account):
+def test_recall_refuses_a_used_key_with_different_content(database, account):
     once(database, account)
     with pytest.raises(Invalid, match="different content") as refused:
         once(database, account, fingerprint="g")
@@ -57,7 +57,7 @@ def test_another_content_under_a_used_key_is_refused(database, account):
     assert tasks.counts(database) == {("conversion", "queued"): 1}
 
 
-def test_after_a_day_a_key_is_new(database, account):
+def test_recall_forgets_a_key_after_a_day(database, account):
     first, _ = once(database, account)
     with database.write() as connection:
         connection.execute(update(table).values(created_at=Now() - 24 * 3600 + 60))
@@ -70,7 +70,7 @@ def test_after_a_day_a_key_is_new(database, account):
     assert once(database, account, fingerprint="g") == (second, False)
 
 
-def test_a_call_that_failed_is_not_remembered(database, account):
+def test_remember_keeps_nothing_of_a_failed_call(database, account):
     def fail():
         with database.write() as connection:
             answers.remember(connection, account, CALL, "key", "f", {"task_id": "x"})
@@ -81,7 +81,7 @@ def test_a_call_that_failed_is_not_remembered(database, account):
     assert once(database, account)[1]
 
 
-def test_of_the_same_calls_at_once_one_is_carried_out(database, account):
+def test_recall_lets_only_one_of_several_simultaneous_calls_run(database, account):
     results, begin = [], threading.Barrier(6)
 
     def call():
@@ -106,12 +106,12 @@ def test_recall_on_a_read_connection_does_not_wait_for_a_writer(database, accoun
 
 
 @pytest.mark.parametrize("key", ["", "a" * 256, "a\0b", "a\nb"])
-def test_keys_that_are_none(database, account, key):
+def test_recall_refuses_invalid_keys(database, account, key):
     with pytest.raises(Invalid, match="Idempotency-Key must have"):
         once(database, account, key=key)
 
 
-def test_old_answers_are_swept(database, account):
+def test_sweep_deletes_answers_older_than_a_day(database, account):
     for key in ("old", "new"):
         once(database, account, key=key)
     with database.write() as connection:

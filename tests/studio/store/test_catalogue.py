@@ -84,7 +84,7 @@ def found(database: Database, account: Account, model: Model) -> Model:
 # ---- lists
 
 
-def test_the_demo_voices_are_everybodys(database, folder_storage, me, guest):
+def test_list_models_lists_the_demo_voices_for_every_account(database, folder_storage, me, guest):
     for account in (me, guest):
         listed, following = list_models(database, account)
         assert [one["id"] for one in listed] == DEMO
@@ -97,7 +97,7 @@ def test_the_demo_voices_are_everybodys(database, folder_storage, me, guest):
         )
 
 
-def test_only_voices_that_can_be_used_are_listed(database, folder_storage, guest):
+def test_list_models_lists_only_completed_voices(database, folder_storage, guest):
     for state in ("pending", "training", "completed", "failed"):
         added(database, folder_storage, guest, state, state)
     assert ids(database, guest) == ["completed", *DEMO]
@@ -107,7 +107,7 @@ def test_only_voices_that_can_be_used_are_listed(database, folder_storage, guest
 
 
 @pytest.mark.parametrize("format", [FORMAT - 1, None])  # cards were once kept without it
-def test_a_voice_of_an_earlier_base_is_pending_again_and_not_listed(database, folder_storage, guest, format):
+def test_find_model_shows_a_voice_of_an_earlier_base_as_pending_and_unlisted(database, folder_storage, guest, format):
     old = added(database, folder_storage, guest, "Old", voice_key="voices/old/1", format=format)
     now = find_model(database, guest, old.id)
     assert (now.state, now.is_earlier, now.epoch, now.voice_key) == ("pending", True, 0, "voices/old/1")
@@ -119,7 +119,7 @@ def test_a_voice_of_an_earlier_base_is_pending_again_and_not_listed(database, fo
     assert states(database, guest) == {"old": "pending"}
 
 
-def test_a_voice_of_which_only_the_name_is_known_has_all_fields(database, folder_storage, guest):
+def test_list_models_returns_all_fields_of_a_voice_with_only_a_name(database, folder_storage, guest):
     added(database, folder_storage, guest, "Zoë")
     assert list_models(database, guest, q="zoë")[0] == [
         {"id": "zoe", "name": "Zoë", "gender": None, "age": None, "description": "", "base_language": None,
@@ -127,7 +127,7 @@ def test_a_voice_of_which_only_the_name_is_known_has_all_fields(database, folder
     ]  # fmt: skip
 
 
-def test_lists_can_be_narrowed(database, folder_storage, guest):
+def test_list_models_filters_by_fields_and_search_words(database, folder_storage, guest):
     added(database, folder_storage, guest, "Ann", gender="female", genre="rock", age="adult", base_language="en",
           voice_type="alto", traits=["Husky", "Straße"], description="A smoky voice")  # fmt: skip
     added(database, folder_storage, guest, "Ben", gender="male", genre="rock", traits=["bright"])
@@ -146,7 +146,7 @@ def test_lists_can_be_narrowed(database, folder_storage, guest):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_page_by_page_all_are_seen_once(database, folder_storage, guest, limit):
+def test_list_models_returns_each_voice_once_across_pages(database, folder_storage, guest, limit):
     for name in ("Ähre", "anna", "Anna", "zoe", "Gökhan"):
         added(database, folder_storage, guest, name)
     seen: list[str] = []
@@ -176,7 +176,7 @@ def test_list_models_refuses_limits_out_of_range(database, folder_storage, guest
 # ---- whose they are
 
 
-def test_each_account_sees_its_own(database, folder_storage, me, guest):
+def test_find_model_and_remove_model_keep_accounts_apart(database, folder_storage, me, guest):
     mine = added(database, folder_storage, me, "Mia", voice_key=None)
     theirs = added(database, folder_storage, guest, "Mia", genre="jazz")
     assert mine.id == theirs.id == "mia"
@@ -189,13 +189,13 @@ def test_each_account_sees_its_own(database, folder_storage, me, guest):
 
 
 @pytest.mark.parametrize("identifier", ["nobody", "", "../etc", "Mia", "a" * 65, "mia\0", "nul", "mia\n", "ü"])
-def test_voices_that_are_not_there(database, folder_storage, me, identifier):
+def test_find_model_refuses_unknown_ids(database, folder_storage, me, identifier):
     with pytest.raises(NotFound, match="There is no voice") as trouble:
         find_model(database, me, identifier)
     assert trouble.value.code == "model_not_found"
 
 
-def test_ids_are_new_also_in_a_race(database, folder_storage, guest):
+def test_add_model_gives_unique_ids_to_parallel_calls(database, folder_storage, guest):
     made, begin = [], threading.Barrier(6)
 
     def make() -> None:
@@ -210,14 +210,14 @@ def test_ids_are_new_also_in_a_race(database, folder_storage, guest):
     assert sorted(made) == ["mia", *(f"mia-{number}" for number in range(2, 7))]
 
 
-def test_no_id_is_a_demo_voices_or_that_of_a_folder(database, folder_storage, me, data):
+def test_add_model_avoids_ids_of_demo_voices_and_existing_folders(database, folder_storage, me, data):
     (data / "voices" / "mia").mkdir()
     (data / "datasets" / "mia-2").mkdir()
     assert added(database, folder_storage, me, "Kathleen").id == "kathleen-2"
     assert added(database, folder_storage, me, "Mia").id == "mia-3"
 
 
-def test_fields_of_any_length_can_be_stored(database, folder_storage, guest):
+def test_add_model_stores_fields_of_any_length(database, folder_storage, guest):
     card = {"gender": "g" * 5000, "base_language": "a whole sentence", "genre": "rock", "voice_type": None}
     model = added(database, folder_storage, guest, "n" * 100, **card)
     assert find_model(database, guest, model.id).published["gender"] == "g" * 5000
@@ -227,7 +227,7 @@ def test_fields_of_any_length_can_be_stored(database, folder_storage, guest):
 # ---- states
 
 
-def test_from_pending_to_completed(database, folder_storage, guest):
+def test_training_begun_reached_and_completed_update_a_pending_model(database, folder_storage, guest):
     model = added(database, folder_storage, guest, "Mia", "pending", dataset_key="d")
     card = replace(load_card(DEMO_VOICES / "koguchi"), name="Mia")
     with database.write() as connection:

@@ -35,7 +35,7 @@ def names(database):
         return sorted(connection.scalars(select(accounts.c.name)))
 
 
-def test_the_clock_goes_on_and_is_right(database):
+def test_now_advances_and_matches_the_system_clock(database):
     with database.read() as connection:
         first = connection.scalar(select(Now()))
         time.sleep(0.02)
@@ -46,7 +46,7 @@ def test_the_clock_goes_on_and_is_right(database):
     assert later == pytest.approx(60.5, abs=0.1)
 
 
-def test_opening_a_database_again_keeps_the_locks_of_its_first_connections(sqlite_database):
+def test_open_database_again_keeps_the_locks_of_open_connections(sqlite_database):
     """Another process that closes its own connection must not take away the write-ahead log."""
     url = str(sqlite_database.engine.url)
     file = sqlite_database.engine.url.database
@@ -61,11 +61,11 @@ def test_opening_a_database_again_keeps_the_locks_of_its_first_connections(sqlit
     assert "after" in subprocess.run(ask, check=True, capture_output=True, text=True).stdout
 
 
-def test_statements_with_the_clock_are_made_once():
+def test_statements_with_now_have_a_cache_key():
     assert select(Now())._generate_cache_key() is not None  # without one each call would compile them anew
 
 
-def test_all_of_a_transaction_or_nothing(database):
+def test_database_write_rolls_back_a_failed_transaction(database):
     def add_and_break(connection):
         add(connection, "leo")
         raise ZeroDivisionError
@@ -77,7 +77,7 @@ def test_all_of_a_transaction_or_nothing(database):
     assert names(database) == ["anna"]
 
 
-def test_reading_sees_one_state_of_the_tables_on_sqlite(sqlite_database):
+def test_database_read_sees_one_snapshot_on_sqlite(sqlite_database):
     with sqlite_database.read() as reading:
         count = select(func.count()).select_from(accounts)
         assert reading.scalar(count) == 0
@@ -86,7 +86,7 @@ def test_reading_sees_one_state_of_the_tables_on_sqlite(sqlite_database):
         assert reading.scalar(count) == 0
 
 
-def test_rows_that_are_there_already(database):
+def test_insert_or_keep_skips_and_insert_into_updates_existing_rows(database):
     with database.write() as connection:
         for _ in range(2):
             connection.execute(insert_or_keep(connection, accounts).values(id="a", name="anna", created_at=1.0))
@@ -104,7 +104,7 @@ def test_database_passes_on_statement_errors_unchanged(database):
         add(connection, "anna")
 
 
-def test_another_program_keeps_it_busy(sqlite_database):
+def test_database_write_reports_busy_while_another_program_holds_the_lock(sqlite_database):
     holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     impatient = open_database(str(sqlite_database.engine.url), busy_s=0.1)
@@ -121,7 +121,7 @@ def test_another_program_keeps_it_busy(sqlite_database):
     impatient.close()
 
 
-def test_writers_wait_for_each_other(database):
+def test_database_write_waits_for_other_writers(database):
     def work(index):
         for number in range(10):
             with database.write() as connection:
@@ -135,7 +135,7 @@ def test_writers_wait_for_each_other(database):
     assert len(names(database)) == 60
 
 
-def test_more_at_once_than_there_are_connections(sqlite_database):
+def test_database_read_reports_busy_without_a_free_connection(sqlite_database):
     impatient = open_database(str(sqlite_database.engine.url), busy_s=0.1)
     with ExitStack() as held:
 
@@ -174,7 +174,7 @@ def test_database_read_does_not_wait_for_writers(sqlite_database):
     patient.close()
 
 
-def test_a_full_disk(sqlite_database):
+def test_database_write_reports_a_full_disk(sqlite_database):
     def fill():
         with sqlite_database.write() as connection:
             connection.execute(text("PRAGMA max_page_count=1"))
@@ -209,7 +209,7 @@ def test_upgrade_reports_a_damaged_database(tmp_path, sqlite_template):
     database.close()
 
 
-def test_a_file_that_is_no_database(tmp_path):
+def test_database_read_reports_a_file_that_is_not_a_database(tmp_path):
     (tmp_path / "holiday.sqlite").write_bytes(b"JFIF" * 5000)
     database = open_database(f"sqlite:///{tmp_path / 'holiday.sqlite'}")
     with pytest.raises(Unavailable, match="not a database"), database.read():
@@ -217,7 +217,7 @@ def test_a_file_that_is_no_database(tmp_path):
     database.close()
 
 
-def test_a_server_that_is_not_there():
+def test_database_read_reports_an_unreachable_server():
     database = open_database("postgresql://nobody@127.0.0.1:9/none?connect_timeout=2")
     with pytest.raises(Unavailable) as refused, database.read():
         pass
@@ -226,7 +226,7 @@ def test_a_server_that_is_not_there():
     database.close()
 
 
-def test_a_server_that_goes_away_and_comes_back(postgresql_tables):
+def test_database_read_reports_a_lost_connection_and_reconnects(postgresql_tables):
     database = open_database(postgresql_tables)
 
     def read_while_it_goes():
@@ -244,12 +244,12 @@ def test_a_server_that_goes_away_and_comes_back(postgresql_tables):
 
 
 @pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "what", "", "oracle://x"])
-def test_addresses_that_are_none(url):
+def test_open_database_refuses_invalid_addresses(url):
     with pytest.raises(SettingsError, match=r"database"):
         open_database(url)
 
 
-def test_where_the_database_is(tmp_path):
+def test_database_url_defaults_to_a_sqlite_file_in_the_data_folder(tmp_path):
     assert database_url("", tmp_path) == f"sqlite:///{tmp_path}/studio.sqlite"
     assert database_url("postgresql://x/y", tmp_path) == "postgresql://x/y"
     deep = open_database(database_url("", tmp_path / "a" / "b"))
@@ -260,7 +260,7 @@ def test_where_the_database_is(tmp_path):
     deep.close()
 
 
-def test_values_do_not_stand_in_errors(database):
+def test_database_errors_hide_parameter_values(database):
     with database.write() as connection:
         add(connection, "anna")
     with pytest.raises(IntegrityError) as error, database.write() as connection:
@@ -282,7 +282,7 @@ def converting(tmp_path):
     reader.close()
 
 
-def test_the_write_ahead_log_waits_until_others_let_it_begin(converting):
+def test_use_write_ahead_log_waits_for_a_reader_to_finish(converting):
     connection, reader = converting
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         connection.execute("PRAGMA journal_mode=WAL")
@@ -293,6 +293,6 @@ def test_the_write_ahead_log_waits_until_others_let_it_begin(converting):
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_the_write_ahead_log_does_not_wait_for_ever(converting):
+def test_use_write_ahead_log_gives_up_after_busy_s(converting):
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         _use_write_ahead_log(converting[0], busy_s=0.1)

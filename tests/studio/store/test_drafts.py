@@ -15,7 +15,7 @@ def test_gathered_at_reads_name_duration_and_place_from_the_key():
 
 
 @pytest.mark.parametrize("place", ["model.json", "", "x/1/a.wav", "0" * 17 + "/a.wav", "0" * 17 + "/-1/a.wav"])
-def test_anything_else_is_no_recording(place):
+def test_gathered_at_returns_none_for_any_other_key(place):
     assert gathered_at(f"drafts/d/{place}", "drafts/d") is None
 
 

@@ -59,18 +59,18 @@ def set_format(home: Path, number: int) -> None:
     (home / CARD_FILE).write_text(json.dumps(card | {"format": number}), encoding="utf-8")
 
 
-def test_nothing_to_import(imported):
+def test_import_folders_adds_nothing_for_an_empty_data_folder(imported):
     assert imported() == {}
 
 
-def test_a_voice_gets_a_row(imported, data):
+def test_import_folders_adds_a_row_for_a_voice(imported, data):
     a_voice(data, "mia", genre="jazz")
     model = imported()["mia"]
     assert (model.state, model.voice_key, model.dataset_key) == ("completed", "voices/mia", None)
     assert (model.name, model.published["genre"]) == ("Mia", "jazz")
 
 
-def test_recordings_get_a_row_with_their_report_and_training(imported, data):
+def test_import_folders_adds_recordings_with_their_report_and_training(imported, data):
     home = a_dataset(data, "mia", genre="jazz")
     (home / "report.json").write_text('{"verdict": "warn", "snr_db": NaN}')
     (home / "training").mkdir()
@@ -84,7 +84,7 @@ def test_recordings_get_a_row_with_their_report_and_training(imported, data):
     assert found["ben"].data_report is None
 
 
-def test_a_trained_voice_joins_its_recordings(imported, data):
+def test_import_folders_joins_a_trained_voice_to_its_recordings(imported, data):
     home = a_dataset(data, "mia")
     created_at = imported()["mia"].created_at
     a_voice(data, "mia")
@@ -95,7 +95,7 @@ def test_a_trained_voice_joins_its_recordings(imported, data):
     assert (mia.epoch, mia.epochs, mia.created_at) == (20, 20, created_at)
 
 
-def test_a_voice_trained_again_replaces_one_of_an_earlier_base(imported, data):
+def test_import_folders_updates_a_retrained_voice_of_an_earlier_base(imported, data):
     home = a_voice(data, "mia")
     set_format(home, FORMAT - 1)
     assert imported()["mia"].must_be_trained_again
@@ -103,7 +103,7 @@ def test_a_voice_trained_again_replaces_one_of_an_earlier_base(imported, data):
     assert imported()["mia"].state == "completed"
 
 
-def test_rows_win_over_folders(database, imported, data, me):
+def test_import_folders_leaves_completed_and_training_rows_unchanged(database, imported, data, me):
     home = a_voice(data, "mia")
     before = imported()
     update_card(home, name="Changed by hand")
@@ -116,7 +116,7 @@ def test_rows_win_over_folders(database, imported, data, me):
     assert imported()["ben"].state == "training"  # its worker is about to publish it
 
 
-def test_damaged_folders_are_skipped(imported, data):
+def test_import_folders_skips_damaged_folders(imported, data):
     (a_voice(data, "ben") / CARD_FILE).write_text("nonsense")
     (a_dataset(data, "ann") / "model.json").write_text("[]")
     (a_dataset(data, "eva") / "model.json").write_text('{"name": "Eva", "gender": "loud"}')
@@ -126,13 +126,13 @@ def test_damaged_folders_are_skipped(imported, data):
     assert list(imported()) == ["mia"]
 
 
-def test_a_storage_elsewhere_has_nothing_to_import(database, s3_storage, me, tmp_path):
+def test_import_folders_imports_nothing_with_s3_storage(database, s3_storage, me, tmp_path):
     a_voice(tmp_path / "data", "mia")
     import_folders(database, s3_storage, me)
     assert all(model.is_demo for model in all_models(database, me))
 
 
-def test_many_import_at_once(imported, data):
+def test_import_folders_imports_every_voice_when_run_in_parallel(imported, data):
     expected = {f"voice-{number}" for number in range(8)}
     for name in expected:
         a_voice(data, name)
@@ -150,7 +150,7 @@ def test_many_import_at_once(imported, data):
     assert seen == [expected] * 5
 
 
-def test_a_deleted_voice_does_not_come_back(database, folder_storage, imported, data, me):
+def test_import_folders_does_not_restore_a_deleted_voice(database, folder_storage, imported, data, me):
     a_voice(data, "mia")
     a_dataset(data, "mia")
     model = imported()["mia"]
@@ -159,7 +159,9 @@ def test_a_deleted_voice_does_not_come_back(database, folder_storage, imported, 
     assert imported() == {}
 
 
-def test_a_voice_that_appears_or_goes_meanwhile(database, folder_storage, imported, data, me, monkeypatch):
+def test_import_folders_handles_voices_added_or_deleted_meanwhile(
+    database, folder_storage, imported, data, me, monkeypatch
+):
     """Another process deletes one voice and makes another, between the look at the folders and the transaction."""
     going = a_voice(data, "going")
     coming = a_dataset(data, "coming")

@@ -67,7 +67,7 @@ UPDATE alembic_version SET version_num = '0001'
 
 
 @pytest.mark.parametrize("first", [False, True])
-def test_new_and_migrated_databases_have_the_tables(database, first):
+def test_upgrade_gives_new_and_migrated_databases_the_current_tables(database, first):
     if first:
         with database.write() as connection:
             for statement in TO_THE_FIRST.strip().splitlines():
@@ -91,7 +91,7 @@ def test_new_and_migrated_databases_have_the_tables(database, first):
     assert re.search(r"kind.*'training'.*AND.*state.*'running'", condition)
 
 
-def test_again_changes_nothing(database):
+def test_upgrade_again_changes_nothing(database):
     with database.write() as connection:
         connection.execute(text("INSERT INTO accounts (id, name, created_at) VALUES ('a', 'anna', 1)"))
     upgrade(database)
@@ -100,7 +100,7 @@ def test_again_changes_nothing(database):
 
 
 @pytest.mark.system
-def test_processes_that_start_at_once(empty_database_url):
+def test_upgrade_succeeds_in_parallel_processes(empty_database_url):
     command = [sys.executable, "-c", UPGRADING, empty_database_url]
     waiting = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=MIGRATIONS.parents[1], text=True)
@@ -113,7 +113,7 @@ def test_processes_that_start_at_once(empty_database_url):
     _assert_complete(empty_database_url)
 
 
-def test_threads_that_start_at_once(empty_database_url):
+def test_upgrade_succeeds_in_parallel_threads(empty_database_url):
     failures = []
 
     def start():
@@ -134,7 +134,7 @@ def test_threads_that_start_at_once(empty_database_url):
     _assert_complete(empty_database_url)
 
 
-def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
+def test_upgrade_refuses_a_database_of_a_later_version(empty_database_url):
     database = open_database(empty_database_url)
     upgrade(database)
     with database.write() as connection:
@@ -146,7 +146,7 @@ def test_a_database_of_a_later_version_is_left_alone(empty_database_url):
     database.close()
 
 
-def test_a_migration_that_fails_leaves_nothing(empty_database_url):
+def test_upgrade_rolls_back_a_failed_migration(empty_database_url):
     database = open_database(empty_database_url)
     with database.write() as connection:
         connection.execute(text("CREATE TABLE tokens (x INTEGER)"))  # in the way of one of the later tables

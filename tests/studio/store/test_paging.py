@@ -8,7 +8,7 @@ from studio.store.paging import cursor_after, place_of
 
 
 @pytest.mark.parametrize("place", [(1790000000.25, "8f14"), ("größe", "mia"), ()])
-def test_a_cursor_leads_back_to_its_place(place):
+def test_place_of_returns_the_place_given_to_cursor_after(place):
     assert place_of(cursor_after(*place), *map(type, place)) == place
 
 
@@ -16,7 +16,7 @@ def test_a_cursor_leads_back_to_its_place(place):
     "place",
     [[1, "a"], [1.0], [1.0, "a", "b"], [1.0, 2.0], [float("inf"), "a"], [1.0, "\0"], [1.0, "\ud800"], 1.0, None],
 )
-def test_another_place_is_refused(place):
+def test_place_of_refuses_an_invalid_cursor(place):
     cursor = base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
     with pytest.raises(Invalid, match="cursor"):
         place_of(cursor, float, str)

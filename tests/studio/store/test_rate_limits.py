@@ -47,7 +47,7 @@ def same_minute(database, monkeypatch):
     monkeypatch.setattr(rates, "MINUTE_S", 1e7)
 
 
-def test_no_more_than_the_limit(database, account):
+def test_count_call_refuses_calls_beyond_the_limit(database, account):
     assert calls_taken(database, account, 2 * LIMIT) == LIMIT
     with pytest.raises(TooMany, match="More than 5 calls") as refused:
         rates.count_call(database, account, LIMIT)
@@ -55,19 +55,19 @@ def test_no_more_than_the_limit(database, account):
     assert 1 <= refused.value.retry_after_s <= rates.MINUTE_S
 
 
-def test_the_next_minute_is_a_new_one(database, account):
+def test_count_call_starts_anew_in_the_next_minute(database, account):
     calls_taken(database, account, 2 * LIMIT)
     pass_minutes(database, 1)
     assert calls_taken(database, account, 2 * LIMIT) == LIMIT
     assert rows(database) == 1  # the old one is gone
 
 
-def test_accounts_are_counted_apart(database, account):
+def test_count_call_counts_each_account_separately(database, account):
     calls_taken(database, account, 2 * LIMIT)
     assert calls_taken(database, create_account(database, "anna").id, 2 * LIMIT) == LIMIT
 
 
-def test_servers_count_together(database, database_url, account):
+def test_count_call_shares_the_limit_between_servers(database, database_url, account):
     other = open_database(database_url)
     taken, begin = [], threading.Barrier(6)
 
@@ -85,7 +85,7 @@ def test_servers_count_together(database, database_url, account):
     assert sum(taken) == LIMIT
 
 
-def test_old_counts_are_swept(database, account):
+def test_sweep_deletes_old_counts(database, account):
     rates.count_call(database, account, LIMIT)
     assert rates.sweep(database) == 0
     pass_minutes(database, 2)
@@ -127,7 +127,7 @@ def test_shared_reads_refuse_again_without_a_database_query(database, account, m
     assert not reads.has_one(account, 2 * rates.MINUTE_S)
 
 
-def test_a_few_reads_are_shared_to_the_last(database, account):
+def test_shared_reads_use_up_a_small_limit_across_servers(database, account):
     one, other = (rates.SharedReads(database, LIMIT) for _ in range(2))
     assert reads_taken(one, account, 3) + reads_taken(other, account, 3) + reads_taken(one, account, 3) == LIMIT
     assert calls_taken(database, account, LIMIT) == LIMIT  # submissions are counted apart
@@ -140,7 +140,7 @@ def test_shared_reads_expire_in_the_next_minute(database, account):
     assert not reads.has_one(account, 2 * rates.MINUTE_S)
 
 
-def test_nobody_is_turned_away_because_the_database_is_away(database, account, monkeypatch):
+def test_shared_reads_allow_calls_while_the_database_is_unavailable(database, account, monkeypatch):
     def away(*_):
         raise Unavailable("The database is busy. Try again in a moment.", 2.0)
 

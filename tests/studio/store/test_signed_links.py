@@ -32,14 +32,14 @@ keys = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_s
 
 
 @given(keys)
-def test_a_link_opens_its_file(key):
+def test_signed_link_opens_its_file(key):
     link = sign(SECRET, checked(key), NOW_S + 60)
     assert taken_apart(link)[0] == key
     assert link.isascii()
     assert opens(link)
 
 
-def test_a_link_holds_as_long_as_was_asked_and_not_much_longer():
+def test_signed_link_is_valid_until_its_time_and_at_most_an_hour_longer():
     link = sign(SECRET, "tasks/a/1/take-1.wav", NOW_S + 60)
     assert opens(link, NOW_S + 60)
     assert not opens(link, NOW_S + 60 + HOUR_S)
@@ -52,7 +52,7 @@ def test_sign_returns_the_same_link_within_the_hour():
     assert links != {sign(SECRET, "a", begin + HOUR_S + 1)}
 
 
-def test_the_signature_is_of_all_of_it():
+def test_check_refuses_a_link_with_any_part_changed():
     key, expires, signature = taken_apart(sign(SECRET, "tasks/a", NOW_S))
     assert check(SECRET, key, expires, signature, NOW_S)
     assert not check(SECRET, "tasks/b", expires, signature, NOW_S)
@@ -63,16 +63,16 @@ def test_the_signature_is_of_all_of_it():
 
 
 @pytest.mark.parametrize("expires", ["", "-1", "1e12", "nan", "٣", "9" * 13, " 1", "1.5", "9" * 5000])
-def test_times_that_are_none_open_nothing(expires):
+def test_check_refuses_an_invalid_expiry(expires):
     assert not check(SECRET, "a", expires, "x", NOW_S)
 
 
 @given(st.text(), st.text(), st.text())
-def test_nothing_made_up_opens_anything(key, expires, signature):
+def test_check_refuses_any_made_up_link(key, expires, signature):
     assert not check(SECRET, key, expires, signature, NOW_S)
 
 
-def test_the_secret_is_made_once(database):
+def test_secret_of_creates_one_secret_for_parallel_callers(database):
     found, begin = [], threading.Barrier(5)
 
     def start() -> None:

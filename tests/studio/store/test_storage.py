@@ -58,7 +58,7 @@ def test_storage_returns_stored_files_and_bytes(storage, tmp_path):
     assert everything(storage) == ["tasks/a/1/scores.json", "tasks/a/input.wav"]
 
 
-def test_a_file_that_is_stored_again_is_another(storage, tmp_path):
+def test_put_file_replaces_a_file_and_changes_its_etag(storage, tmp_path):
     storage.put_bytes(b"one", "tasks/a")
     first = storage.head("tasks/a")
     storage.put_file(written(tmp_path / "two", b"second"), "tasks/a")
@@ -66,7 +66,7 @@ def test_a_file_that_is_stored_again_is_another(storage, tmp_path):
     assert storage.head("tasks/a").etag != first.etag
 
 
-def test_a_copy_is_a_file_of_its_own(storage):
+def test_copy_is_independent_of_the_original(storage):
     storage.put_bytes(b"first", "tasks/one/take.wav")
     storage.copy("tasks/one/take.wav", "tasks/two/original/take.wav")
     storage.put_bytes(b"second", "tasks/one/take.wav")
@@ -79,7 +79,7 @@ def test_a_copy_is_a_file_of_its_own(storage):
     assert storage.head("tasks/four/take.wav") is None
 
 
-def test_where_a_disk_has_no_second_names_files_are_copied(folder_storage, monkeypatch):
+def test_copy_works_on_a_disk_without_hard_links(folder_storage, monkeypatch):
     def refuse(self, target):
         raise PermissionError(errno.EPERM, "no hard links here")
 
@@ -90,13 +90,13 @@ def test_where_a_disk_has_no_second_names_files_are_copied(folder_storage, monke
     assert b"".join(folder_storage.read("two.wav")) == b"first"
 
 
-def test_an_empty_file_is_a_file(storage):
+def test_storage_keeps_an_empty_file(storage):
     storage.put_bytes(b"", "tasks/a")
     assert storage.head("tasks/a").size == 0
     assert content(storage, "tasks/a") == b""
 
 
-def test_blocks_are_bounded(storage):
+def test_read_returns_blocks_of_limited_size(storage):
     storage.put_bytes(LARGE, "tasks/a")
     sizes = [len(block) for block in storage.read("tasks/a")]
     assert sum(sizes) == len(LARGE)
@@ -108,14 +108,14 @@ around_blocks = st.builds(lambda blocks, more: blocks * BLOCK + more, st.integer
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=around_blocks, stop=st.none() | around_blocks)
-def test_any_part_can_be_read(storage, start, stop):
+def test_read_returns_any_byte_range(storage, start, stop):
     if storage.head("tasks/a") is None:
         storage.put_bytes(LARGE, "tasks/a")
     first, last = max(start, 0), len(LARGE) if stop is None else max(stop, 0)
     assert b"".join(storage.read("tasks/a", start, None if stop is None else max(stop, 0))) == LARGE[first:last]
 
 
-def test_a_file_that_is_not_there_is_missed_at_once(storage, tmp_path):
+def test_storage_raises_not_found_for_missing_files_and_folders(storage, tmp_path):
     storage.put_bytes(b"x", "tasks/a/b")
     for key in ("tasks/b", "tasks/a", "tasks/a/b/c"):
         assert storage.head(key) is None
@@ -131,7 +131,7 @@ def test_a_file_that_is_not_there_is_missed_at_once(storage, tmp_path):
         storage.put_file(tmp_path / "missing", "tasks/a/c")
 
 
-def test_a_file_that_changes_while_it_is_read_is_noticed(storage):
+def test_read_raises_unavailable_if_the_file_is_replaced_meanwhile(storage):
     storage.put_bytes(LARGE, "tasks/a")
     blocks = storage.read("tasks/a")
     next(blocks)
@@ -140,7 +140,7 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(storage):
         list(blocks)
 
 
-def test_nobody_sees_half_a_file(storage):
+def test_put_bytes_never_shows_a_partial_file(storage):
     sizes, stop = set(), threading.Event()
 
     def look() -> None:
@@ -160,7 +160,7 @@ def test_nobody_sees_half_a_file(storage):
 # ---- folders
 
 
-def test_a_folder_comes_back_as_it_went(storage, tmp_path):
+def test_pull_folder_returns_a_pushed_folder_unchanged(storage, tmp_path):
     for number, name in enumerate(NAMES):
         written(tmp_path / "mia" / "audio" / name, bytes([number]) * (number + 1))
     storage.push_folder(tmp_path / "mia", "datasets/mia")
@@ -176,13 +176,13 @@ def test_a_folder_comes_back_as_it_went(storage, tmp_path):
     .map(os.fsdecode)
     .filter(lambda name: not set(name) & {"/", "\0"} and name[0] != ".")
 )
-def test_any_name_can_be_a_key_and_comes_back(name):
+def test_as_key_and_as_path_round_trip_any_file_name(name):
     key = _as_key(Path("audio", name))
     assert checked(key) == key
     assert _as_path(key) == Path("audio", name)
 
 
-def test_names_that_are_no_text_come_back(storage, tmp_path):
+def test_pull_folder_restores_file_names_that_are_not_utf_8(storage, tmp_path):
     (tmp_path / "mia").mkdir()
     (tmp_path / "mia" / os.fsdecode(b"caf\xe9.wav")).write_bytes(b"latin")
     storage.push_folder(tmp_path / "mia", "datasets/mia")
@@ -190,14 +190,14 @@ def test_names_that_are_no_text_come_back(storage, tmp_path):
     assert os.listdir(os.fsencode(tmp_path / "back")) == [b"caf\xe9.wav"]
 
 
-def test_links_in_a_folder_are_not_followed(s3_storage, tmp_path):
+def test_s3_storage_push_folder_skips_links(s3_storage, tmp_path):
     written(tmp_path / "mia" / "a.wav", b"a")
     (tmp_path / "mia" / "b.wav").symlink_to("/etc/hostname")
     s3_storage.push_folder(tmp_path / "mia", "datasets/mia")
     assert list(s3_storage.list_keys("datasets/mia")) == ["datasets/mia/a.wav"]
 
 
-def test_a_folder_takes_the_place_of_another(folder_storage, tmp_path):
+def test_push_folder_replaces_an_earlier_folder(folder_storage, tmp_path):
     for name in "ab":
         written(tmp_path / name / f"{name}.wav", b"x")
         folder_storage.push_folder(tmp_path / name, "datasets/mia")
@@ -242,14 +242,14 @@ def test_deleting_restores_the_given_folders_on_failure(storage, tmp_path):
     assert left_behind(tmp_path) == []
 
 
-def test_only_one_kind_has_folders(folder_storage, s3_storage, tmp_path):
+def test_folder_and_free_bytes_are_none_on_s3(folder_storage, s3_storage, tmp_path):
     assert folder_storage.folder("voices/mia") == tmp_path / "data" / "voices" / "mia"
     assert folder_storage.free_bytes() > 0
     assert s3_storage.folder("voices/mia") is None
     assert s3_storage.free_bytes() is None
 
 
-def test_files_of_another_disk_are_copied(folder_storage, tmp_path):
+def test_put_file_and_push_folder_move_files_from_another_disk(folder_storage, tmp_path):
     elsewhere = Path("/dev/shm")
     if not elsewhere.is_dir() or elsewhere.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("there is no second disk here")
@@ -269,7 +269,7 @@ def test_files_of_another_disk_are_copied(folder_storage, tmp_path):
 
 
 @pytest.mark.parametrize("key", LEADING_ELSEWHERE)
-def test_no_key_leads_elsewhere(storage, tmp_path, key):
+def test_storage_raises_not_found_for_unsafe_keys(storage, tmp_path, key):
     source = written(tmp_path / "source", b"x")
     assert storage.head(key) is None
     attempts = [
@@ -314,7 +314,7 @@ def test_put_bytes_raises_unavailable_for_an_unwritable_folder(folder_storage, t
     assert trouble.value.code == "storage_unreachable"
 
 
-def test_a_storage_that_fails_once_is_asked_again(s3_server, s3_bucket, tmp_path):
+def test_s3_storage_retries_after_a_single_failure(s3_server, s3_bucket, tmp_path):
     with flaky(s3_server) as (url, failures):
         storage = open_storage(f"s3://{s3_bucket}?endpoint={url}&region=us-east-1", tmp_path)
         for attempt in (
@@ -345,7 +345,7 @@ def test_s3_storage_raises_unavailable_while_the_server_fails(s3_server, s3_buck
         assert content(storage, "tasks/a") == b"x"
 
 
-def test_a_fetch_that_breaks_leaves_nothing(s3_server, s3_bucket, tmp_path):
+def test_fetch_leaves_nothing_after_a_broken_download(s3_server, s3_bucket, tmp_path):
     with flaky(s3_server) as (url, failures):
         storage = open_storage(f"s3://{s3_bucket}?endpoint={url}&region=us-east-1", tmp_path / "data")
         storage.put_bytes(LARGE, "tasks/a")
@@ -369,7 +369,7 @@ def test_open_storage_refuses_invalid_addresses(url, tmp_path):
     assert "secret" not in str(trouble.value)
 
 
-def test_a_storage_that_answers_is_well(storage):
+def test_check_accepts_a_reachable_storage(storage):
     storage.check()
 
 
@@ -381,7 +381,7 @@ def test_s3_storage_refuses_a_missing_bucket(s3_server, s3_bucket, tmp_path):
         missing.put_bytes(b"x", "tasks/a")
 
 
-def test_two_prefixes_of_a_bucket_are_two_storages(s3_server, s3_bucket, tmp_path):
+def test_s3_storage_separates_two_prefixes_of_a_bucket(s3_server, s3_bucket, tmp_path):
     one, two = (
         open_storage(f"s3://{s3_bucket}/{name}?endpoint={s3_server}&region=us-east-1", tmp_path)
         for name in ("one", "two")

@@ -3,7 +3,7 @@ from studio.settings.service import ServiceSettings
 from studio.store.studio import open_studio
 
 
-def test_open_studio_keeps_its_folder_to_this_user(home):
+def test_open_studio_makes_its_folder_and_database_private(home):
     home.mkdir(mode=0o755, parents=True)  # made by another program, or by an earlier version
     studio = open_studio(Settings(home), ServiceSettings())
     studio.close()

@@ -44,11 +44,11 @@ def account(database):
         (TaskFilter(kind="training"), set()),
     ],
 )
-def test_tasks_are_found(database, account, wanted, found):
+def test_list_tasks_finds_tasks_by_words_voice_recording_and_kind(database, account, wanted, found):
     assert {task.id for task in list_tasks(database, account.id, wanted=wanted)[0]} == found
 
 
-def test_dates_include_their_beginning_and_not_their_end(database, account):
+def test_task_filter_dates_include_the_start_and_exclude_the_end(database, account):
     old = next(task for task in list_tasks(database, account.id)[0] if task.id == "old")
     for wanted, found in (
         (TaskFilter(since=old.created_at), 3),

@@ -60,7 +60,7 @@ def lose(database, task) -> None:
 # ---- a task's life
 
 
-def test_from_the_queue_to_its_result(database, account):
+def test_task_runs_from_queued_to_completed_with_its_result(database, account):
     with database.write() as connection:
         parameters = {"settings": {"transpose": -3}, "words": "Übermut ☃"}
         task_id = queue.submit(connection, account, "conversion", parameters, model_id="mia", request_id="r1")
@@ -85,7 +85,7 @@ def test_from_the_queue_to_its_result(database, account):
     assert claim(database) is None
 
 
-def test_a_task_that_was_submitted_in_a_transaction_that_failed_is_not_there(database, account):
+def test_submit_leaves_no_task_if_its_transaction_fails(database, account):
     def submit_and_fail(connection):
         queue.submit(connection, account, "conversion", {})
         raise ZeroDivisionError
@@ -103,7 +103,7 @@ def test_fail_records_the_error_and_its_code(database, account):
 
 @pytest.mark.parametrize("end", ["complete", "fail", "cancelled", "give_up", "requeue", "renew"])
 @pytest.mark.parametrize("now", ["queued", "another's", "ended"])
-def test_a_worker_that_lost_its_lease_writes_nothing(database, account, end, now):
+def test_writes_without_the_lease_raise_lease_lost_and_change_nothing(database, account, end, now):
     task_id = submit(database, account)
     task = claim(database, owner="first")
     if now == "ended":
@@ -128,7 +128,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(database, account, end, now
     assert queue.find(database, account, task_id) == before
 
 
-def test_a_late_renewal_is_in_time_while_nobody_took_the_task(database, account):
+def test_renew_restores_an_expired_lease_before_recovery(database, account):
     submit(database, account)
     task = claim(database)
     lose(database, task)
@@ -137,7 +137,7 @@ def test_a_late_renewal_is_in_time_while_nobody_took_the_task(database, account)
     assert ending(database, queue.complete, task, {}).state == "completed"
 
 
-def test_progress_is_a_share(database, account):
+def test_renew_clamps_progress_to_0_to_1_and_ignores_nan(database, account):
     task_id = submit(database, account)
     task = claim(database)
     for said, kept in ((1.5, 1.0), (-1.0, 0.0), (0.5, 0.5), (math.nan, 0.5)):
@@ -180,7 +180,7 @@ def served(database, names, lane="conversions"):
     return order
 
 
-def test_accounts_are_served_in_turn(database, account):
+def test_claim_serves_accounts_in_turn(database, account):
     """A hundred tasks of one account were all served before the one of another."""
     other, third = (create_account(database, name).id for name in ("anna", "bert"))
     names = {account: "a", other: "b", third: "c"}
@@ -208,7 +208,7 @@ def test_claim_gives_an_account_that_was_idle_no_extra_turns(database, account):
     assert served(database, {account: "a", other: "b"})[:10].count("b") == 5
 
 
-def test_costly_tasks_count_for_more(database, account):
+def test_claim_gives_fewer_turns_to_accounts_with_costly_tasks(database, account):
     other = create_account(database, "anna").id
     for _ in range(3):
         submit(database, account, cost=500.0)
@@ -217,7 +217,7 @@ def test_costly_tasks_count_for_more(database, account):
     assert served(database, {account: "a", other: "b"})[:12].count("b") >= 10
 
 
-def test_long_conversions_and_reports_have_workers_of_their_own(database, account):
+def test_claim_serves_long_conversions_and_reports_in_their_own_lanes(database, account):
     long, short = submit(database, account, cost=3600.0), submit(database, account, cost=3.0)
     report = submit(database, account, "report", cost=36_000.0, model_id="mia")
     assert claim(database, *queue.LANES["conversions"]).id == short
@@ -227,7 +227,7 @@ def test_long_conversions_and_reports_have_workers_of_their_own(database, accoun
     assert queue.find(database, account, long).kind == "conversion"
 
 
-def test_only_kinds_that_are_asked_for(database, account):
+def test_claim_takes_only_the_requested_kinds(database, account):
     training = submit(database, account, "training", model_id="mia")
     report = submit(database, account, "report", model_id="mia")
     assert claim(database, "conversion") is None
@@ -235,7 +235,7 @@ def test_only_kinds_that_are_asked_for(database, account):
     assert claim(database, "training").id == training
 
 
-def test_a_retry_is_not_before_its_time(database, account):
+def test_claim_skips_a_requeued_task_until_its_delay_is_over(database, account):
     submit(database, account)
     task = claim(database)
     queue.requeue(database, task, delay_s=60)
@@ -244,7 +244,7 @@ def test_a_retry_is_not_before_its_time(database, account):
     assert claim(database).attempt == 2
 
 
-def test_one_training_of_a_voice_at_a_time(database, account):
+def test_claim_allows_one_running_training_per_voice(database, account):
     other = create_account(database, "anna").id
     first, second = (submit(database, account, "training", model_id="mia") for _ in range(2))
     change(database, first, created_at=1.0)
@@ -262,7 +262,7 @@ def test_one_training_of_a_voice_at_a_time(database, account):
     assert claim(database).id == second
 
 
-def test_the_table_itself_allows_one_training_of_a_voice(database, account):
+def test_tasks_table_refuses_two_running_trainings_of_a_voice(database, account):
     for _ in range(2):
         submit(database, account, "training", model_id="mia")
     with pytest.raises(Exception, match=r"uq_tasks_running_training|UNIQUE"), database.write() as connection:
@@ -272,7 +272,7 @@ def test_the_table_itself_allows_one_training_of_a_voice(database, account):
 # ---- cancelling
 
 
-def test_cancelled_at_once_while_it_waits(database, account):
+def test_request_cancel_cancels_a_queued_task_at_once(database, account):
     task_id = submit(database, account)
     seen = []
     task = queue.request_cancel(database, account, task_id, also=lambda _, cancelled: seen.append(cancelled))
@@ -282,7 +282,7 @@ def test_cancelled_at_once_while_it_waits(database, account):
     assert claim(database) is None
 
 
-def test_a_worker_hears_that_its_task_shall_be_cancelled(database, account):
+def test_renew_reports_a_cancel_request_to_the_worker(database, account):
     task_id = submit(database, account)
     task = claim(database)
     assert queue.request_cancel(database, account, task_id).state == "running"
@@ -329,7 +329,7 @@ def test_request_cancel_refuses_ended_unknown_and_foreign_tasks(database, accoun
 # ---- attempts
 
 
-def test_lost_three_times_then_failed(database, account):
+def test_recover_requeues_a_lost_task_twice_then_fails_it(database, account):
     task_id = submit(database, account)
     for attempt, pause_s in ((1, 1.0), (2, 4.0)):
         task = claim(database)
@@ -363,7 +363,7 @@ def test_recover_changes_nothing_if_its_also_callback_fails(database, account):
     assert queue.find(database, account, task_id).state == "running"
 
 
-def test_a_dead_owner_is_not_waited_for(database, account):
+def test_recover_requeues_tasks_of_dead_owners_at_once(database, account):
     mine, other = submit(database, account), submit(database, account)
     for owner in ("alive", "dead"):
         claim(database, owner=owner)
@@ -374,7 +374,7 @@ def test_a_dead_owner_is_not_waited_for(database, account):
     assert {mine, other} == {task.id for task in queue.list_tasks(database, account)[0]}
 
 
-def test_headway_makes_the_attempts_count_anew(database, account):
+def test_renew_with_headway_restarts_the_attempt_count(database, account):
     submit(database, account, "training", model_id="mia")
     for _ in range(2 * ATTEMPTS):
         task = claim(database)
@@ -385,7 +385,7 @@ def test_headway_makes_the_attempts_count_anew(database, account):
     assert claim(database).attempt == 2
 
 
-def test_being_asked_to_stop_is_no_attempt(database, account):
+def test_requeue_with_counts_false_uses_up_no_attempt(database, account):
     submit(database, account)
     for _ in range(2 * ATTEMPTS):
         task = claim(database)
@@ -396,7 +396,7 @@ def test_being_asked_to_stop_is_no_attempt(database, account):
     assert queue.requeue(database, task, counts=False).attempt == 0
 
 
-def test_given_up_after_its_attempts(database, account):
+def test_give_up_requeues_until_the_last_attempt_then_fails(database, account):
     submit(database, account)
     for _ in range(ATTEMPTS - 1):
         again = ending(database, queue.give_up, claim(database), ATTEMPTS, "It broke.", "internal")
@@ -410,14 +410,14 @@ def test_given_up_after_its_attempts(database, account):
 
 
 @pytest.mark.parametrize("task_id", ["", "x", "0" * 24, "a\0b", "\ud800", "ä" * 24, "a" * 10_000, "' OR 1=1 --"])
-def test_ids_that_are_none(database, account, task_id):
+def test_find_and_request_cancel_refuse_malformed_and_unknown_ids(database, account, task_id):
     with pytest.raises(NotFound):
         queue.find(database, account, task_id)
     with pytest.raises(NotFound):
         queue.request_cancel(database, account, task_id)
 
 
-def test_a_task_is_found_by_its_own_account_only(database, account):
+def test_find_refuses_tasks_of_other_accounts_and_kinds(database, account):
     task_id = submit(database, account)
     with pytest.raises(NotFound):
         queue.find(database, create_account(database, "anna").id, task_id)
@@ -426,7 +426,7 @@ def test_a_task_is_found_by_its_own_account_only(database, account):
         queue.find(database, account, task_id, kind="training")
 
 
-def test_pages_hold_each_task_once_newest_first(database, account):
+def test_list_tasks_pages_through_each_task_once_newest_first(database, account):
     submit(database, create_account(database, "anna").id)
     ids = [submit(database, account, "training" if number % 3 else "conversion") for number in range(20)]
     for number, task_id in enumerate(ids):
@@ -450,25 +450,25 @@ def test_pages_hold_each_task_once_newest_first(database, account):
 
 
 @pytest.mark.parametrize("limit", [0, -1, queue.MOST_LISTED + 1])
-def test_limits_of_a_page(database, account, limit):
+def test_list_tasks_refuses_limits_out_of_range(database, account, limit):
     with pytest.raises(Invalid, match="limit must be"):
         queue.list_tasks(database, account, limit=limit)
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "%%%", "W10", "WzEsMl0", "W05hTiwgImEiXQ", "WzEuMCwgIlx1MDAwMCJd", "ä\0"])
-def test_cursors_that_are_none(database, account, cursor):
+def test_list_tasks_refuses_malformed_cursors(database, account, cursor):
     with pytest.raises(Invalid, match="cursor"):
         queue.list_tasks(database, account, cursor=cursor)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cursor=st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{4,60}", fullmatch=True))
-def test_any_text_as_a_cursor(sqlite_database, cursor):
+def test_list_tasks_refuses_random_text_as_a_cursor(sqlite_database, cursor):
     with pytest.raises(Invalid):
         queue.list_tasks(sqlite_database, "nobody", cursor=cursor)
 
 
-def test_figures(database, account):
+def test_counts_oldest_wait_waiting_and_latest_match_the_queue(database, account):
     assert queue.counts(database) == {}
     assert queue.oldest_wait_s(database) == 0.0
     assert queue.latest(database, account, "mia", "training") is None
@@ -512,7 +512,7 @@ def in_threads(number, work) -> list:
     return results
 
 
-def test_trainings_of_a_voice_claimed_at_once(database, account):
+def test_claim_in_parallel_starts_one_training_of_a_voice(database, account):
     for _ in range(8):
         submit(database, account, "training", model_id="mia")
     for _ in range(3):
@@ -521,7 +521,7 @@ def test_trainings_of_a_voice_claimed_at_once(database, account):
         change(database, not_before=0)
 
 
-def test_a_limit_holds_for_calls_at_once(database, account):
+def test_waiting_and_running_keeps_a_limit_for_parallel_submits(database, account):
     def submit_below_limit(_):
         with database.write() as connection:
             if queue.waiting_and_running(connection, account, "conversion") < 3:
@@ -532,7 +532,7 @@ def test_a_limit_holds_for_calls_at_once(database, account):
     assert queue.counts(database) == {("conversion", "queued"): 3}
 
 
-def test_recovered_by_several_at_once(database, account):
+def test_recover_in_parallel_fails_each_task_once(database, account):
     for _ in range(10):
         submit(database, account)
         lose(database, claim(database))
@@ -565,7 +565,7 @@ database.close()
 
 
 @pytest.mark.system
-def test_processes_share_the_work(database, database_url, account):
+def test_worker_processes_share_the_queue_without_duplicate_claims(database, database_url, account):
     ids = {submit(database, account) for _ in range(60)}
     ids |= {submit(database, account, "training", model_id=f"voice-{number % 5}") for number in range(20)}
     workers = [
@@ -760,7 +760,7 @@ class Queue(RuleBasedStateMachine):
 
 
 @pytest.mark.system
-def test_any_order_of_events(sqlite_template, tmp_path):
+def test_queue_matches_its_model_in_any_order_of_events(sqlite_template, tmp_path):
     run_machine(
         lambda: Queue(sqlite_template, tmp_path),
         settings=settings(

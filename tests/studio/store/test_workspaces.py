@@ -121,17 +121,17 @@ def kept(folder: Path) -> dict[str, bytes]:
 # ---- voices
 
 
-def test_a_demo_voice_lies_where_it_came_with_the_program(sqlite_database, storage, guest):
+def test_voice_folder_returns_the_shipped_folder_of_a_demo_voice(sqlite_database, storage, guest):
     demo = find_model(sqlite_database, guest, "koguchi")
     assert voice_folder(storage, demo) == DEMO_VOICES / "koguchi"
 
 
-def test_a_voice_that_is_not_trained_has_no_folder(storage, model):
+def test_voice_folder_refuses_an_untrained_voice(storage, model):
     with pytest.raises(WrongState, match="not trained"):
         voice_folder(storage, model)
 
 
-def test_a_voice_that_is_kept_can_be_used(storage, guest, voice):
+def test_voice_folder_returns_a_kept_voice_with_its_preview(storage, guest, voice):
     key = keep_voice(storage, guest, "mia", 3, replace(voice, card=replace(voice.card, id="mia")), voice.preview)
     home = voice_folder(storage, a_model(guest, key))
     assert load_card(home).id == "mia"
@@ -155,14 +155,14 @@ def test_keep_voice_leaves_the_earlier_voice_until_its_row_changes(s3_storage, g
         voice_folder(s3_storage, a_model(guest, first))
 
 
-def test_a_voice_is_fetched_once(s3_storage, guest, voice, monkeypatch):
+def test_voice_folder_fetches_a_voice_from_s3_once(s3_storage, guest, voice, monkeypatch):
     key = keep_voice(s3_storage, guest, "mia", 1, voice)
     home = voice_folder(s3_storage, a_model(guest, key))
     monkeypatch.setattr(s3_storage, "pull_folder", lambda *arguments: pytest.fail("it is there already"))
     assert voice_folder(s3_storage, a_model(guest, key)) == home
 
 
-def test_another_voice_in_the_same_place_is_not_mixed_up(s3_storage, guest, tmp_path):
+def test_voice_folder_fetches_a_replaced_voice_again(s3_storage, guest, tmp_path):
     cards = []
     for name in ("koguchi", "kerstin"):
         shutil.copytree(DEMO_VOICES / name, tmp_path / name)
@@ -171,7 +171,7 @@ def test_another_voice_in_the_same_place_is_not_mixed_up(s3_storage, guest, tmp_
     assert cards == ["Koguchi", "Kerstin"]
 
 
-def test_of_the_fetched_voices_those_used_last_are_kept(s3_storage, guest, monkeypatch):
+def test_voice_folder_caches_only_the_most_recently_used_voices(s3_storage, guest, monkeypatch):
     monkeypatch.setattr(workspaces, "MOST_CACHED", 2)
     homes = []
     for number in range(3):
@@ -242,7 +242,7 @@ def test_remove_model_deletes_its_uploaded_files(sqlite_database, storage, guest
 # ---- recordings and trainings
 
 
-def test_recordings_can_be_worked_on(sqlite_database, storage, guest, model):
+def test_dataset_workspace_holds_the_recordings_and_saves_the_report(sqlite_database, storage, guest, model):
     with dataset_workspace(storage, guest, model, 1) as workspace:
         assert len(load_dataset(workspace.folder).recordings) == 3
         assert workspace.is_copy == (storage.folder("x") is None)
@@ -263,7 +263,7 @@ def test_dataset_workspace_refuses_a_voice_without_recordings(storage, guest, mo
         pass
 
 
-def test_a_training_goes_on_where_it_was(sqlite_database, storage, guest, model):
+def test_dataset_workspace_resumes_a_training(sqlite_database, storage, guest, model):
     written: list[str] = []
     point = pointing(sqlite_database, model, written)
     with dataset_workspace(storage, guest, model, 1) as workspace:
@@ -306,7 +306,7 @@ def test_workspace_save_stores_only_new_files(sqlite_database, s3_storage, guest
     assert (s3_storage.head(old).etag, s3_storage.head(old).modified_s) == (tag, modified)
 
 
-def test_a_worker_that_was_killed_leaves_the_snapshot_before(sqlite_database, s3_storage, guest, model_on_s3):
+def test_workspace_save_keeps_the_previous_snapshot_if_interrupted(sqlite_database, s3_storage, guest, model_on_s3):
     written: list[str] = []
     with dataset_workspace(s3_storage, guest, model_on_s3, 1) as workspace:
         train_a_little(workspace, 1)
@@ -328,7 +328,9 @@ def test_a_worker_that_was_killed_leaves_the_snapshot_before(sqlite_database, s3
     }
 
 
-def test_a_worker_that_comes_late_takes_nothing_from_the_next(sqlite_database, s3_storage, guest, model_on_s3):
+def test_workspace_save_by_a_late_worker_keeps_the_snapshot_of_the_next(
+    sqlite_database, s3_storage, guest, model_on_s3
+):
     written: list[str] = []
     point = pointing(sqlite_database, model_on_s3, written)
     with dataset_workspace(s3_storage, guest, model_on_s3, 1) as late:
@@ -350,7 +352,7 @@ def test_a_worker_that_comes_late_takes_nothing_from_the_next(sqlite_database, s
         assert kept(workspace.folder) == expected
 
 
-def test_a_report_is_made_beside_a_training(folder_storage, sqlite_database, guest, tmp_path):
+def test_dataset_workspace_opens_for_a_report_during_a_training(folder_storage, sqlite_database, guest, tmp_path):
     model = a_dataset(folder_storage, guest)
     with (
         dataset_workspace(folder_storage, guest, model, 1),
@@ -359,7 +361,7 @@ def test_a_report_is_made_beside_a_training(folder_storage, sqlite_database, gue
         assert (other.folder / "model.json").exists()
 
 
-def test_of_two_trainings_of_a_voice_one_waits(folder_storage, guest):
+def test_dataset_workspace_refuses_a_second_training_after_waiting(folder_storage, guest):
     model = a_dataset(folder_storage, guest)
     with dataset_workspace(folder_storage, guest, model, 1):
         began = time.monotonic()
@@ -374,7 +376,7 @@ def test_of_two_trainings_of_a_voice_one_waits(folder_storage, guest):
         pass
 
 
-def test_a_killed_worker_holds_nothing(folder_storage, guest):
+def test_dataset_workspace_opens_after_the_lock_holder_is_killed(folder_storage, guest):
     model = a_dataset(folder_storage, guest)
     lock = folder_storage.folder(model.dataset_key) / workspaces.LOCK_FILE
     with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True) as other:
@@ -388,7 +390,7 @@ def test_a_killed_worker_holds_nothing(folder_storage, guest):
         pass
 
 
-def test_voices_of_the_local_account_lie_in_the_data_folder_itself(sqlite_database, folder_storage, voice):
+def test_keep_voice_stores_voices_of_the_local_account_in_the_data_folder(sqlite_database, folder_storage, voice):
     me = local_account(sqlite_database)
     with sqlite_database.write() as connection:
         model = add_model(connection, folder_storage, me, {"name": "Mia"}, "pending")
@@ -418,7 +420,7 @@ def hear(storage: Storage, account: Account, model: Model, said: list[str] | Non
 
 
 @pytest.mark.system
-def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, guest, untrained, monkeypatch):
+def test_untrained_folder_makes_an_untrained_voice_once(storage, guest, untrained, monkeypatch):
     said: list[str] = []
     home = hear(storage, guest, untrained, said)
     assert load_card(home).is_untrained
@@ -432,7 +434,7 @@ def test_a_voice_can_be_used_before_it_is_trained_and_is_made_once(storage, gues
 
 @pytest.mark.parametrize("storage", ["folder"], indirect=True)
 @pytest.mark.system
-def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untrained):
+def test_untrained_folder_rebuilds_the_voice_after_the_recordings_change(storage, guest, untrained):
     home = hear(storage, guest, untrained)
     before = (home / "weights.safetensors").stat().st_ino
     os.utime(next((home.parent / "audio").iterdir()), ns=(0, 0))
@@ -441,7 +443,7 @@ def test_it_is_made_anew_where_the_recordings_have_changed(storage, guest, untra
 
 
 @pytest.mark.system
-def test_one_of_an_earlier_base_is_made_anew(storage, guest, untrained, monkeypatch):
+def test_untrained_folder_rebuilds_a_voice_of_an_earlier_base(storage, guest, untrained, monkeypatch):
     hear(storage, guest, untrained)
     key = f"{untrained.dataset_key}/untrained/card.json"
     card = json.loads(b"".join(storage.read(key)))
@@ -470,7 +472,7 @@ def test_untrained_folder_refuses_a_voice_without_recordings(storage, guest, mod
         hear(storage, guest, replace(model, dataset_key=None))
 
 
-def test_of_recordings_that_were_deleted_none_is_made(storage, guest, untrained):
+def test_untrained_folder_raises_not_found_for_deleted_recordings(storage, guest, untrained):
     storage.delete_below(untrained.dataset_key)
     with pytest.raises(NotFound):
         hear(storage, guest, untrained)

@@ -54,13 +54,13 @@ def built(service: TrialService, tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_program_in_node_converts_waits_and_fetches(built, service):
+def test_typescript_client_in_node_converts_waits_and_fetches(built, service):
     shutil.copy(Path(__file__).with_name("convert.mjs"), built)
     given = {"STUDIO_URL": service.base_url, "STUDIO_TOKEN": service.token("typescript"), "RECORDING": str(SPEECH)}
     run("node", "--test", "convert.mjs", folder=built, **given)
 
 
-def test_a_page_in_a_browser_converts_and_plays(built, service, browser):
+def test_typescript_client_in_a_browser_converts_and_plays(built, service, browser):
     [fetch] = [path for path in (built / "node_modules/openapi-fetch/dist").glob("index.*js") if path.suffix != ".cjs"]
     page = browser.new_page()
     page.route("**/built/", lambda route: route.fulfill(body=_PAGE, content_type="text/html"))

@@ -111,7 +111,7 @@ def of_lane(cluster, lane) -> list[str]:
     return [owner for owner, its_lane in cluster.placed.items() if its_lane == lane]
 
 
-def test_as_many_workers_as_tasks_wait(database, dispatcher, cluster):
+def test_dispatcher_places_one_worker_per_waiting_task(database, dispatcher, cluster):
     for _ in range(3):
         submit(database)
     submit(database, "analysis")
@@ -122,7 +122,7 @@ def test_as_many_workers_as_tasks_wait(database, dispatcher, cluster):
     assert of_lane(cluster, "trainings") == []
 
 
-def test_busy_workers_are_not_counted_among_those_that_wait(database, dispatcher, cluster):
+def test_dispatcher_does_not_count_busy_workers_as_waiting(database, dispatcher, cluster):
     submit(database)
     dispatcher.look()
     [busy] = cluster.placed
@@ -134,7 +134,7 @@ def test_busy_workers_are_not_counted_among_those_that_wait(database, dispatcher
     assert len(cluster.placed) == 2
 
 
-def test_no_more_trainings_than_are_wanted(database, dispatcher, cluster):
+def test_dispatcher_limits_training_workers_to_ray_trainings(database, dispatcher, cluster):
     for name in ("mia", "ben", "eva", "tom"):
         submit(database, "training", name)
     dispatcher.look()
@@ -142,7 +142,7 @@ def test_no_more_trainings_than_are_wanted(database, dispatcher, cluster):
     assert len(of_lane(cluster, "trainings")) == 2
 
 
-def test_a_worker_that_found_nothing_is_not_replaced_at_once(database, dispatcher, cluster, monkeypatch):
+def test_dispatcher_pauses_before_it_replaces_a_worker_without_a_task(database, dispatcher, cluster, monkeypatch):
     monkeypatch.setattr(ray_dispatcher, "_PAUSE_S", 100.0)
     submit(database, "training")
     dispatcher.look()
@@ -166,7 +166,7 @@ def test_dispatcher_requeues_the_task_of_an_ended_worker_before_its_lease_expire
     assert (now.state, now.attempt, now.owner) == ("queued", 1, None)
 
 
-def test_a_worker_whose_task_is_done_leaves_nothing_to_give_back(database, dispatcher, cluster, account):
+def test_dispatcher_keeps_the_completed_task_of_an_ended_worker(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
     [worker] = cluster.placed
@@ -179,7 +179,7 @@ def test_a_worker_whose_task_is_done_leaves_nothing_to_give_back(database, dispa
     assert cluster.placed == {}
 
 
-def test_workers_that_fail_again_and_again_are_placed_more_and_more_rarely(database, dispatcher, cluster):
+def test_dispatcher_backs_off_after_a_worker_fails(database, dispatcher, cluster):
     dispatcher._lanes["conversions"].backoff.first_s = 100.0
     submit(database)
     dispatcher.look()
@@ -189,7 +189,9 @@ def test_workers_that_fail_again_and_again_are_placed_more_and_more_rarely(datab
     assert cluster.placed == {}
 
 
-def test_a_worker_that_does_not_heed_a_cancellation_is_killed_once(database, dispatcher, cluster, account, monkeypatch):
+def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
+    database, dispatcher, cluster, account, monkeypatch
+):
     monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, "conversions", 0.05)
     task = submit(database)
     dispatcher.look()
@@ -205,7 +207,7 @@ def test_a_worker_that_does_not_heed_a_cancellation_is_killed_once(database, dis
     assert tasks.find(database, account.id, task).state == "cancelled"
 
 
-def test_a_worker_that_is_not_heard_of_is_killed(database, dispatcher, cluster, account, monkeypatch):
+def test_dispatcher_kills_a_worker_with_an_expired_lease(database, dispatcher, cluster, account, monkeypatch):
     monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", 0.05)
     task = submit(database)
     dispatcher.look()
@@ -224,7 +226,7 @@ def test_a_worker_that_is_not_heard_of_is_killed(database, dispatcher, cluster, 
 # ---- several of them
 
 
-def test_only_one_is_on_duty_and_the_other_takes_over(database, dispatcher, cluster):
+def test_dispatcher_leads_alone_until_another_takes_over_its_expired_lock(database, dispatcher, cluster):
     second_cluster = PlayedCluster()
     second = new_dispatcher(database, second_cluster, "two")
     submit(database)
@@ -268,7 +270,7 @@ def test_dispatcher_raises_if_the_cluster_refuses_and_leaves_the_lead_to_another
     assert second_cluster.connected
 
 
-def test_a_database_that_was_away_costs_nobody_a_lease(database, dispatcher, cluster, account):
+def test_dispatcher_keeps_an_expired_lease_after_hold_off(database, dispatcher, cluster, account):
     task = submit(database)
     dispatcher.look()
     [worker] = cluster.placed
@@ -282,7 +284,7 @@ def test_a_database_that_was_away_costs_nobody_a_lease(database, dispatcher, clu
 # ---- the lock itself, on both databases
 
 
-def test_a_duty_is_one_owners_until_it_is_over(empty_database_url):
+def test_leader_lock_belongs_to_one_owner_until_it_expires_or_is_released(empty_database_url):
     database = open_database(empty_database_url)
     upgrade(database)
     try:

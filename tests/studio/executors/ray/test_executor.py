@@ -28,7 +28,7 @@ def with_ray(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name == "ray" or real(name))
 
 
-def test_ray_elsewhere_with_a_database_and_a_storage_that_all_reach():
+def test_ray_executor_accepts_a_cluster_with_shared_database_and_storage():
     refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), TOKEN)
 
 
@@ -48,7 +48,7 @@ def test_ray_executor_refuses_settings_other_machines_cannot_reach(changed, said
     assert str(refused.value).endswith(".")
 
 
-def test_a_cluster_without_its_token_is_refused(tmp_path, monkeypatch):
+def test_ray_executor_refuses_a_cluster_without_a_token(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(SettingsError, match="token"):
         refuse_what_cannot_work(ServiceSettings(**ELSEWHERE), {})
@@ -60,7 +60,7 @@ def test_a_cluster_without_its_token_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1:6379", "localhost:6379", "[::1]:6379"])
-def test_ray_of_this_machine_may_share_its_folder(address):
+def test_ray_executor_accepts_a_local_ray_without_shared_storage(address):
     assert is_of_this_machine(address)
     refuse_what_cannot_work(ServiceSettings(ray_address=address), TOKEN)
 
@@ -71,7 +71,7 @@ def test_ray_executor_names_the_package_to_install_when_ray_is_missing(monkeypat
         refuse_what_cannot_work(ServiceSettings())
 
 
-def test_rays_processes_ask_for_a_token_and_tell_nobody():
+def test_ray_environment_requires_a_token_and_disables_usage_stats():
     assert ray_environment() == {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
@@ -83,7 +83,7 @@ def eventually(condition, seconds=30.0):
     return found
 
 
-def test_a_dispatcher_that_dies_is_begun_anew_and_one_that_is_asked_ends(tmp_path):
+def test_ray_executor_restarts_a_dead_dispatcher_and_ends_it_on_stop(tmp_path):
     program = tmp_path / "dispatcher.py"
     program.write_text(
         "import json, os, sys, pathlib\n"

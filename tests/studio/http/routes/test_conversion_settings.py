@@ -18,7 +18,7 @@ RANGES = [(field.name, field.metadata["minimum"], field.metadata["maximum"]) for
     [(name, str(value)) for name, lowest, highest in RANGES for value in (lowest - 1, highest + 1)]
     + [(name, text) for name, _, _ in RANGES for text in ("nan", "much", "")],
 )
-def test_a_setting_outside_its_range_is_one_sentence_and_no_file(tmp_path, monkeypatch, name, text):
+def test_convert_refuses_a_setting_outside_its_range_and_writes_no_file(tmp_path, monkeypatch, name, text):
     monkeypatch.chdir(tmp_path)
     soundfile.write("vocal.wav", np.zeros(4410), 44_100)
     flag = "--" + name.replace("_", "-")

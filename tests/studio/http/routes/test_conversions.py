@@ -28,7 +28,7 @@ def parameters(http, answer) -> dict:
 
 
 @pytest.mark.parametrize("field", ["audio", "audio_file"])
-def test_a_conversion_from_its_start_to_its_end(http, singing, field):
+def test_convert_and_check_task_run_a_conversion_from_upload_to_links(http, singing, field):
     name = f"converts-{field}"
     client = http.client(name)
     started = convert(client, singing, field)
@@ -73,7 +73,7 @@ def test_convert_stores_its_field_values_in_the_task(http, singing):
         ("generations_count", "11"), ("generations_count", "auto"), ("model", ""), ("model", " "), ("model", "x" * 300),
     ],
 )  # fmt: skip
-def test_a_field_out_of_range_is_named(http, singing, field, value):
+def test_convert_names_the_invalid_field(http, singing, field, value):
     answer = convert(http.client(), singing, **{field: value})
     assert answer.status_code == 422
     [error] = answer.json()["errors"]
@@ -118,7 +118,7 @@ def test_convert_names_all_faulty_fields_at_once(http):
     assert {error["field"] for error in answer.json()["errors"]} == {"audio", "model", "transpose"}
 
 
-def test_the_recording_must_be_a_file_and_only_one(http, singing):
+def test_convert_requires_the_recording_as_a_single_file(http, singing):
     client = http.client()
     as_text = client.post("/convert", data=FIELDS | {"audio": "vocal.wav"})
     assert as_text.status_code == 422
@@ -130,7 +130,7 @@ def test_the_recording_must_be_a_file_and_only_one(http, singing):
 
 
 @pytest.mark.parametrize("model", ["nobody", "Kathleen", "../kathleen", "a b", "ü", "kathleen'--", "\x7f", "."])
-def test_an_unknown_voice_is_not_found(http, singing, model):
+def test_convert_returns_404_for_an_unknown_voice(http, singing, model):
     answer = convert(http.client(), singing, model=model)
     assert (answer.status_code, answer.json()["code"]) == (404, "model_not_found")
 
@@ -144,14 +144,14 @@ def test_convert_refuses_a_file_that_is_not_audio(http, content, name):
     assert not list((http.studio.settings.work / "incoming").iterdir())
 
 
-def test_too_long_a_recording_is_refused(serve, singing):
+def test_convert_refuses_a_recording_that_is_too_long(serve, singing):
     short = serve(longest_audio_minutes=0.05)
     answer = convert(short.client(), singing)
     assert (answer.status_code, answer.json()["code"]) == (422, "audio_too_long")
     assert answer.json()["errors"][0]["field"] == "audio"
 
 
-def test_only_so_many_wait(serve, singing):
+def test_convert_limits_the_waiting_conversions_per_account(serve, singing):
     full = serve(conversions_per_account=1)
     assert convert(full.client(), singing).is_success
     answer = convert(full.client(), singing)
@@ -163,7 +163,7 @@ def test_only_so_many_wait(serve, singing):
 # ---- idempotency
 
 
-def test_the_same_key_and_body_start_one_task(http, singing):
+def test_convert_starts_one_task_for_the_same_idempotency_key_and_body(http, singing):
     client = http.client("once")
     key = {"Idempotency-Key": "k-1"}
     first, again = convert(client, singing, headers=key), convert(client, singing, headers=key)
@@ -176,7 +176,7 @@ def test_the_same_key_and_body_start_one_task(http, singing):
     assert convert(http.client("once-other"), singing, headers=key).json() != first.json()
 
 
-def test_at_the_same_time_too(http, singing):
+def test_convert_starts_one_task_for_simultaneous_calls_with_the_same_key(http, singing):
     client = http.client("at-once")
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: convert(client, singing, headers={"Idempotency-Key": "k"}).json(), range(4)))
@@ -194,7 +194,7 @@ def test_convert_refuses_an_invalid_idempotency_key(http, singing, key):
 # ---- whose they are
 
 
-def test_nobody_sees_the_tasks_of_others(http, singing):
+def test_check_task_and_tasks_hide_the_tasks_of_other_accounts(http, singing):
     task_id = convert(http.client("owner"), singing).json()["task_id"]
     other = http.client("thief")
     for method, path in (("GET", "/check-task/"), ("GET", "/tasks/"), ("DELETE", "/tasks/")):
@@ -209,21 +209,21 @@ def test_nobody_sees_the_tasks_of_others(http, singing):
 @pytest.mark.parametrize(
     "task_id", ["0" * 24, "x", "%00", "a%20b", "..", "%ff", "0" * 5000, "ü", "'; DROP TABLE tasks"]
 )
-def test_unknown_tasks_are_not_found(http, task_id):
+def test_check_task_and_tasks_return_404_for_an_unknown_id(http, task_id):
     for path in (f"/check-task/{task_id}", f"/tasks/{task_id}"):
         answer = http.client().get(path)
         assert answer.status_code == 404
         assert json.loads(answer.content)["status"] == 404
 
 
-def test_failed_and_cancelled_conversions_show_their_status_only(http, singing):
+def test_check_task_shows_only_the_status_failed_for_a_cancelled_conversion(http, singing):
     client = http.client("cancels")
     task_id = convert(client, singing).json()["task_id"]
     assert client.delete(f"/tasks/{task_id}").json()["state"] == "cancelled"
     assert client.get(f"/check-task/{task_id}").json() == {"status": "failed"}
 
 
-def test_links_begin_where_the_settings_say(serve, singing):
+def test_check_task_links_begin_with_the_configured_cdn_url(serve, singing):
     behind = serve(base_url="https://voices.example/api", cdn_url="https://cdn.example/audio/")
     client = behind.client()
     task_id = convert(client, singing).json()["task_id"]
@@ -269,7 +269,7 @@ def test_verify_refuses_a_file_that_is_not_audio_and_names_it(http):
     assert http.stranger().post("/verify", files={"audio": ("a.wav", b"")}).status_code == 401
 
 
-def test_effects_can_be_single_values(http, singing):
+def test_convert_accepts_single_effect_values(http, singing):
     client = http.client("effects")
     kept = parameters(http, convert(client, singing, effects='{"reverb": 0.2, "low_cut_hertz": 80}'))["effects"]
     assert (kept["reverb"], kept["low_cut_hertz"], kept["denoise"]) == (0.2, 80, 0.0)
@@ -289,13 +289,13 @@ def test_effects_can_be_single_values(http, singing):
         "[1]",
     ],
 )
-def test_wrong_effects_are_named(http, singing, effects):
+def test_convert_names_the_effects_field_for_invalid_effects(http, singing, effects):
     refused = convert(http.client("effects"), singing, effects=effects)
     assert refused.status_code == 422
     assert [one["field"] for one in refused.json()["errors"]] == ["effects"]
 
 
-def test_effects_are_a_preset_or_refused(http, singing):
+def test_convert_accepts_an_effects_preset_and_refuses_an_unknown_one(http, singing):
     client = http.client("effects")
     assert parameters(http, convert(client, singing))["effects"] == "off"
     assert parameters(http, convert(client, singing, effects="vocal"))["effects"] == "vocal"

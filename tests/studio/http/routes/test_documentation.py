@@ -44,7 +44,7 @@ def operations(document: dict):
             yield method.upper(), path, operation
 
 
-def test_every_call_is_in_it(document):
+def test_openapi_document_contains_every_call(document):
     assert {(method, path) for method, path, _ in operations(document)} == CALLS
     assert document["openapi"].startswith("3.1")
 
@@ -69,13 +69,13 @@ def test_openapi_document_describes_every_call_and_its_errors(document):
     assert document["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
 
 
-def test_nothing_it_refers_to_is_missing(document):
+def test_openapi_document_has_no_missing_schemas(document):
     for reference in set(re.findall(r"#/components/schemas/(\w+)", str(document))):
         assert reference in document["components"]["schemas"]
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
-def test_published_fields_are_described_exactly(document):
+def test_openapi_document_describes_the_published_fields_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     ours = {"preset", "untrained", "effects", *SONG_FIELDS, *(one.name for one in fields(ConversionSettings))}
     ours -= {"transpose", "takes"}
@@ -90,7 +90,7 @@ def test_published_fields_are_described_exactly(document):
     }  # fmt: skip
 
 
-def test_the_page_needs_nothing_from_elsewhere(http):
+def test_docs_page_loads_nothing_from_other_hosts(http):
     page = http.stranger().get("/docs")
     assert page.headers["content-type"].startswith("text/html")
     for address in re.findall(r'(?:src|href)="([^"]+)"', page.text):
@@ -124,7 +124,7 @@ def test_unknown_paths_return_no_such_path(http, path):
     assert (answer.status_code, answer.json()["code"]) == (404, "no_such_path")
 
 
-def test_a_base_address_may_end_in_a_slash(http):
+def test_routes_accept_extra_leading_slashes(http):
     """And be put before a path that begins with one, as many programs do."""
     for path in ("//models", "///tasks"):
         assert http.client().get(f"{http.base_url}{path}").status_code == 200

@@ -18,7 +18,7 @@ def link(http) -> str:
     return http.studio.link(KEY, http.base_url, time.time())
 
 
-def test_a_file_is_there_in_whole(http, link):
+def test_files_serves_a_whole_file_with_its_headers(http, link):
     answer = http.stranger().get(link)
     assert (answer.status_code, answer.content) == (200, CONTENT)
     expected = {
@@ -41,7 +41,7 @@ def test_a_file_is_there_in_whole(http, link):
     [("note.png", "image/png"), ("curves.json", "application/json"), ("notes.mid", "application/octet-stream"),
      ("page.html", "application/octet-stream"), ("picture.svg", "application/octet-stream")],
 )  # fmt: skip
-def test_pictures_and_curves_of_ours_are_shown_and_nothing_that_could_act(http, name, media_type):
+def test_files_serves_png_and_json_as_such_but_midi_html_and_svg_as_octet_stream(http, name, media_type):
     http.studio.storage.put_bytes(b"{}", f"tasks/abc/1/{name}")
     answer = http.stranger().get(http.studio.link(f"tasks/abc/1/{name}", http.base_url, time.time()))
     assert (answer.status_code, answer.headers["content-type"], answer.content) == (200, media_type, b"{}")
@@ -57,7 +57,7 @@ def test_pictures_and_curves_of_ours_are_shown_and_nothing_that_could_act(http, 
         ("bytes=1000-1500000", 1000, 1_500_001),
     ],
 )  # fmt: skip
-def test_a_file_is_there_in_parts(http, link, asked, start, stop):
+def test_files_serves_the_requested_byte_range(http, link, asked, start, stop):
     for method in ("GET", "HEAD"):
         answer = http.stranger().request(method, link, headers={"Range": asked})
         assert answer.status_code == 206
@@ -66,7 +66,7 @@ def test_a_file_is_there_in_parts(http, link, asked, start, stop):
         assert answer.content == (CONTENT[start:stop] if method == "GET" else b"")
 
 
-def test_parts_it_does_not_have(http, link):
+def test_files_returns_416_for_an_unsatisfiable_range(http, link):
     for asked in ("bytes=2048000-", "bytes=-0"):
         answer = http.stranger().get(link, headers={"Range": asked})
         assert (answer.status_code, answer.json()["code"]) == (416, "range_not_satisfiable")
@@ -87,7 +87,7 @@ def test_files_does_not_resend_cached_content(http, link):
     assert (changed.status_code, len(changed.content)) == (200, len(CONTENT))
 
 
-def test_an_empty_file_is_a_file(http):
+def test_files_serves_an_empty_file(http):
     http.studio.storage.put_bytes(b"", "tasks/abc/1/empty.wav")
     answer = http.stranger().get(http.studio.link("tasks/abc/1/empty.wav", http.base_url, time.time()))
     assert (answer.status_code, answer.content, answer.headers["content-length"]) == (200, b"", "0")
@@ -102,7 +102,7 @@ def test_files_serves_audio_as_audio_but_html_and_svg_as_octet_stream(http):
         assert "sandbox" in answer.headers["content-security-policy"]
 
 
-def test_nothing_without_the_right_link(http, link):
+def test_files_refuses_requests_without_the_right_link(http, link):
     client = http.stranger()
     path, _, query = link.partition("?")
     expires, signature = query.split("&")

@@ -19,13 +19,13 @@ def test_health_needs_no_token_and_returns_only_status_and_workers(http):
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "workers": None})
 
 
-def test_health_answers_head_as_monitors_send_it(http):
+def test_health_answers_head_requests(http):
     answer = http.stranger().head("/health")
     assert (answer.status_code, answer.content) == (200, b"")
     assert answer.headers["content-length"] == http.stranger().get("/health").headers["content-length"]
 
 
-def test_a_database_out_of_reach_shows(serve, monkeypatch):
+def test_health_returns_503_if_the_database_is_unreachable(serve, monkeypatch):
     broken = serve()
 
     def fail(self):
@@ -47,7 +47,7 @@ def test_checkup_checks_the_storage_once_for_many_calls(http, monkeypatch):
     assert looks == [1]
 
 
-def test_calls_and_tasks_are_counted(serve, singing):
+def test_metrics_count_calls_and_tasks(serve, singing):
     service = serve()
     client = service.client()
     before = numbers(service)

@@ -24,7 +24,7 @@ def french(tmp_path):
         yield
 
 
-def test_problem_is_in_the_language_that_is_accepted(http, french):
+def test_problem_uses_the_accepted_language(http, french):
     plain = http.client().get("/tasks/nope1")
     answer = http.client().get("/tasks/nope1", headers={"Accept-Language": "xx, fr-CA;q=0.9, en;q=0.5"})
     assert answer.headers["content-language"] == "fr"
@@ -36,7 +36,7 @@ def test_problem_is_in_the_language_that_is_accepted(http, french):
         assert document[name] == english[name]
 
 
-def test_problem_is_english_without_a_wish(http, french):
+def test_problem_is_english_by_default(http, french):
     plain, wished = (
         http.client().get("/tasks/nope1"),
         http.client().get("/tasks/nope1", headers={"Accept-Language": "en"}),
@@ -46,7 +46,7 @@ def test_problem_is_english_without_a_wish(http, french):
     assert plain.json()["title"] == "Not Found"
 
 
-def test_problems_of_fields_name_the_field_as_it_is(http, french):
+def test_problem_keeps_field_names_untranslated(http, french):
     answer = http.client().get("/tasks?limit=0", headers={"Accept-Language": "fr"})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     assert answer.json()["errors"] == [{"field": "limit", "message": "limit : au moins 1."}]
@@ -55,7 +55,7 @@ def test_problems_of_fields_name_the_field_as_it_is(http, french):
     assert {"field": "epochs", "message": "epochs manque."} in form.json()["errors"]
 
 
-def test_refusals_before_the_route_are_in_the_language_too(http, french):
+def test_problem_uses_the_accepted_language_for_a_missing_token(http, french):
     answer = http.stranger().get("/models", headers={"Accept-Language": "fr"})
     assert (answer.status_code, answer.json()["title"], answer.json()["detail"]) == (
         401,

@@ -73,7 +73,7 @@ def client(sessions):
 @pytest.mark.parametrize(
     "headers", [{}, {"origin": "https://evil.example"}, {"origin": "http://evil.example", "host": "evil.example"}]
 )
-def test_other_sites_pages_are_refused_before_anything_is_read(client, sessions, headers):
+def test_live_refuses_missing_and_foreign_origins_before_opening_a_session(client, sessions, headers):
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/live/ticket", headers=headers):
         pass
     assert not sessions.session.finished
@@ -93,7 +93,7 @@ def test_live_returns_numbered_blocks_and_on_stop_the_task_of_the_recording(clie
     assert list(sessions.session.changes) == [{"transpose": 2}]
 
 
-def test_blocks_that_come_too_fast_are_dropped_not_queued(client, sessions):
+def test_live_drops_blocks_that_arrive_too_fast(client, sessions):
     sessions.session.may.clear()
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
@@ -110,13 +110,13 @@ def test_blocks_that_come_too_fast_are_dropped_not_queued(client, sessions):
 
 
 @pytest.mark.parametrize(("path", "said"), [("/live/other", {"rate": 48_000}), ("/live/ticket", {"rate": 1})])
-def test_a_session_that_was_not_asked_for_is_refused_in_a_sentence(client, path, said):
+def test_live_refuses_an_unknown_ticket_or_rate_with_an_error(client, path, said):
     with client.websocket_connect(path, headers=OWN) as socket:
         socket.send_json(said)
         assert "Press Start again" in socket.receive_json()["error"]
 
 
-def test_a_dead_conversion_and_a_foreign_message_end_in_a_sentence(client, sessions):
+def test_live_reports_a_failed_conversion_and_an_invalid_message(client, sessions):
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
         socket.receive_json()
@@ -150,7 +150,7 @@ def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessi
     assert wait_until_finished(sessions)
 
 
-def test_a_browser_that_leaves_in_the_middle_of_a_block_keeps_the_recording(client, sessions):
+def test_live_finishes_the_session_when_the_browser_leaves_during_a_block(client, sessions):
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
         socket.receive_json()
@@ -161,7 +161,7 @@ def test_a_browser_that_leaves_in_the_middle_of_a_block_keeps_the_recording(clie
     assert wait_until_finished(sessions)
 
 
-def test_a_voice_that_cannot_be_had_is_a_notice_and_the_session_goes_on(client, sessions, monkeypatch):
+def test_live_sends_a_notice_for_an_unknown_voice_and_continues(client, sessions, monkeypatch):
     def change(values):
         raise NotFound("There is no voice nobody.")
 

@@ -48,7 +48,7 @@ def incoming(http) -> list:
 
 
 @pytest.mark.parametrize(("method", "path"), PROTECTED)
-def test_nothing_without_a_token(http, method, path):
+def test_protected_routes_refuse_a_missing_token(http, method, path):
     answer = http.stranger().request(method, path)
     assert is_problem(answer, 401, "token_missing")
     assert answer.headers["www-authenticate"].startswith("Bearer")
@@ -58,13 +58,13 @@ def test_nothing_without_a_token(http, method, path):
     "header",
     ["Bearer", "Basic YTpi", "Bearer ts_wrong", f"Bearer ts_{'a' * 43}", "ts_" + "a" * 43, "Bearer \xff"],
 )
-def test_nothing_with_a_wrong_token(http, header):
+def test_models_route_refuses_an_invalid_authorization_header(http, header):
     answer = http.stranger().get("/models", headers={"Authorization": header.encode("latin-1")})
     assert answer.status_code == 401
     assert answer.json()["code"] in ("token_missing", "token_invalid")
 
 
-def test_nothing_with_a_token_that_has_expired_or_was_revoked(http):
+def test_models_route_refuses_an_expired_or_revoked_token(http):
     short = http.token("gone", expires_s=0.2)
     assert http.stranger().get("/models", headers={"Authorization": f"Bearer {short}"}).is_success
     time.sleep(0.25)
@@ -77,11 +77,11 @@ def test_nothing_with_a_token_that_has_expired_or_was_revoked(http):
     assert is_problem(client.get("/models"), 401, "token_invalid")
 
 
-def test_the_word_bearer_may_be_written_in_any_case(http):
+def test_authorization_header_accepts_bearer_in_lower_case(http):
     assert http.stranger().get("/models", headers={"Authorization": f"bearer {http.token()}"}).is_success
 
 
-def test_documentation_is_open_on_this_machine_alone(http, serve):
+def test_documentation_requires_a_token_except_on_this_machine(http, serve):
     for path in ("/docs", "/openapi.json", "/docs-files/swagger-ui.css"):
         assert http.stranger().get(path).is_success
     exposed = serve(host="0.0.0.0")
@@ -90,7 +90,7 @@ def test_documentation_is_open_on_this_machine_alone(http, serve):
         assert exposed.client().get(path).is_success
 
 
-def test_request_ids_are_taken_over_or_made(http):
+def test_request_id_is_kept_if_valid_and_generated_otherwise(http):
     client = http.client()
     assert client.get("/health", headers={"X-Request-ID": "my-id.1"}).headers["x-request-id"] == "my-id.1"
     for bad in ("a" * 65, "a b", "", '"x"'):
@@ -99,7 +99,7 @@ def test_request_ids_are_taken_over_or_made(http):
         assert made != bad
 
 
-def test_nothing_that_is_no_id_gets_into_the_log(http):
+def test_call_log_omits_invalid_ids(http):
     stream = io.StringIO()
     before = logging.getLogger().handlers
     start_logs(stream)
@@ -137,7 +137,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_wrong_token_is_refused_before_the_body_is_sent(http):
+def test_wrong_token_is_refused_before_the_body_is_sent(http):
     head = "POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer ts_x\nContent-Length: 99000000\n\n"
     began_s = time.monotonic()
     answer = exchanged(http, head)
@@ -146,7 +146,7 @@ def test_a_wrong_token_is_refused_before_the_body_is_sent(http):
     assert time.monotonic() - began_s < 3  # not until a body of which nothing comes
 
 
-def test_a_body_that_waits_for_a_word_is_not_asked_for(http):
+def test_too_large_body_is_refused_without_100_continue(http):
     head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {http.token()}\n"
     answer = exchanged(http, head + "Content-Length: 200000000\nExpect: 100-continue\n\n")
     assert answer.startswith(b"HTTP/1.1 413 ")
@@ -154,13 +154,13 @@ def test_a_body_that_waits_for_a_word_is_not_asked_for(http):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_length_of_thousands_of_digits_is_one_too(http):
+def test_content_length_with_5000_leading_zeros_is_valid(http):
     answer = exchanged(http, f"POST /convert HTTP/1.1\nHost: a\nContent-Length: {'0' * 5000}5\n\n", b"hello")
     assert answer.startswith(b"HTTP/1.1 401 ")
 
 
 @pytest.mark.usefixtures("impatient")
-def test_too_much_is_refused_by_its_length(serve):
+def test_upload_limit_refuses_a_too_large_content_length(serve):
     small = serve(largest_upload_mb=1)
     head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {small.token()}\nContent-Length: 1100000\n\n"
     answer = exchanged(small, head, b"x" * 1000)
@@ -181,7 +181,7 @@ def test_upload_limit_counts_a_body_without_content_length(serve):
     assert not incoming(small)
 
 
-def test_a_file_of_just_the_largest_size_is_taken(serve):
+def test_upload_limit_accepts_a_file_of_exactly_the_largest_size(serve):
     small = serve(largest_upload_mb=1)
     client = small.client()
     for size, status in ((1_000_000, 404), (1_000_001, 413)):
@@ -189,7 +189,7 @@ def test_a_file_of_just_the_largest_size_is_taken(serve):
         assert answer.status_code == status
 
 
-def test_a_refused_client_that_goes_on_sending_still_gets_the_answer(http):
+def test_refused_upload_receives_its_answer_while_still_sending(http):
     answer = httpx.post(
         f"{http.base_url}/convert",
         content=(b"x" * 65536 for _ in range(60)),
@@ -200,7 +200,7 @@ def test_a_refused_client_that_goes_on_sending_still_gets_the_answer(http):
     assert is_problem(answer, 401, "token_missing")
 
 
-def test_room_on_the_disk_is_kept(serve):
+def test_convert_refuses_an_upload_without_free_disk_space(serve):
     full = serve(free_disk_mb=10_000_000)
     answer = full.client().post("/convert", files={"audio": ("a.wav", b"x")}, data={"model": "kathleen"})
     assert is_problem(answer, 507, "disk_full")
@@ -209,7 +209,7 @@ def test_room_on_the_disk_is_kept(serve):
 # ---- how often and how many
 
 
-def test_calls_that_submit_are_limited_by_the_minute(serve):
+def test_submission_limit_counts_calls_per_minute_and_account(serve):
     slow = serve(submissions_per_minute=3)
     answers = [slow.client("a").post("/models/nobody/train", data={"epochs": "1"}) for _ in range(5)]
     if time.time() % 60 > 1:  # not where a new minute began in between
@@ -220,7 +220,7 @@ def test_calls_that_submit_are_limited_by_the_minute(serve):
     assert slow.client("a").get("/models").is_success
 
 
-def test_calls_that_ask_are_limited_too(serve):
+def test_read_limit_counts_calls_per_account(serve):
     slow = serve(reads_per_minute=5)
     answers = [slow.client("a").get("/tasks") for _ in range(7)]
     assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
@@ -229,7 +229,7 @@ def test_calls_that_ask_are_limited_too(serve):
     assert slow.stranger().get("/health").is_success
 
 
-def test_a_bucket_fills_up_again():
+def test_bucket_refills_over_time():
     bucket = Bucket(60, 0.0)
     for _ in range(60):
         bucket.take(0.0)
@@ -241,7 +241,7 @@ def test_a_bucket_fills_up_again():
         bucket.take(1.02)
 
 
-def test_only_so_many_uploads_come_in_at_a_time(serve):
+def test_uploads_at_once_limits_concurrent_uploads(serve):
     few = serve(uploads_at_once=1)
     started, ending = threading.Event(), threading.Event()
 
@@ -265,7 +265,7 @@ def test_only_so_many_uploads_come_in_at_a_time(serve):
     assert third.status_code == 422
 
 
-def test_one_account_cannot_take_all_places():
+def test_server_state_limits_the_uploads_of_one_account():
     state = ServerState()
     with state.upload("a", 3, 2), state.upload("a", 3, 2):
         with pytest.raises(TooMany), state.upload("a", 3, 2):
@@ -278,7 +278,7 @@ def test_one_account_cannot_take_all_places():
 
 
 @pytest.mark.parametrize("token", [True, False])
-def test_calls_whose_body_nobody_reads_take_no_place_among_the_uploads(serve, token):
+def test_health_call_with_a_body_takes_no_upload_slot(serve, token):
     few = serve(uploads_at_once=1)
     said = f"Authorization: Bearer {few.token('a')}\r\n" if token else ""
     host, port = few.base_url.removeprefix("http://").split(":")
@@ -289,7 +289,7 @@ def test_calls_whose_body_nobody_reads_take_no_place_among_the_uploads(serve, to
         assert upload.status_code == 422
 
 
-def test_while_it_is_ending_nothing_new_is_taken(serve):
+def test_shutting_down_service_refuses_new_tasks_but_answers_reads(serve):
     ending = serve()
     ending.app.state.server.shutting_down = True
     answer = ending.client().post("/models/nobody/train", data={"epochs": "1"})
@@ -325,7 +325,7 @@ def test_internal_error_hides_its_text_from_the_client_and_logs_it(serve):
     assert "swordfish" in entry["exception"]
 
 
-def test_calls_are_logged_with_ids_and_without_secrets(serve):
+def test_call_log_contains_ids_and_no_secrets(serve):
     service = serve()
     token = service.token("logged")
     root = logging.getLogger()
@@ -361,7 +361,7 @@ def test_calls_are_logged_with_ids_and_without_secrets(serve):
     assert calls[0]["ms"] >= 0
 
 
-def test_a_client_that_goes_away_leaves_nothing(serve):
+def test_aborted_upload_leaves_no_file_and_frees_its_slot(serve):
     service = serve()
     head = f"POST /convert HTTP/1.1\nHost: a\nAuthorization: Bearer {service.token()}\nContent-Length: 5000000\n"
     head += "Content-Type: multipart/form-data; boundary=x\n\n"

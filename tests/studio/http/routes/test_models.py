@@ -56,7 +56,7 @@ def work_left(http) -> list:
 # ---- listed
 
 
-def test_the_demo_voices_are_everybodys_with_exactly_the_published_fields(http):
+def test_list_models_returns_the_demo_voices_with_the_published_fields(http):
     answer = http.client("lists").get("/models").json()
     assert list(answer) == ["models"]
     assert {one["id"] for one in answer["models"]} == DEMO
@@ -64,7 +64,7 @@ def test_the_demo_voices_are_everybodys_with_exactly_the_published_fields(http):
     assert all(list(one["vocal_range"]) == ["min", "max"] for one in answer["models"])
 
 
-def test_a_list_can_be_narrowed_and_paged(http):
+def test_list_models_filters_searches_and_pages(http):
     client = http.client("lists")
     everything = client.get("/models").json()["models"]
     for field in ("genre", "gender", "age", "voice_type", "base_language"):
@@ -91,7 +91,7 @@ def test_a_list_can_be_narrowed_and_paged(http):
         ("limit=1001", "limit"), ("cursor=x", "cursor"), ("q=%00", "q"), ("q=" + "x" * 300, "q"),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_named(http, query, field):
+def test_list_models_names_the_invalid_parameter(http, query, field):
     answer = http.client().get(f"/models?{query}")
     assert answer.status_code == 422, answer.text
     assert answer.json()["errors"][0]["field"] == field
@@ -100,7 +100,7 @@ def test_wrong_parameters_are_named(http, query, field):
 # ---- made and trained
 
 
-def test_a_voice_is_made_and_trained_by_the_published_calls(http, recording):
+def test_create_model_and_train_respond_as_published(http, recording):
     client = http.client("maker")
     made = create(client, voice(recording, gender="female", genre="pop", mood="sunny"))
     assert made.status_code == 200, made.text
@@ -130,7 +130,7 @@ def test_a_voice_is_made_and_trained_by_the_published_calls(http, recording):
 
 
 @pytest.mark.parametrize("epochs", ["", "0", "-1", "100001", "1.5", "many", "9" * 30, "1e3", "0x10", "٣"])
-def test_epochs_out_of_range_are_refused(http, epochs):
+def test_train_refuses_invalid_epochs(http, epochs):
     client = http.client()
     for said in ({"data": {"epochs": epochs}}, {"json": {"epochs": epochs}}, {"files": {"epochs": (None, epochs)}}):
         answer = client.post("/models/kathleen/train", **said)
@@ -147,7 +147,7 @@ def test_train_refuses_unknown_and_demo_voices(http):
     assert client.post("/models/kathleen/train", data={"epochs": "1"}).status_code == 409
 
 
-def test_the_same_key_makes_one_voice(http, recording):
+def test_create_model_makes_one_voice_per_idempotency_key(http, recording):
     client = http.client("once-made")
     key = {"Idempotency-Key": "make"}
     first = create(client, voice(recording), key).json()
@@ -174,7 +174,7 @@ def test_create_model_names_the_invalid_field_of_model_json(http, recording, fie
     assert any(error["field"].startswith(named) for error in answer.json()["errors"])
 
 
-def test_zips_that_are_refused_leave_nothing(http, recording):
+def test_create_model_leaves_no_files_after_a_refused_zip(http, recording):
     client = http.client("refused")
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -220,7 +220,7 @@ whole = settings(max_examples=12, deadline=None, suppress_health_check=list(Heal
 
 @whole
 @given(st.data())
-def test_any_damage_to_a_zip_is_refused_in_a_sentence_or_harmless(http, recording, data):
+def test_create_model_answers_any_damaged_zip_with_200_415_or_422(http, recording, data):
     archive = bytearray(voice(recording[:3000]))
     for _ in range(data.draw(st.integers(1, 8))):
         place = data.draw(st.integers(0, len(archive) - 1))
@@ -232,7 +232,7 @@ def test_any_damage_to_a_zip_is_refused_in_a_sentence_or_harmless(http, recordin
 
 @whole
 @given(st.data())
-def test_any_damage_to_a_recording_is_refused_in_a_sentence_or_harmless(http, recording, singing, data):
+def test_convert_answers_any_damaged_recording_with_200_415_or_422(http, recording, singing, data):
     kinds = {"a.flac": singing.read_bytes()[:20_000], "a.wav": _wav(recording)}
     name = data.draw(st.sampled_from(sorted(kinds)))
     audio = bytearray(kinds[name])
@@ -254,7 +254,7 @@ def _wav(flac: bytes) -> bytes:
 # ---- carried elsewhere, deleted, and whose they are
 
 
-def test_a_voice_goes_from_one_account_to_another_as_a_package(http):
+def test_import_adds_an_exported_package_to_another_account_only(http):
     giver, taker = http.client("giver"), http.client("taker")
     package = giver.get("/models/kathleen/package")
     assert package.status_code == 200
@@ -287,7 +287,7 @@ def test_package_is_sent_whole_for_any_range_header(http, asked):
     assert zipfile.ZipFile(io.BytesIO(package.content)).testzip() is None
 
 
-def test_a_package_needs_room_on_the_disk(serve):
+def test_export_refuses_a_package_when_the_disk_is_full(serve):
     full = serve(free_disk_mb=10_000_000)
     answer = full.client().get("/models/kathleen/package")
     assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")

@@ -16,7 +16,7 @@ def project(http, singing, request):
     return client
 
 
-def test_a_project_is_named_found_and_seen_by_its_account_alone(project, http):
+def test_projects_route_renames_and_finds_a_project_for_its_own_account_only(project, http):
     [found] = project.get("/projects").json()["projects"]
     assert found["name"] == "singing"
     assert [one["state"] for one in found["conversions"]] == ["completed"]
@@ -32,7 +32,7 @@ def test_a_project_is_named_found_and_seen_by_its_account_alone(project, http):
     assert project.get(f"/projects/{found['id']}").json()["name"] == "Chorus"
 
 
-def test_a_project_is_exported_and_deleted(project):
+def test_projects_route_exports_and_deletes_a_project(project):
     [found] = project.get("/projects").json()["projects"]
     made = project.get(f"/projects/{found['id']}/export").json()
     assert made["name"] == "singing.zip"

@@ -16,7 +16,7 @@ def saved(content):
 
 
 @pytest.mark.system
-def test_model_with_its_index_becomes_a_voice(http):
+def test_models_import_makes_a_voice_from_a_model_with_its_index(http):
     client = http.client()
     files = {"package": ("Mia.pth", saved(checkpoint_of("v1"))), "index": ("Mia.index", INDEX.read_bytes())}
     answer = client.post("/models/import", files=files, data={"speaker": "2"})
@@ -26,7 +26,7 @@ def test_model_with_its_index_becomes_a_voice(http):
 
 
 @pytest.mark.system
-def test_another_file_has_a_stable_code(http):
+def test_models_import_refuses_a_training_file_with_a_stable_code(http):
     training = saved({"model": {}, "optimizer": {}})
     answer = http.client().post("/models/import", files={"package": ("G_9.pth", training)})
     assert (answer.status_code, answer.json()["code"]) == (415, "training_file")

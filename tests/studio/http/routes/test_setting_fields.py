@@ -19,7 +19,7 @@ def read(**texts: str) -> dict[str, int | float | str]:
     return given
 
 
-def test_every_setting_is_a_field_with_its_range():
+def test_setting_properties_describe_every_setting_with_its_range():
     said = setting_properties(ConversionSettings, PUBLISHED)
     assert set(said) == {PUBLISHED.get(one.name, one.name) for one in fields(ConversionSettings)}
     assert said["transpose"]["oneOf"][1] == {"type": "string", "enum": ["auto", "best"]}
@@ -40,7 +40,7 @@ def test_given_settings_contain_only_given_fields_and_defaults():
 
 
 @pytest.mark.parametrize("number", [1 / 3, 0.1 + 0.2, 1e-05, 1.2345678901234567e-05, 5e-324, 0.0])
-def test_numbers_are_taken_as_python_and_json_write_them(number):
+def test_given_settings_accepts_numbers_with_many_decimals_and_exponents(number):
     """0.3333333333333333 was refused for its decimals."""
     assert read(likeness=repr(number))["likeness"] == number
     assert read(likeness=f"{number:.20f}")["likeness"] == pytest.approx(number, abs=1e-19)
@@ -51,7 +51,7 @@ def test_numbers_are_taken_as_python_and_json_write_them(number):
     [("likeness", "1.01"), ("likeness", "nan"), ("likeness", "inf"), ("likeness", "much"), ("seed", "0.5"),
      ("seed", "-1"), ("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")],
 )  # fmt: skip
-def test_a_value_outside_names_its_field(name, text):
+def test_given_settings_names_the_invalid_field(name, text):
     with pytest.raises(Invalid) as error:
         read(**{name: text})
     assert [field for field, _ in error.value.problems] == [name]

@@ -24,11 +24,11 @@ def test_convert_passes_song_fields_to_the_task(http, singing):
     assert http.studio.storage.head(song["keys"]["backing"]).size == singing.stat().st_size
 
 
-def test_a_plain_conversion_stays_plain(http, singing):
+def test_convert_adds_no_song_to_a_plain_conversion(http, singing):
     assert "song" not in parameters(http, send(http.client("songs"), singing, separate="false"))
 
 
-def test_a_finished_song_answers_with_its_lanes(http, singing):
+def test_check_task_and_get_task_link_the_lanes_of_a_finished_song(http, singing):
     client = http.client("finished-song")
     started = send(client, singing, ("audio", "backing")).json()["task_id"]
     http.work("finished-song", [b"RIFF-mix"])
@@ -67,7 +67,7 @@ def test_convert_refuses_invalid_song_fields_with_a_sentence(http, singing, file
     assert (answer.status_code, said in answer.json()["detail"]) == (status, True), answer.text
 
 
-def test_a_backing_that_is_no_audio_is_refused(http, singing):
+def test_convert_refuses_a_backing_that_is_not_audio(http, singing):
     files = {"audio": ("a.flac", singing.read_bytes()), "backing": ("b.wav", b"no audio")}
     answer = http.client("songs").post("/convert", files=files, data={"model": "kathleen"})
     assert answer.status_code == 415

@@ -8,7 +8,7 @@ def convert(client, singing) -> str:
     return client.post("/convert", files=files, data={"model": "kathleen"}).json()["task_id"]
 
 
-def test_tasks_are_listed_newest_first_and_page_by_page(http, singing):
+def test_get_tasks_lists_newest_first_with_pages_and_filters(http, singing):
     client = http.client("lists")
     ids = [convert(client, singing) for _ in range(5)]
     listed = client.get("/tasks").json()
@@ -53,13 +53,13 @@ def test_get_task_shows_state_times_and_results(http, singing):
         ("kind=song", "kind"), ("cursor=%00", "cursor"), ("cursor=ü", "cursor"), ("cursor=abc", "cursor"),
     ],
 )  # fmt: skip
-def test_wrong_parameters_are_named(http, query, field):
+def test_get_tasks_names_an_invalid_parameter(http, query, field):
     answer = http.client().get(f"/tasks?{query}")
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == field
 
 
-def test_results_are_deleted_and_the_task_stays(http, singing):
+def test_delete_results_removes_the_files_and_keeps_the_task(http, singing):
     """Nobody but the page could delete what a conversion had left, and it was kept for ever."""
     client = http.client("deletes")
     task_id = convert(client, singing)
@@ -78,7 +78,7 @@ def test_results_are_deleted_and_the_task_stays(http, singing):
     assert client.delete(f"/tasks/{'0' * 24}/results").status_code == 404
 
 
-def test_takes_are_named_starred_and_comped(http, singing):
+def test_put_take_sets_name_and_star_and_post_comp_refuses_bad_takes(http, singing):
     client = http.client("comping")
     made = client.post("/convert", files={"audio": singing.read_bytes()}, data={"model": "kathleen"}).json()["task_id"]
     http.work("comping", [b"RIFF-1", b"RIFF-2"])

@@ -20,7 +20,7 @@ def test_with_choices_left_clears_choices_that_no_longer_exist():
     assert with_choices_left([voices], [None]) == [None]
 
 
-def test_how_many_values_there_are_is_left_to_gradio():
+def test_with_choices_left_accepts_too_few_and_too_many_values():
     with gr.Blocks():
         voices = gr.Dropdown(["a"])
     assert with_choices_left([voices], []) == []

@@ -28,7 +28,7 @@ def made():
         return controls(Settings)
 
 
-def test_each_kind_of_setting_has_its_control(made):
+def test_controls_match_the_kind_of_each_setting(made):
     kinds = {name: type(control) for name, control in made.items()}
     assert kinds == {
         "amount": gr.Slider, "shift_semitones": gr.Slider, "seed": gr.Number, "rate": gr.Number,
@@ -39,14 +39,14 @@ def test_each_kind_of_setting_has_its_control(made):
     assert made["rate"].value == 3e-4
 
 
-def test_values_come_back_as_the_engine_has_them(made):
+def test_settings_of_returns_values_in_the_types_of_the_engine(made):
     values = {control: control.value for control in made.values()} | {made["shift_semitones"]: 3.0, made["seed"]: 9.0}
     given = settings_of(made, values)
     assert given == {"amount": 0.5, "shift_semitones": 3, "seed": 9, "rate": 3e-4, "kind": "one", "place": ""}
     assert isinstance(given["seed"], int)
 
 
-def test_some_are_made_in_an_order_with_other_values():
+def test_controls_follow_the_given_order_and_values():
     with gr.Blocks():
         made = controls(Settings, ["seed", "amount"], amount=0.25)
     assert list(made) == ["seed", "amount"]
@@ -54,7 +54,7 @@ def test_some_are_made_in_an_order_with_other_values():
 
 
 @pytest.mark.parametrize("settings", [ConversionSettings, TrainingPlan])
-def test_the_defaults_of_the_engine_are_the_first_values(settings):
+def test_controls_start_with_the_defaults_of_the_engine(settings):
     with gr.Blocks():
         made = controls(settings)
     given = settings_of(made, {control: control.value for control in made.values()})

@@ -17,13 +17,13 @@ def middle(one):
     return float(one.get("x")) + float(one.get("width")) / 2
 
 
-def test_it_has_the_keys_of_the_octaves_that_are_used():
+def test_keyboard_svg_shows_the_octaves_in_use():
     assert len(keys(drawn([Stretch(48, 60, "voice")]))) == 48  # C2 to B5, which is always shown
     assert len(keys(drawn([Stretch(30, 90, "voice")]))) == 72  # C1 to B6
     assert [one.text for one in drawn([Stretch(48, 60, "voice")]).iter("text")][-4:] == ["C2", "C3", "C4", "C5"]
 
 
-def test_keys_are_where_a_piano_has_them():
+def test_keyboard_svg_places_keys_as_on_a_piano():
     picture = drawn([Stretch(48, 60, "voice")])
     places = [middle(one) for one in keys(picture)]
     white = [middle(one) for one in keys(picture, "white")]
@@ -33,7 +33,7 @@ def test_keys_are_where_a_piano_has_them():
 
 
 @pytest.mark.parametrize(("low", "high", "count"), [(48, 59, 12), (47, 58, 12), (60, 60, 1)])
-def test_the_keys_of_the_first_stretch_are_coloured(low, high, count):
+def test_keyboard_svg_colours_the_keys_of_the_first_stretch(low, high, count):
     picture = drawn([Stretch(low, high, "voice"), Stretch(40, 80, "recording", "recording")])
     assert len(keys(picture, " in")) == count
     marks = [one for one in picture.findall("rect") if one.get("class").startswith("stretch")]
@@ -65,7 +65,7 @@ def test_keyboard_svg_escapes_labels():
     assert next(picture.iter("text")).text == '<script>"&'
 
 
-def test_of_nothing_there_is_no_picture():
+def test_keyboard_svg_is_empty_without_stretches_and_notes():
     assert keyboard_svg([]) == ""
     assert keyboard_svg([], {48: 0.0}) == ""
     assert len(keys(drawn([], {48: 1.0}), " in")) == 0

@@ -49,7 +49,7 @@ def test_profile_form_restores_kept_values_and_ignores_unknown_names(form):
     assert form.restored({}) == {}
 
 
-def test_each_control_has_a_label(form):
+def test_profile_form_gives_each_control_its_own_label(form):
     labels = [control.label for control in form.components]
     assert all(labels)
     assert len(set(labels)) == len(labels)

@@ -22,7 +22,7 @@ def test_time_left_and_time_until_are_empty_for_unknown_times():
     assert time_until(0.0) == "starts in a moment"  # and not for ever in 5 s
 
 
-def test_a_bar_is_within_its_ends_and_its_text_is_no_markup():
+def test_progress_bar_clamps_its_value_and_escapes_its_text():
     assert 'value="1.000"' in progress_bar(1.2, "all")
     assert 'value="0.000"' in progress_bar(-1.0, "none")
     assert "&lt;b&gt;" in progress_bar(0.5, "<b>")

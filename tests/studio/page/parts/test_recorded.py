@@ -14,5 +14,5 @@ def test_name_of_names_recordings_by_their_time():
 
 
 @pytest.mark.parametrize(("path", "is_recorded"), [("/tmp/x/audio.wav", False), ("/tmp/x/my vocal.flac", True)])
-def test_files_keep_their_names(path, is_recorded):
+def test_name_of_keeps_the_names_of_files(path, is_recorded):
     assert name_of(path, is_recorded, 0.0) == path.rpartition("/")[2]

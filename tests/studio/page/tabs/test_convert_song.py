@@ -36,7 +36,7 @@ def painted(button):
     return button.evaluate("(one) => parseFloat(getComputedStyle(one).borderTopWidth) > 0")
 
 
-def test_a_vocal_and_its_backing_become_a_track_with_faders(visitor, stems, tmp_path, photographed):
+def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, stems, tmp_path, photographed):
     open_song(visitor)
     add(visitor, "song-lead", stems[0])
     add(visitor, "song-backing", stems[1])
@@ -77,7 +77,7 @@ def test_song_start_without_a_backing_names_the_missing_part(visitor, stems):
     expect(visitor.locator("#song-problem")).to_contain_text("separation fetch")
 
 
-def test_a_song_that_is_cancelled_can_be_started_again(visitor, stems):
+def test_song_can_be_started_again_after_cancelling(visitor, stems):
     open_song(visitor)
     add(visitor, "song-lead", stems[0])
     add(visitor, "song-backing", stems[1])

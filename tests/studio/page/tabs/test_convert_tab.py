@@ -108,14 +108,14 @@ def test_a_new_visitor_converts_a_sample_in_three_clicks_and_compares(page, phot
         assert read_audio(tmp_path / f"got.{kind}").duration_s == pytest.approx(original, abs=0.1)
 
 
-def test_convert_pressed_while_the_recording_is_on_its_way_converts_it(page, recording):
+def test_convert_button_pressed_just_before_the_upload_converts_the_recording(page, recording):
     convert(page)
     drop(page, recording("my vocal.wav", 3.0))
     expect(page.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
     expect(page.locator("#convert-problem")).to_be_hidden()
 
 
-def test_settings_survive_errors_and_reloads_and_convert_with_another_voice(page, open_tab, recording, tmp_path):
+def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(page, open_tab, recording, tmp_path):
     convert(page)
     expect(page.locator("#convert-problem")).to_contain_text("Add a recording first")
     page.get_by_role("radio", name="Kerstin").click()
@@ -188,7 +188,7 @@ def restores_from_the_history(page: Page, open_tab) -> None:
     expect(slider(page, "Transpose")).to_have_value("3")
 
 
-def test_fit_follows_the_slider_without_the_server(page, recording):
+def test_fit_text_follows_the_transpose_slider_offline(page, recording):
     said = page.locator("timbre-fit p")
     page.get_by_role("radio", name="Kerstin").click()
     expect(said).to_contain_text("Kerstin's range: B2 to B3")
@@ -205,7 +205,7 @@ def test_fit_follows_the_slider_without_the_server(page, recording):
     page.context.set_offline(False)
 
 
-def test_recording_with_the_microphone(page):
+def test_convert_tab_records_with_the_microphone(page):
     page.get_by_label("Record audio").click()
     page.get_by_role("button", name="Record", exact=True).click()
     page.locator("#convert-drop").get_by_text("0:01").first.wait_for()
@@ -217,7 +217,7 @@ def test_recording_with_the_microphone(page):
 
 
 @pytest.mark.parametrize("name", ["vocal.webm", "vocal"])
-def test_upload_of_a_type_unknown_to_the_browser(page, recording, name):
+def test_convert_tab_accepts_webm_and_files_without_a_suffix(page, recording, name):
     drop(page, recording().rename(recording().with_name(name)))  # chromium takes .webm for a video
     is_taken(page)
     expect(page.locator("#convert-facts")).to_contain_text(f"{name} · 2.0 s")
@@ -248,7 +248,7 @@ def test_dropping_a_file_that_is_not_audio_shows_an_error(page):
     expect(page.locator("#convert-recording-problem")).to_contain_text('"letter.pdf" is not an audio file')
 
 
-def test_cancel_a_conversion(page):
+def test_cancel_button_cancels_a_conversion(page):
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)
     slider(page, "Takes").fill("10")
@@ -258,7 +258,7 @@ def test_cancel_a_conversion(page):
     expect(page.locator("#convert-progress").get_by_role("button", name="Cancel")).to_be_hidden()
 
 
-def test_detected_style_and_range_belong_to_one_recording(page, recording, tmp_path):
+def test_convert_tab_shows_detected_style_and_range_only_for_one_recording(page, recording, tmp_path):
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("button", name="Singing", exact=True).click()
     is_taken(page)
@@ -290,7 +290,7 @@ def test_detected_style_and_range_belong_to_one_recording(page, recording, tmp_p
     expect(slider(page, "Transpose")).to_have_value("0")
 
 
-def test_several_recordings_download_as_a_zip(page, recording, tmp_path, photographed):
+def test_convert_all_converts_several_recordings_and_downloads_a_zip(page, recording, tmp_path, photographed):
     page.get_by_role("radio", name="Kathleen").click()
     page.get_by_role("tab", name="Several at once").click()
     (tmp_path / "broken.wav").write_text("no sound")

@@ -112,7 +112,7 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     assert (made / "model.json").is_file()
 
 
-def test_a_voice_is_used_before_it_is_trained_and_is_marked_as_that(page, made, open_tab, photographed):
+def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_tab, photographed):
     drop(page, SINGING, HIGH, SPEECH)
     expect(rows(page)).to_have_count(3)
     fill(page, NAME)

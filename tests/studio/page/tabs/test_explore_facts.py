@@ -40,7 +40,7 @@ def test_facts_of_one_recording_are_a_list():
     assert "<table" not in told
 
 
-def test_facts_claim_nothing_of_too_little_voice():
+def test_facts_report_only_too_little_voice():
     told = facts([view(voiced_s=0.04)])
     assert "Too little voice to analyse" in told
     assert "0.04 s" in told
@@ -86,7 +86,7 @@ def test_facts_escape_file_names():
         (Comparison(0.0, 0.0, None, None, None, None), ["Too little voice"]),
     ],
 )
-def test_compared_in_sentences(found, sentences):
+def test_compared_describes_the_difference_in_sentences(found, sentences):
     told = compared(found, "b <1>.wav")
     for sentence in sentences:
         assert sentence in told

@@ -46,7 +46,7 @@ def no_audio(tmp_path) -> Path:
     return tmp_path / "letter.wav"
 
 
-def test_analyse_a_recording_and_compare_another(new_visitor, open_tab, photographed):
+def test_explore_tab_analyses_a_recording_and_compares_another(new_visitor, open_tab, photographed):
     page = new_visitor("Explore")
     page.get_by_role("button", name="Singing", exact=True).click()
     expect(result(page)).to_contain_text("A2 to F3", timeout=WORK_MS)
@@ -104,7 +104,7 @@ def test_analyse_a_recording_and_compare_another(new_visitor, open_tab, photogra
     expect(result(page)).to_be_hidden()
 
 
-def test_an_error_is_shown_beside_the_upload_and_keeps_the_result(new_visitor, seconds_of_silence, no_audio):
+def test_explore_tab_shows_an_upload_error_and_keeps_the_result(new_visitor, seconds_of_silence, no_audio):
     page = new_visitor("Explore")
     put_in(page, "first", seconds_of_silence)
     expect(result(page)).to_contain_text("No voice found", timeout=WORK_MS)
@@ -113,7 +113,7 @@ def test_an_error_is_shown_beside_the_upload_and_keeps_the_result(new_visitor, s
     expect(result(page)).to_contain_text("silence.wav")
 
 
-def test_open_in_convert_and_back(new_visitor):
+def test_explore_tab_opens_a_recording_in_convert_and_back(new_visitor):
     page = new_visitor("Explore")
     put_in(page, "first", SAMPLES / "speech.flac")
     expect(result(page)).to_contain_text("Speech", timeout=WORK_MS)

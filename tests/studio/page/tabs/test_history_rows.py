@@ -39,7 +39,7 @@ def test_row_of_an_edited_take_counts_its_edits():
     assert row["facts"][0] == ["Pitch edits", "3"]
 
 
-def test_it_is_heard_before_and_after():
+def test_row_of_a_conversion_plays_the_recording_and_every_take():
     player = row_of(TASK)["player"]
     assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
     assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the melody kept", None]
@@ -56,7 +56,7 @@ def test_it_is_heard_before_and_after():
     assert alone["tracks"][1]["note"] is None
 
 
-def test_takes_are_offered_in_every_format_and_links_are_filled_in():
+def test_with_downloads_fills_in_links_and_offers_every_format():
     row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
     offers = row["player"]["tracks"][2]["downloads"]
     assert [one["label"] for one in offers] == ["wav", "flac", "mp3", "m4a"]
@@ -64,7 +64,7 @@ def test_takes_are_offered_in_every_format_and_links_are_filled_in():
     assert with_downloads(row_of(TRAINING), {})["player"] is None
 
 
-def test_no_row_is_without_a_name():
+def test_row_of_a_training_has_a_title_for_a_deleted_voice():
     assert row_of(TRAINING | {"model_name": None})["title"] == "A deleted voice"
 
 
@@ -90,7 +90,7 @@ def test_row_of_each_state_has_its_label_and_actions(changed, label, actions):
     assert row["took"] == ""
 
 
-def test_a_training_goes_on_where_it_was_stopped():
+def test_row_of_a_stopped_training_offers_to_continue():
     row = row_of(TRAINING | {"state": "cancelled"})
     assert (row["title"], row["kind"], row["facts"]) == (
         "Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]],

@@ -97,7 +97,9 @@ def opened(page: Page, text: str):
     return one.locator(".inside")
 
 
-def test_a_conversion_is_heard_repeated_and_deleted(studio_page, page, open_tab, clean, database, song, photographed):
+def test_history_tab_plays_repeats_and_deletes_a_conversion(
+    studio_page, page, open_tab, clean, database, song, photographed
+):
     put_failed(database, "The recording holds no sound: choose another.", "Broken.mp3")
     with Client(studio_page.base_url, studio_page.token()) as client:
         made = client.convert(song, "koguchi", transpose=7)

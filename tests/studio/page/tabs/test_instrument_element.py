@@ -62,14 +62,14 @@ def bring(page: Page, of: str, data: dict[str, Any]) -> None:
     page.wait_for_function(f"instrument.duration == {SECONDS}")
 
 
-def test_the_position_stays_when_the_recording_arrives_after_its_take(instrument):
+def test_instrument_keeps_its_position_when_the_recording_arrives_after_its_take(instrument):
     bring(instrument, "takes", takes())
     instrument.evaluate("instrument.seek(2)")
     bring(instrument, "recording", recording())
     assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [2, 1]
 
 
-def test_another_recording_begins_at_its_start(instrument):
+def test_instrument_returns_to_the_start_for_another_recording(instrument):
     bring(instrument, "takes", takes())
     instrument.evaluate("instrument.seek(2)")
     bring(instrument, "recording", recording("analysis-2"))

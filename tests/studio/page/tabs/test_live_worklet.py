@@ -70,7 +70,7 @@ def test_live_worklet_delays_timely_sound_by_one_block_and_the_reserve(run):
     assert found["told"] > 0
 
 
-def test_a_block_that_is_just_in_time_is_not_late(run):
+def test_live_worklet_does_not_count_a_block_just_in_time_as_late(run):
     heard = sung(40)
     found = run(heard, RESERVE - QUANTUM)  # it is there when the block before has ended
     assert found["late"] == 0
@@ -78,7 +78,7 @@ def test_a_block_that_is_just_in_time_is_not_late(run):
     np.testing.assert_allclose(found["output"][2 * delay :], heard[delay:-delay], atol=1e-6)
 
 
-def test_a_late_block_is_counted_once_and_makes_the_delay_longer_without_a_click(run):
+def test_live_worklet_counts_a_late_block_and_lengthens_the_delay_without_a_click(run):
     heard = sung(40)
     found = run(heard, *[IN_TIME] * 10, RESERVE + 3 * QUANTUM, IN_TIME)
     assert found["late"] == 1
@@ -89,7 +89,7 @@ def test_a_late_block_is_counted_once_and_makes_the_delay_longer_without_a_click
     assert np.abs(np.diff(found["output"][2 * BLOCK + RESERVE :])).max() < 0.03  # the sine's own steps are 0.01
 
 
-def test_a_quiet_block_takes_back_the_delay_that_has_grown(run):
+def test_live_worklet_removes_the_added_delay_in_silence(run):
     heard = sung(220)
     heard[200 * BLOCK : 210 * BLOCK] = 0.0
     found = run(heard, *[IN_TIME] * 10, RESERVE + 3 * QUANTUM, IN_TIME)
@@ -97,7 +97,7 @@ def test_a_quiet_block_takes_back_the_delay_that_has_grown(run):
     assert found["heard"] == pytest.approx((BLOCK + RESERVE) / 48_000)
 
 
-def test_the_delay_stays_where_it_is_needed(run):
+def test_live_worklet_keeps_the_longer_delay_while_blocks_need_it(run):
     heard = sung(220)
     heard[200 * BLOCK : 210 * BLOCK] = 0.0
     found = run(heard, *[IN_TIME] * 10, *[RESERVE + 3 * QUANTUM, IN_TIME] * 104, RESERVE + 3 * QUANTUM)
@@ -105,7 +105,7 @@ def test_the_delay_stays_where_it_is_needed(run):
     assert found["heard"] * 48_000 > BLOCK + RESERVE
 
 
-def test_a_lost_block_is_a_gap_and_the_next_is_heard_in_its_time(run):
+def test_live_worklet_counts_a_lost_block_as_late_and_keeps_its_delay(run):
     heard = sung(40)
     found = run(heard, *[IN_TIME] * 10, None, IN_TIME)
     delay = BLOCK + RESERVE

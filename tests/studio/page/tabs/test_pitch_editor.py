@@ -49,7 +49,7 @@ def samples(page: Page, lane: int) -> np.ndarray:
     return soundfile.read(io.BytesIO(answer.body()), dtype="int32")[0]
 
 
-def test_edit_renders_only_the_edited_note(visitor, recording, photographed):
+def test_pitch_editor_renders_only_the_edited_note(visitor, recording, photographed):
     page = visitor
     converted(page, recording)
     editor = opened(page)

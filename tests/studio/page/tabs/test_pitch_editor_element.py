@@ -132,7 +132,7 @@ def choose_tool(page: Page, name: str) -> None:
 # ---- selection
 
 
-def test_select_by_dragging(editor):
+def test_pitch_editor_selects_a_stretch_by_dragging(editor):
     expect(editor.get_by_role("button", name="+1", exact=True)).to_be_disabled()
     drag(editor, (1.2, 62), (2.0, 62))
     assert selection(editor) == pytest.approx((1.2, 2.0), abs=0.02)
@@ -142,7 +142,7 @@ def test_select_by_dragging(editor):
     assert selection(editor) == pytest.approx((1.2, 2.4), abs=0.02)
 
 
-def test_select_notes_by_double_click_and_keys(editor):
+def test_pitch_editor_selects_notes_by_double_click_and_keys(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)
     editor.keyboard.press("Alt+ArrowRight")
@@ -153,7 +153,7 @@ def test_select_notes_by_double_click_and_keys(editor):
     assert selection(editor) is None
 
 
-def test_select_by_typing_and_keys(editor):
+def test_pitch_editor_selects_by_typed_times_buttons_and_keys(editor):
     editor.get_by_label("From (seconds)").fill("1.25")
     editor.get_by_label("to (seconds)").fill("1.75")
     editor.keyboard.press("Tab")
@@ -176,7 +176,7 @@ def test_select_by_typing_and_keys(editor):
     assert selection(editor) == (0, SECONDS)
 
 
-def test_click_plays_and_selects_nothing(editor):
+def test_pitch_editor_click_seeks_without_selecting(editor):
     editor.mouse.click(*place(editor, 2.0, 62))
     assert editor.evaluate("window.sought.at(-1)") == {"id": "player", "seconds": pytest.approx(2.0, abs=0.02)}
     assert selection(editor) is None
@@ -185,7 +185,7 @@ def test_click_plays_and_selects_nothing(editor):
 # ---- tools
 
 
-def test_shift_by_dragging_the_curve(editor):
+def test_pitch_editor_shifts_a_selection_by_dragging_the_curve(editor):
     drag(editor, (1.1, 62), (2.3, 62))
     drag(editor, (1.7, 57), (1.7, 59))
     [edit] = edits(editor)
@@ -197,7 +197,7 @@ def test_shift_by_dragging_the_curve(editor):
     expect(editor.get_by_text("s will be rendered again.")).to_contain_text("1.2 s")
 
 
-def test_shifts_of_one_selection_are_one_edit(editor):
+def test_pitch_editor_merges_shifts_of_one_selection(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     for _ in range(3):
         press(editor, "+1")
@@ -213,7 +213,7 @@ def test_shifts_of_one_selection_are_one_edit(editor):
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
-def test_snap_smooth_and_fix_octave(editor):
+def test_pitch_editor_applies_snap_fix_octave_and_smooth(editor):
     editor.mouse.dblclick(*place(editor, 3.5, 62))
     choose_tool(editor, "Snap to notes")
     editor.get_by_label("Scale").select_option("C major")
@@ -233,7 +233,7 @@ def test_snap_smooth_and_fix_octave(editor):
     read_edits(edits(editor))
 
 
-def test_draw_a_curve(editor):
+def test_pitch_editor_draws_a_curve_and_sets_a_note(editor):
     choose_tool(editor, "Draw")
     drag(editor, (1.0, 57), (1.5, 60), (2.0, 58))
     [edit] = edits(editor)
@@ -248,7 +248,7 @@ def test_draw_a_curve(editor):
     becomes(editor, 150, 52.0)
 
 
-def test_choose_tools_by_arrow_keys(editor):
+def test_pitch_editor_chooses_tools_by_arrow_keys(editor):
     choose_tool(editor, "Shift")
     editor.keyboard.press("ArrowRight")
     expect(editor.get_by_role("radio", name="Smooth", exact=True)).to_be_focused()
@@ -261,7 +261,7 @@ def test_choose_tools_by_arrow_keys(editor):
 # ---- steps
 
 
-def test_undo_and_redo(editor):
+def test_pitch_editor_undoes_and_redoes_edits(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     editor.keyboard.press("Alt+ArrowRight")
@@ -282,7 +282,7 @@ def test_undo_and_redo(editor):
     assert len(edits(editor)) == 2
 
 
-def test_a_refused_edit_is_undone(editor):
+def test_pitch_editor_undoes_a_refused_edit(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     editor.evaluate("editor.apply({ tool: 'shift', start_s: 1, end_s: 1.5, semitones: 99 })")
@@ -291,7 +291,7 @@ def test_a_refused_edit_is_undone(editor):
     expect(editor.get_by_role("button", name="Redo")).to_be_disabled()
 
 
-def test_reload_keeps_edits_that_were_not_rendered(editor):
+def test_pitch_editor_keeps_unrendered_edits_after_a_reload(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     done = edits(editor)
@@ -308,7 +308,7 @@ def test_reload_keeps_edits_that_were_not_rendered(editor):
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
 
 
-def test_render_orders_the_edits_once(editor):
+def test_pitch_editor_requests_a_render_of_the_edits_once(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     press(editor, "+1")
     press(editor, "Render edits")
@@ -323,7 +323,7 @@ def test_render_orders_the_edits_once(editor):
     becomes(editor, 170, 57.0)
 
 
-def test_partial_data_of_an_unknown_take_is_requested(editor):
+def test_pitch_editor_requests_an_unknown_take_after_partial_data(editor):
     editor.evaluate(
         "window.wanted = []; editor.addEventListener('tell-wanted', (told) => window.wanted.push(told.detail));"
         "editor.data = { id: 'another-2', version: 1, changes: [] };"

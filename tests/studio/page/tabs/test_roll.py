@@ -84,7 +84,7 @@ def at(page: Page, seconds: float, hertz: float = 220.0) -> tuple[float, float]:
     return box["x"] + x, box["y"] + y
 
 
-def test_curve_is_drawn_at_its_pitch_only(roll):
+def test_roll_draws_a_curve_only_at_its_pitch(roll):
     red, green, blue, alpha = roll.evaluate(COLOUR, [2.0, 220, 0])
     assert (red > 200, green < 60, blue < 60, alpha > 200) == (True, True, True, True)
     for seconds, hertz in ((5.0, 220), (2.0, 440), (2.0, 150)):  # silence, an octave above, below
@@ -92,14 +92,14 @@ def test_curve_is_drawn_at_its_pitch_only(roll):
         assert not (red > 200 and green < 60), (seconds, hertz)
 
 
-def test_curve_is_drawn_with_its_offset_and_transposition(blank):
+def test_roll_draws_a_curve_with_its_offset_and_transposition(blank):
     curve = {"label": "b", "colour": "#ff0000", "step_s": 0.01, "hertz": [220] * 101, "offset_s": 4, "semitones": 12}
     blank.evaluate(MAKE, {"curves": [curve]})
     assert blank.evaluate(COLOUR, [4.5, 440, 0])[0] > 200
     assert blank.evaluate(COLOUR, [0.5, 220, 0])[3] < 255 or blank.evaluate(COLOUR, [0.5, 220, 0])[1] > 100
 
 
-def test_hide_curves_and_lanes(roll):
+def test_roll_buttons_hide_curves_and_lanes(roll):
     button = roll.get_by_role("button", name="Pitch", exact=True)
     assert button.get_attribute("aria-pressed") == "true"
     button.click()
@@ -111,7 +111,7 @@ def test_hide_curves_and_lanes(roll):
     assert roll.locator(".roll-stage").bounding_box()["height"] < height - 40
 
 
-def test_zoom_and_scroll_with_keys(roll):
+def test_roll_zooms_and_scrolls_with_keys(roll):
     stage = roll.get_by_role("slider", name="Pitch and spectrogram")
     stage.focus()
     assert seen(roll) == (0, 10)
@@ -127,7 +127,7 @@ def test_zoom_and_scroll_with_keys(roll):
     assert seen(roll) == (0, 10)
 
 
-def test_cursor_keys_describe_the_pitch(roll):
+def test_roll_describes_the_pitch_at_the_cursor(roll):
     stage = roll.locator(".roll-stage")
     stage.focus()
     roll.keyboard.press("Home")
@@ -141,7 +141,7 @@ def test_cursor_keys_describe_the_pitch(roll):
     assert roll.evaluate("sought") == [{"id": "player", "seconds": pytest.approx(1.0)}]
 
 
-def test_zoom_and_scroll_stay_within_the_recording(roll):
+def test_roll_zoom_and_scroll_stay_within_the_recording(roll):
     roll.evaluate("roll.show(-5, 100)")
     assert seen(roll) == (0, 10)
     roll.evaluate("roll.show(9, 9.0001)")
@@ -149,7 +149,7 @@ def test_zoom_and_scroll_stay_within_the_recording(roll):
     assert (end - start, end) == (pytest.approx(0.05), pytest.approx(9.05, abs=0.06))
 
 
-def test_click_seeks_and_drag_scrolls(roll):
+def test_roll_seeks_on_click_and_scrolls_on_drag(roll):
     roll.mouse.click(*at(roll, 7.5))
     (sought,) = roll.evaluate("sought")
     assert sought["seconds"] == pytest.approx(7.5, abs=0.03)
@@ -164,7 +164,7 @@ def test_click_seeks_and_drag_scrolls(roll):
     assert len(roll.evaluate("sought")) == 1
 
 
-def test_wheel_zooms_only_with_ctrl(roll):
+def test_roll_zooms_on_wheel_only_with_ctrl(roll):
     roll.mouse.move(*at(roll, 2.5))
     roll.mouse.wheel(0, -200)
     assert seen(roll) == (0, 10)
@@ -178,7 +178,7 @@ def test_wheel_zooms_only_with_ctrl(roll):
     roll.wait_for_function("before => roll.plot.start > before", arg=start)
 
 
-def test_pinch_zooms(browser):
+def test_roll_zooms_on_pinch(browser):
     with opened(browser, has_touch=True) as page:
         page.evaluate(MAKE, {})
         pinch(page)
@@ -227,7 +227,7 @@ def test_rolls_of_one_group_scroll_together(blank):
 
 
 @pytest.mark.parametrize("scale", ["note", "mel", "linear"])
-def test_plot_inverts_heights_and_times(roll, scale):
+def test_plot_converts_pitch_and_time_to_pixels_and_back(roll, scale):
     picture = {"scale": scale, "lowest_hertz": 65.4 if scale == "note" else 0, "highest_hertz": 4186, "url": None}
     worst = roll.evaluate(
         """async (picture) => {
@@ -246,7 +246,7 @@ def test_plot_inverts_heights_and_times(roll, scale):
     assert worst == [pytest.approx(0, abs=1e-9), pytest.approx(4), pytest.approx(304)]
 
 
-def test_names_of_notes_and_times(roll):
+def test_roll_drawing_formats_note_names_and_times(roll):
     named = roll.evaluate(
         """async () => {
           const { noteName, noteWithCents, toMidi, clock } = await import("/page-files/roll-drawing.js");
@@ -268,13 +268,13 @@ def test_names_of_notes_and_times(roll):
     ]
 
 
-def test_failed_download_shows_an_error(blank):
+def test_roll_shows_an_error_for_a_curve_that_cannot_be_loaded(blank):
     blank.route("**/files/gone.json", lambda route: route.fulfill(status=200, body="{"))  # no error of the network's
     blank.evaluate(MAKE, {"curves": [{"label": "Pitch", "url": "/files/gone.json"}]})
     blank.get_by_role("alert").filter(has_text="could not be loaded").wait_for()
 
 
-def test_empty_data_shows_nothing(roll):
+def test_roll_accepts_missing_and_empty_data(roll):
     roll.evaluate("roll.data = null")
     assert roll.locator("timbre-roll").inner_html() == ""
     roll.evaluate("roll.data = {id: 'x', duration_s: 0, curves: []}")
@@ -282,7 +282,7 @@ def test_empty_data_shows_nothing(roll):
     assert roll.locator(".roll-stage").is_visible()
 
 
-def test_labels_are_escaped(blank):
+def test_roll_escapes_labels(blank):
     curve = {"label": "<img src=x onerror=document.title='owned'>", "step_s": 0.01, "hertz": [220] * 9}
     blank.evaluate(MAKE, {"curves": [curve]})
     assert blank.locator("timbre-roll img").count() == 0

@@ -34,7 +34,7 @@ def test_storage_rows_show_storage_outside_a_folder_as_external():
     assert "external" in row["value"]
 
 
-def test_room_that_was_not_counted_to_its_end_is_more():
+def test_storage_rows_show_an_incomplete_count_as_more_than():
     area = {"files": 50_001, "bytes": 2e9, "complete": False}
     rows = storage_rows({"place": None, "is_folder": True, "free_bytes": 7e9, "areas": {"conversions": area}})
     assert [row["value"] for row in rows] == ["more than 2.0 GB in 50001 files", "7.0 GB"]

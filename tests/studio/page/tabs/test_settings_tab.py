@@ -30,7 +30,7 @@ def status(service, token: str) -> int:
     return httpx.get(f"{service.base_url}/models", headers=headers, trust_env=False).status_code
 
 
-def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_tab):
+def test_settings_tab_creates_shows_copies_and_revokes_a_token(studio_page, page, open_tab):
     name = "my <b>program</b>"
     page.get_by_label("Token name").fill(name)
     page.get_by_role("button", name="Create token").click()
@@ -58,7 +58,7 @@ def test_a_token_is_made_shown_once_copied_and_revoked(studio_page, page, open_t
     expect(page.locator("#tokens details")).to_contain_text("No longer valid")
 
 
-def test_a_new_token_is_not_left_lying_about(page, open_tab):
+def test_settings_tab_hides_a_new_token_after_leaving_the_tab(page, open_tab):
     page.get_by_role("button", name="Create token").click()
     expect(page.locator("#tokens .made")).to_have_count(1)
     open_tab(page, "Convert")
@@ -90,7 +90,7 @@ def test_settings_tab_offers_the_last_call_for_a_terminal(studio_page, page, ope
         client.cancel(started["task_id"])
 
 
-def test_the_theme_is_kept(page, open_tab):
+def test_settings_tab_keeps_the_theme_after_a_reload(page, open_tab):
     is_dark = "document.body.classList.contains('dark')"
     assert not page.evaluate(is_dark)
     page.get_by_label("Dark", exact=True).check()

@@ -41,7 +41,7 @@ BEGUN = BEFORE | {
 RUNNING = BEGUN | {"state": "training", "task": BEGUN["task"] | {"state": "running"}}
 
 
-def test_before_anything_there_is_nothing_to_draw_or_to_hear():
+def test_curves_and_sounds_are_empty_before_training():
     assert curves(BEFORE, None) is None
     assert sounds(BEFORE, "speech-high", None) is None
     assert [row["value"] for row in state_rows(BEFORE)] == ["not trained yet"]
@@ -62,7 +62,7 @@ def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
     assert data["charts"][1]["lines"][0]["points"][:2] == [[1, 1.0], [2, 0.5]]
 
 
-def test_of_a_very_long_training_not_every_epoch_is_sent():
+def test_curves_limit_the_points_of_a_long_training():
     epochs = [{"epoch": epoch, "envelope": 1.0} for epoch in range(1, 10_001)]
     data = curves(BEGUN | {"history": HISTORY | {"epochs": epochs}}, None)
     points = data["charts"][1]["lines"][0]["points"]
@@ -76,7 +76,7 @@ def test_curves_leave_out_scores_that_were_not_measured():
     assert [line["label"] for line in data["charts"][0]["lines"]] == ["likeness", "score"]
 
 
-def test_one_hears_the_original_the_first_the_best_and_the_last_checkpoint():
+def test_sounds_list_the_original_and_the_first_best_and_last_checkpoint():
     data = sounds(BEGUN, "speech-high", None)
     assert [track["label"] for track in data["tracks"]] == [
         "Original",
@@ -87,7 +87,7 @@ def test_one_hears_the_original_the_first_the_best_and_the_last_checkpoint():
     assert data["tracks"][data["chosen"]]["url"] == "/files/20"
 
 
-def test_and_the_checkpoint_that_was_chosen():
+def test_sounds_add_the_chosen_checkpoint():
     data = sounds(BEGUN, "speech-high", 10)
     assert data["tracks"][data["chosen"]]["label"] == "Epoch 10"
     assert len(data["tracks"]) == 5
@@ -132,7 +132,7 @@ def test_estimate_text_gives_the_training_time_or_the_reason_for_none(changed, e
     assert said in estimate_text(BEGUN | changed, epochs)
 
 
-def test_the_number_of_epochs_is_proposed():
+def test_proposed_epochs_returns_the_unreached_goal_or_100_more():
     assert proposed_epochs(BEGUN) == 100  # what was asked for, and not reached
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 100}) == 200
     assert proposed_epochs(BEGUN | {"state": "completed", "epochs": 300, "task": None}) == 400

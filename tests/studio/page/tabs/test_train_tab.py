@@ -74,7 +74,9 @@ def state(page: Page):
     return page.locator("#train-state .fact").first
 
 
-def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab, brought, begun, photographed):
+def test_train_tab_continues_a_training_with_curves_and_auditions(
+    studio_page, page, open_tab, brought, begun, photographed
+):
     brought(begun, "mia")
     open_tab(page, "Train")
     choose(page, "Mia")
@@ -114,7 +116,7 @@ def test_a_training_goes_on_and_is_watched_and_heard(studio_page, page, open_tab
     expect(page.locator("timbre-tasks .task").first).to_contain_text("Training, 3 epochs")
 
 
-def test_several_are_queued_and_stopped(page, open_tab, brought, begun):
+def test_train_tab_queues_and_stops_several_trainings(page, open_tab, brought, begun):
     for name in ("ada", "bea"):
         brought(begun, name)
     open_tab(page, "Train")
@@ -175,7 +177,7 @@ def test_train_tab_shows_errors_in_place_and_keeps_form_values(page, open_tab, b
     expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile("^Dora"))
 
 
-def test_the_voice_that_another_tab_asks_for_is_shown(studio_page, page, open_tab, brought, recordings, begun):
+def test_train_tab_selects_the_voice_chosen_in_the_voices_tab(studio_page, page, open_tab, brought, recordings, begun):
     brought(begun, "eva")
     brought(recordings, "ida")
     open_tab(page, "Train")

@@ -10,7 +10,7 @@ def training(count, kept):
 
 
 @pytest.mark.parametrize(("count", "kept", "epoch"), [(40, 17, 230), (40, 0, 390), (12, 11, None), (200, 100, 1010)])
-def test_of_many_checkpoints_some_are_heard_side_by_side_and_those_that_matter_always(count, kept, epoch):
+def test_side_by_side_spreads_many_checkpoints_and_includes_the_important_ones(count, kept, epoch):
     lines = training(count, kept)
     epochs = [line["epoch"] for line in side_by_side(lines, epoch)]
     assert len(epochs) == MOST
@@ -21,6 +21,6 @@ def test_of_many_checkpoints_some_are_heard_side_by_side_and_those_that_matter_a
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, MOST])
-def test_few_are_all_heard(count):
+def test_side_by_side_returns_all_of_a_few_checkpoints(count):
     lines = training(count, 0)
     assert side_by_side(lines, None) == lines

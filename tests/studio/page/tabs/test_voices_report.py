@@ -51,7 +51,7 @@ def test_about_and_training_rows_show_the_teacher_and_the_scores_of_both():
     assert shown == [f"Mia (RVC), imported: {said}", f"Mia, taught: {said}"]
 
 
-def test_ranges_are_drawn_where_they_are_known():
+def test_range_picture_and_report_picture_draw_only_known_ranges():
     assert "F3 to D5" in range_picture(VOICE)
     assert range_picture(VOICE | {"vocal_range": None}) == ""
     drawn = report_picture(

@@ -85,7 +85,7 @@ def button(page: Page, name: str):
     return page.get_by_role("button", name=name, exact=True)
 
 
-def test_a_demo_voice_is_heard_fetched_and_converted_with_but_not_changed(page, tmp_path, photographed):
+def test_voices_tab_plays_exports_and_converts_with_a_read_only_demo_voice(page, tmp_path, photographed):
     choose(page, "Kathleen")
     expect(page.locator("#voice-range svg.keyboard")).to_have_attribute("aria-label", "Keyboard. B2 to A#3: B2 to A#3")
     expect(page.locator("#voice-about")).to_contain_text("CC-BY-4.0")
@@ -105,7 +105,9 @@ def test_a_demo_voice_is_heard_fetched_and_converted_with_but_not_changed(page, 
     expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kathleen")
 
 
-def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_page, tmp_path, forget, photographed):
+def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
+    page, studio_page, tmp_path, forget, photographed
+):
     package = tmp_path / "koguchi.voice.zip"
     studio_page.command("voices", "export", "koguchi", "--output", str(package))
     forget("koguchi-2")
@@ -160,7 +162,7 @@ def test_a_voice_comes_in_is_edited_and_deleted_after_a_question(page, studio_pa
     assert not (studio_page.home / "voices" / "koguchi-2").exists()
 
 
-def test_two_voices_are_blended(page, forget, photographed):
+def test_voices_tab_blends_two_voices(page, forget, photographed):
     forget("half-and-half")
     button(page, "Blend voices").click()
     button(page, "Blend").click()
@@ -180,9 +182,7 @@ def test_two_voices_are_blended(page, forget, photographed):
     expect(page.locator("#voice-preview .time")).to_contain_text("/ 0:0")
 
 
-def test_the_checkpoints_of_a_training_are_heard_side_by_side_and_one_is_chosen(
-    page, trained, studio_page, open_tab, photographed
-):
+def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained, studio_page, open_tab, photographed):
     page.reload()
     open_tab(page, "Voices")
     expect(shown(page)).not_to_be_empty()
