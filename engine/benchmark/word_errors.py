@@ -1,0 +1,68 @@
+"""Word error rate where "6" and "six" are the same word: texts as a recogniser printed them, normalised, then compared.
+
+    python ../shared/eval/words.py --sources SOURCES --outputs OUT | python -m engine.benchmark.word_errors
+
+Needs the packages jiwer and whisper-normalizer. OUT also holds each source itself as `SOURCE_FILE_NAME--source.wav`,
+whose text is what the others are compared with. Texts are normalised as Whisper's own figures are (Radford et al.,
+Robust Speech Recognition via Large-Scale Weak Supervision, 2022, appendix C): numerals, contractions and spellings.
+"""
+
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+SOURCE = "source"  # the "voice" of the sources themselves
+_LINE = re.compile(r"[\d.]+ (?P<recording>\S+) (?P<voice>[^ :]+): ?(?P<text>.*)")
+
+
+@dataclass
+class WordErrors:
+    """Wrong words (substituted, missing and inserted ones) out of those of the sources."""
+
+    wrong: int = 0
+    words: int = 0
+
+    @property
+    def rate(self) -> float:
+        """The word error rate; 0 without words."""
+        return self.wrong / self.words if self.words else 0.0
+
+
+def word_errors(lines: Iterable[str], normalise: Callable[[str], str]) -> dict[str, WordErrors]:
+    """Count the wrong words of each voice from lines `RATE RECORDING VOICE: TEXT`; other lines are passed over.
+
+    Raises ValueError if the text of a recording's source is missing.
+    """
+    jiwer: Any = importlib.import_module("jiwer")
+    texts = {
+        (found["recording"], found["voice"]): normalise(found["text"])
+        for found in map(_LINE.fullmatch, map(str.strip, lines))
+        if found
+    }
+    errors: dict[str, WordErrors] = {}
+    for (recording, voice), text in texts.items():
+        if voice == SOURCE:
+            continue
+        if (source := texts.get((recording, SOURCE))) is None:
+            raise ValueError(
+                f"There is no text of {recording} itself: add it to the outputs as {recording}--{SOURCE}.wav."
+            )
+        found = jiwer.process_words(source, text or "-")
+        counted = errors.setdefault(voice, WordErrors())
+        counted.wrong += found.substitutions + found.deletions + found.insertions
+        counted.words += len(source.split())
+    return errors
+
+
+def main() -> None:
+    """Print the word error rate of each voice."""
+    normalise = importlib.import_module("whisper_normalizer.english").EnglishTextNormalizer()
+    for voice, found in word_errors(sys.stdin, normalise).items():
+        print(f"{voice}: {found.rate:.3f} of {found.words} words")
+
+
+if __name__ == "__main__":
+    main()
