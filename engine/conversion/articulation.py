@@ -10,12 +10,20 @@ from engine.networks.layers import moving_average
 # source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
 # kind, speech or singing.
 BEYOND, BEYOND_THE_KNOWN = 0.5, 0.1
-MORE_CONTRAST = 1.1  # times what was measured of the voice: a little too much is clearer and more alike
+_MORE_CONTRAST = 1.2  # times what was measured of the voice: a little too much is clearer and more alike
 COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
+
+
+def articulate(decoded: Tensor, centre: Tensor, contrast: Tensor) -> Tensor:
+    """Restore the variance that a decoder averages away (Toda et al., 2007): (..., frames, BANDS).
+
+    Parameters: decoded (..., frames, BANDS), nepers; centre and contrast (BANDS,) of the voice.
+    """
+    return centre + (decoded - centre) * (_MORE_CONTRAST * contrast)
 
 
 def protect_consonants(

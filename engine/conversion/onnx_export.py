@@ -19,7 +19,7 @@ from engine.analysis.envelope import loudness_of
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio
 from engine.conversion import onnx_host
-from engine.conversion.articulation import BEYOND, MORE_CONTRAST
+from engine.conversion.articulation import BEYOND, articulate
 from engine.conversion.convert import base_on, chosen_transpose
 from engine.conversion.preview import SAMPLE
 from engine.conversion.renderer import ShapedMelody
@@ -42,12 +42,14 @@ _OPSET = 17
 class _VoiceNetworks(nn.Module):
     """Features, their mean, prosody and timbre -> relative log envelope."""
 
-    def __init__(self, base: BaseModel, decoder: EnvelopeDecoder) -> None:
+    def __init__(self, base: BaseModel, decoder: EnvelopeDecoder, voice: Voice) -> None:
         super().__init__()
         self.content, self.decoder = base.content, decoder
+        self.centre, self.contrast = nn.Parameter(voice.centre), nn.Parameter(voice.contrast)
 
     def forward(self, features: Tensor, mean: Tensor, prosody: Tensor, timbre: Tensor) -> Tensor:
-        return self.decoder(self.content(features, mean, prosody.shape[1]), prosody, timbre)
+        decoded = self.decoder(self.content(features, mean, prosody.shape[1]), prosody, timbre)
+        return articulate(decoded, self.centre, self.contrast)
 
 
 class _Listener(nn.Module):
@@ -94,7 +96,7 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
     networks: dict[str, tuple[nn.Module, dict[str, Tensor]]] = {
         "listener": (_Listener(base), {"spectrum": torch.zeros(1, 80, 200)}),
         "voice": (
-            _VoiceNetworks(base, decoder),
+            _VoiceNetworks(base, decoder, voice),
             {
                 "features": torch.zeros(1, 100, 1024), "mean": torch.zeros(1, 1024), "prosody": torch.zeros(1, 199, 3),
                 "timbre": torch.zeros(1, 128),
@@ -114,8 +116,6 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
             mels=base.listener.mels.numpy(),
             bands_to_bins=base.synthesizer.bands_to_bins.numpy(),
             timbre=voice.timbre.numpy(),
-            centre=voice.centre.numpy(),
-            contrast=MORE_CONTRAST * voice.contrast.numpy(),
         )
         facts = {"hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "beyond": BEYOND, "accent": accent}
         (place / "voice.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
@@ -159,8 +159,8 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
         content = base.content(features[None], survey.feature_mean[None], len(pitch))
         prosody = prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)
         timbre = voice.timbre + BEYOND * (voice.timbre - survey.timbre)
-        envelope = decoder(content, prosody[None], timbre[None])[0]
-        envelope = voice.centre + (envelope - voice.centre) * (MORE_CONTRAST * voice.contrast) + survey.level.nepers
+        decoded = decoder(content, prosody[None], timbre[None])[0]
+        envelope = articulate(decoded, voice.centre, voice.contrast) + survey.level.nepers
     samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch)
     return {
         "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),

@@ -54,9 +54,7 @@ class Host:
         own, beyond = self.tables["timbre"], self.facts["beyond"]
         timbre = own + beyond * (own - inputs["timbre"])
         given = {"features": inputs["features"], "mean": inputs["feature_mean"], "prosody": prosody, "timbre": timbre}
-        envelope = self._run("voice", **given)[0][0]
-        centre, contrast = self.tables["centre"], self.tables["contrast"]
-        envelope = centre + (envelope - centre) * contrast + inputs["level_nepers"]
+        envelope = self._run("voice", **given)[0][0] + inputs["level_nepers"]
         return self._synthesize(envelope, hertz, voicing, seed)
 
     def _synthesize(self, envelope: np.ndarray, hertz: np.ndarray, voicing: np.ndarray, seed: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from engine.audio.channels import place
 from engine.conversion.articulation import (
     BEYOND,
     BEYOND_THE_KNOWN,
-    MORE_CONTRAST,
+    articulate,
     foreground,
     known_bands,
     less_colour,
@@ -226,7 +226,7 @@ class Renderer:
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
             decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
-            decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
+            decoded = articulate(decoded, voice.centre, voice.contrast)
             if analysed.detail is not None:
                 decoded = decoded + (1.0 - settings.likeness) * analysed.detail
             if settings.formant_shift_semitones:

@@ -29,7 +29,7 @@ from engine.conversion.articulation import (
     BEYOND,
     BEYOND_THE_KNOWN,
     COLOUR_FRAMES,
-    MORE_CONTRAST,
+    articulate,
     foreground,
     known_bands,
     protect_consonants,
@@ -285,7 +285,7 @@ class _Core:
         with torch.inference_mode():
             prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])[None]
             decoded = self._decoder(content[None], prosody, self._timbre()[None], count)[0]
-            decoded = voice.centre + (decoded - voice.centre) * (MORE_CONTRAST * voice.contrast)
+            decoded = articulate(decoded, voice.centre, voice.contrast)
             if settings.formant_shift_semitones:
                 factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
                 decoded = warp_bands(decoded[None], factor)[0]
