@@ -10,7 +10,7 @@ from engine.networks.layers import moving_average
 # source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
 # kind, speech or singing.
 BEYOND, BEYOND_THE_KNOWN = 0.5, 0.1
-_MORE_CONTRAST = 1.2  # times what was measured of the voice: a little too much is clearer and more alike
+_MORE_CONTRAST = 1.2  # times what was measured of the voice: a little too much sounds better, at the same words
 COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what is only colour
 _RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
