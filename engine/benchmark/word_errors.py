@@ -2,7 +2,7 @@
 
     python ../shared/eval/words.py --sources SOURCES --outputs OUT | python -m engine.benchmark.word_errors
 
-Needs the packages jiwer and whisper-normalizer. OUT also holds each source itself as `SOURCE_FILE_NAME--source.wav`,
+Needs the packages jiwer and whisper-normalizer. OUT also holds a copy of each source as `SOURCE_FILE_NAME--source.wav`,
 whose text is what the others are compared with. Texts are normalised as Whisper's own figures are (Radford et al.,
 Robust Speech Recognition via Large-Scale Weak Supervision, 2022, appendix C): numerals, contractions and spellings.
 """
