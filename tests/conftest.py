@@ -10,7 +10,7 @@ import pytest
 # whose tests run programs as a whole: commands, workers, live sessions, what notebooks show
 SYSTEM_ROOMS = ("engine/demonstrations", "engine/live", "engine/widgets", "studio/commands", "studio/executors")
 
-pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory"]
+pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory", "tests.halves"]
 
 # as the command line sets it: networks that wait quietly leave the cores to the processes that other tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
