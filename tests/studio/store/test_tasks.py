@@ -5,7 +5,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from studio.store import tasks as queue
 from studio.store.accounts import create_account, local_account
 from studio.store.database import Database, Now, open_database
 from studio.store.tables import tasks
+from tests.waiting import PATIENCE_S, in_threads
 
 ROOT = Path(__file__).parents[3]
 LEASE_S = 1000.0
@@ -493,25 +493,6 @@ def test_counts_oldest_wait_waiting_and_latest_match_the_queue(database, account
 # ---- many at once
 
 
-def in_threads(number, work) -> list:
-    """What `work(index)` returns in each of so many threads that begin together."""
-    begin, results = threading.Barrier(number), [None] * number
-
-    def run(index):
-        begin.wait(30)
-        try:
-            results[index] = work(index)
-        except Exception as error:
-            results[index] = error
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
-
-
 def test_claim_in_parallel_starts_one_training_of_a_voice(database, account):
     for _ in range(8):
         submit(database, account, "training", model_id="mia")
@@ -578,7 +559,7 @@ def test_worker_processes_share_the_queue_without_duplicate_claims(database, dat
     for worker in workers:
         worker.stdin.write("\n")
         worker.stdin.flush()
-    said = [worker.communicate(timeout=100) for worker in workers]
+    said = [worker.communicate(timeout=PATIENCE_S) for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * 4, said
     claims = [tuple(line.split()) for output, _ in said for line in output.splitlines()]
     assert len(claims) == len(set(claims))  # no claim was given to two
