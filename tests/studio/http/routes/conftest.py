@@ -60,8 +60,9 @@ class Running:
 
     def _client(self, headers: dict[str, str]) -> httpx.Client:
         hooks = {"response": [functools.partial(hold_against_document, self.app.openapi())]}
-        timeout_s = PATIENCE_S
-        return httpx.Client(base_url=self.base_url, headers=headers, timeout=timeout_s, trust_env=False, event_hooks=hooks)
+        return httpx.Client(
+            base_url=self.base_url, headers=headers, timeout=PATIENCE_S, trust_env=False, event_hooks=hooks
+        )
 
     def work(self, name: str, outputs: list[bytes]) -> str:
         """Be the worker: claim the next conversion, of the account called `name`, and publish these takes."""
