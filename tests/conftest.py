@@ -6,12 +6,16 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # whose tests run programs as a whole: commands, workers, live sessions, what notebooks show
 SYSTEM_ROOMS = ("engine/demonstrations", "engine/live", "engine/widgets", "studio/commands", "studio/executors")
 
 pytest_plugins = ["tests.services", "tests.browsers", "tests.trainings", "tests.memory", "tests.halves"]
 
+# examples may take as long as they take, wherever the tests run
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 # as the command line sets it: networks that wait quietly leave the cores to the processes that other tests start
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # keys to sign with are made there, and not in the folder of whoever runs the tests

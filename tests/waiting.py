@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
-PATIENCE_S = 300.0
+PATIENCE_S = 600.0
 _LOOK_S = 0.02
 
 

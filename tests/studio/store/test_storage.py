@@ -107,7 +107,7 @@ def test_read_returns_blocks_of_limited_size(storage):
 around_blocks = st.builds(lambda blocks, more: blocks * BLOCK + more, st.integers(0, 3), st.integers(-3, 9))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(start=around_blocks, stop=st.none() | around_blocks)
 def test_read_returns_any_byte_range(storage, start, stop):
     if storage.head("tasks/a") is None:

@@ -461,7 +461,7 @@ def test_list_tasks_refuses_malformed_cursors(database, account, cursor):
         queue.list_tasks(database, account, cursor=cursor)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cursor=st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{4,60}", fullmatch=True))
 def test_list_tasks_refuses_random_text_as_a_cursor(sqlite_database, cursor):
     with pytest.raises(Invalid):
