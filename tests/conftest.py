@@ -31,6 +31,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def pytest_report_header() -> str:
+    """Tell what torch makes of this processor, which decides on the precision of some networks."""
+    import torch  # only once the threads are set above
+
+    from engine.devices import choose_device
+
+    able = [name for name in ("avx2", "avx512_f", "avx512_bf16", "amx_bf16") if torch.cpu.get_capabilities().get(name)]
+    precision = choose_device("cpu").precision
+    built_for = torch.backends.cpu.get_cpu_capability()
+    return f"torch {torch.__version__}: {built_for} of {', '.join(able) or 'none'}; trains in {precision} here"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of some rooms as system tests."""
     rooms = [Path(__file__).parent / room for room in SYSTEM_ROOMS]

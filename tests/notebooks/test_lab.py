@@ -56,7 +56,7 @@ def lab(tmp_path) -> Iterator[str]:
 def answers(url: str) -> bool:
     """Whether there is a server."""
     try:
-        with urllib.request.urlopen(url, timeout=5):
+        with urllib.request.urlopen(url, timeout=PATIENCE_S):
             return True
     except urllib.error.URLError:
         return False

@@ -58,7 +58,8 @@ def test_service_cuts_off_trickling_uploads_and_frees_their_places(tmp_path):
 
         def trickle() -> Iterator[bytes]:
             yield HEAD
-            while not ended.wait(1):
+            while not ended.is_set():
+                time.sleep(1)
                 yield b"x" * 1000
 
         def upload() -> None:
