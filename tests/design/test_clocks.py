@@ -55,7 +55,8 @@ def clocks_in(node: ast.AST) -> Iterator[str]:
     """Mentions of the machine's clock; a wait for nothing only lets others go first."""
     gives_way = {one.func for one in ast.walk(node) if isinstance(one, ast.Call) and ast.unparse(one).endswith("(0)")}
     for one in ast.walk(node):
-        if isinstance(one, ast.Attribute) and one not in gives_way and ast.unparse(one) in CLOCKS:
+        taken = isinstance(one, ast.ImportFrom) and one.module == "time"
+        if taken or (isinstance(one, ast.Attribute) and one not in gives_way and ast.unparse(one) in CLOCKS):
             yield f"{one.lineno}: {ast.unparse(one)}"
 
 

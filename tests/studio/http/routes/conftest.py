@@ -109,7 +109,9 @@ def running(home: Path, service: ServiceSettings) -> Iterator[Running]:
     app = build_app(studio)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
+    kept_s = int(PATIENCE_S)  # by default five seconds, after which clients, too, let connections go
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_keep_alive=kept_s)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
