@@ -37,7 +37,7 @@ def test_voice_augmentations_are_several_of_all_augmentations():
     assert 1 < VOICE_AUGMENTATIONS <= AUGMENTATIONS
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(count=st.integers(0, 30_000), augmentation=st.integers(0, AUGMENTATIONS - 1), seed=st.integers(0, 99))
 def test_augmented_features_match_the_recording_length_for_every_augmentation(listener, count, augmentation, seed):
     samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)

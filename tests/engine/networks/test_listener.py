@@ -69,7 +69,7 @@ def directions(features: np.ndarray) -> np.ndarray:
 # ---- what is heard
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(count=st.integers(0, 20_000), rate=st.sampled_from([LISTENER_RATE, SAMPLE_RATE, 48_000]))
 def test_listen_returns_a_feature_frame_every_20_ms(listener, count, rate):
     samples = 0.1 * np.random.default_rng(count).standard_normal(count).astype(np.float32)
@@ -163,7 +163,7 @@ def test_listen_roughly_keeps_the_spectrum_in_single_precision(speech, halves, m
 # ---- long recordings
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(count=st.integers(0, 200 * LISTENER_RATE))
 def test_listen_returns_each_frame_once_in_stretches_of_at_most_30_s(count):
     samples = (np.arange(count) % 60_013).astype(np.float32) / 30  # below 2,048 half precision has whole numbers
@@ -199,7 +199,7 @@ def test_on_frames_interpolates_between_features_and_holds_the_last():
     torch.testing.assert_close(on_frames(features, 4)[:, 1], torch.tensor([10.0, 15.0, 20.0, 30.0]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(count=st.integers(1, 12), frames=st.integers(1, 30), batch=st.integers(1, 3))
 def test_on_frames_keeps_the_features_at_every_second_frame(count, frames, batch):
     features = torch.randn(batch, count, 3, generator=torch.Generator().manual_seed(count))

@@ -747,7 +747,6 @@ def test_queue_matches_its_model_in_any_order_of_events(sqlite_template, tmp_pat
         settings=settings(
             max_examples=40,
             stateful_step_count=30,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no fault of the queue
         ),
     )
