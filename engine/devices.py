@@ -8,9 +8,10 @@ matrix product), and is used only if its result agrees with the CPU's.
 import os
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import nn
@@ -142,6 +143,12 @@ def multiplies_halves(device: torch.device) -> bool:
         able = torch.cpu.get_capabilities()
         return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def in_halves(device: torch.device) -> AbstractContextManager[Any]:
+    """Return a context in which the device multiplies in bfloat16 if it `multiplies_halves`; else nothing changes."""
+    # torch.autocast exists only for some kinds of device
+    return torch.autocast(device.type, torch.bfloat16) if multiplies_halves(device) else nullcontext()
 
 
 def usable_cores() -> int:

@@ -23,7 +23,7 @@ def remembered_encodings() -> Iterator[None]:
     def remembered(listener: Listener, spectrum: Tensor) -> Tensor:
         if spectrum.requires_grad or spectrum.device.type != "cpu" or spectrum.shape[2] > _LONGEST:
             return encode(listener, spectrum)
-        digest = hashlib.sha256(spectrum.numpy(force=True).tobytes()).digest()
+        digest = hashlib.sha256(spectrum.contiguous().view(torch.uint8).numpy()).digest()  # numpy has no bfloat16
         precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else spectrum.dtype
         key = (id(listener), spectrum.shape, precision, digest)
         found = known.pop(key, None) or (listener, encode(listener, spectrum))

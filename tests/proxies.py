@@ -3,7 +3,6 @@
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-STARTED_WITHIN_S = 20.0
+from tests.waiting import PATIENCE_S, wait_until
 
 
 @contextmanager
@@ -30,15 +29,12 @@ def nginx(folder: Path, port: int, servers: str, path: str = "") -> Iterator[str
     running = subprocess.Popen([program, "-c", str(folder / "nginx.conf"), "-p", str(folder)])
     try:
         address = f"http://127.0.0.1:{port}{path}"
-        deadline = time.monotonic() + STARTED_WITHIN_S
-        while not _answers(address):
-            assert running.poll() is None, (folder / "error.log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(lambda: running.poll() is not None or _answers(address))
+        assert running.poll() is None, (folder / "error.log").read_text()
         yield address
     finally:
         running.terminate()
-        running.wait(STARTED_WITHIN_S)
+        running.wait(PATIENCE_S)
 
 
 def free_port() -> int:

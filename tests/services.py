@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +24,8 @@ from studio.store.migration import upgrade
 from studio.store.storage import Storage, open_storage
 from studio.store.tables import METADATA
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S, wait_until
 
-STARTED_WITHIN_S = 30.0
 VOCAL_RATE = 44_100
 POSTGRES_USER = "postgres"
 POSTGRES_FOLDERS = Path("/usr/lib/postgresql")  # Debian keeps its programs out of PATH
@@ -152,7 +151,7 @@ def database_url(request, tmp_path) -> Iterator[str]:
 @pytest.fixture
 def database(database_url) -> Iterator[Database]:
     """A fresh database, open."""
-    database = open_database(database_url)
+    database = open_database(database_url, busy_s=PATIENCE_S)
     yield database
     database.close()
 
@@ -162,7 +161,7 @@ def sqlite_database(sqlite_template, tmp_path) -> Iterator[Database]:
     """A fresh database on SQLite, open."""
     file = tmp_path / "studio.sqlite"
     shutil.copy(sqlite_template, file)
-    database = open_database(f"sqlite:///{file}")
+    database = open_database(f"sqlite:///{file}", busy_s=PATIENCE_S)
     yield database
     database.close()
 
@@ -189,7 +188,7 @@ def s3_bucket(s3_server, monkeypatch) -> str:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "nobody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "nothing")
     name = f"bucket-{secrets.token_hex(6)}"
-    httpx.put(f"{s3_server}/{name}").raise_for_status()
+    httpx.put(f"{s3_server}/{name}", timeout=PATIENCE_S).raise_for_status()
     return name
 
 
@@ -230,7 +229,7 @@ def _program(name: str) -> str | None:
 def _make_cluster(initdb: str, folder: Path, as_whom: dict[str, Any]) -> None:
     command = [initdb, "--pgdata", str(folder / "data"), "--username", POSTGRES_USER, "--auth", "trust"]
     command += ["--encoding", "UTF8", "--locale", "C", "--no-sync"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=STARTED_WITHIN_S, **as_whom)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S, **as_whom)
 
 
 @contextmanager
@@ -250,23 +249,19 @@ def _server(postgres: str, folder: Path, as_whom: dict[str, Any]) -> Iterator[st
         yield url
     finally:
         server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
-        try:
-            server.wait(STARTED_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            server.send_signal(signal.SIGQUIT)  # an immediate one
-            server.wait(STARTED_WITHIN_S)
+        server.wait(PATIENCE_S)
 
 
 def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
-    give_up_at = time.monotonic() + STARTED_WITHIN_S
-    while time.monotonic() < give_up_at and server.poll() is None:
+    def accepts() -> bool:
         try:
-            psycopg.connect(url, connect_timeout=2).close()
+            psycopg.connect(url).close()
         except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return True
-    return False
+            return False
+        return True
+
+    wait_until(lambda: server.poll() is not None or accepts())
+    return server.poll() is None
 
 
 def _create_database(url: str) -> str:

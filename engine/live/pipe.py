@@ -147,10 +147,10 @@ class DevicePipe:
         converted = self.converter.convert(block)
         ended = time.perf_counter()
         self.report.seconds.append(ended - begun)
-        self.report.converted += 1
         with self._lock:
             self._waits.append(ended - arrived)
             self._outgoing = np.concatenate([self._outgoing, converted])
+            self.report.converted += 1
 
 
 def ask_for_real_time() -> "tuple[int, os.sched_param] | None":

@@ -20,7 +20,7 @@ from safetensors.numpy import save
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.devices import multiplies_halves
+from engine.devices import in_halves
 from engine.errors import VoiceError
 from engine.files import write_atomically
 from engine.units import SAMPLE_RATE
@@ -130,8 +130,8 @@ class Listener(nn.Module):
 def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, roughly: bool = False) -> np.ndarray:
     """Extract features of mono `samples`, float (samples,) at `rate`: float16 (frames, FEATURES), frame k at 20 ms x k.
 
-    Long recordings are encoded in overlapping blocks. roughly: use bfloat16 where the hardware supports it: three times
-    as fast, with a correlation of 0.9999.
+    Long recordings are encoded in overlapping blocks. roughly: encode in bfloat16 where the hardware supports it: three
+    times as fast, with a correlation of 0.9999.
     """
     device = listener.window.device
     resampled = samples if rate == LISTENER_RATE else soxr.resample(samples, rate, LISTENER_RATE)
@@ -147,10 +147,10 @@ def listen(listener: Listener, samples: np.ndarray, rate: int = SAMPLE_RATE, rou
         stop = min(first + core, frames) if frames > core + around else frames
         begin = max(first - around, 0)
         piece = resampled[begin * step : (stop + around) * step]
-        in_halves = roughly and multiplies_halves(device)  # autocast exists only for some kinds of device
-        halves = torch.autocast(device.type, torch.bfloat16) if in_halves else nullcontext()
-        with torch.inference_mode(), halves:
-            features = listener(torch.from_numpy(piece)[None].to(device))[0]
+        with torch.inference_mode():
+            spectrum = listener.spectrum(torch.from_numpy(piece)[None].to(device))  # whose powers need float32
+            with in_halves(device) if roughly else nullcontext():
+                features = listener.encode(spectrum)[0]
         found.append(features[first - begin : stop - begin].cpu().numpy().astype(np.float16))
     return np.concatenate(found)
 

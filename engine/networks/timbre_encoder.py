@@ -31,7 +31,7 @@ class TimbreEncoder(nn.Module):
         weight = weight / weight.sum(1, keepdim=True)
         mean = (hidden * weight).sum(1)
         deviation = ((hidden - mean[:, None]).square() * weight).sum(1).clamp_min(1e-5).sqrt()
-        return self.leave(torch.cat([mean, deviation], 1))
+        return self.leave(torch.cat([mean, deviation], 1)).float()
 
 
 def timbre_input(envelope: Tensor, nepers: float | Tensor) -> Tensor:

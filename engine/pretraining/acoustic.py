@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import SILENT, loudness_of
-from engine.devices import multiplies_halves
+from engine.devices import in_halves
 from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
 from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
@@ -311,7 +311,7 @@ class AcousticTrainer:
 
     def _reconstruct(self, batch: Batch) -> dict[str, float]:
         """First part: all networks learn."""
-        with self._half_precision():
+        with in_halves(self.device):
             loss, figures = first_part_loss(self.networks, batch, self.plan)
         self._update_networks(loss)
         return figures
@@ -320,11 +320,11 @@ class AcousticTrainer:
         """Second part: the decoder and the discriminator learn, the encoders are frozen."""
         self.networks.freeze_encoders()
         self.discriminator.requires_grad_(False)
-        with self._half_precision():
+        with in_halves(self.device):
             loss, discriminator_loss, figures = self.refinement.losses(batch)
         self._update_networks(loss)
         self.discriminator.requires_grad_(True)
-        with self._half_precision():
+        with in_halves(self.device):
             error = discriminator_loss()
         self.discriminator_optimizer.zero_grad(set_to_none=True)
         error.backward()
@@ -336,9 +336,6 @@ class AcousticTrainer:
         loss.backward()
         if torch.isfinite(nn.utils.clip_grad_norm_(self.networks.parameters(), 1.0)):
             self.optimizer.step()
-
-    def _half_precision(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=multiplies_halves(self.device))
 
 
 def train_acoustic(

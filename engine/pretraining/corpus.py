@@ -18,7 +18,6 @@ import torch
 
 from engine.analysis.envelope import BANDS, bands_below, measure_envelope, measure_level
 from engine.analysis.pitch import detect_pitch
-from engine.devices import multiplies_halves
 from engine.errors import TrainingError
 from engine.features.augmentations import AUGMENTATIONS, augmented_features
 from engine.files import replacing, write_atomically
@@ -149,10 +148,9 @@ def _extract_features(job: tuple[Path, int, int, int]) -> np.ndarray:
     audio = np.memmap(folder / "audio.bin", np.int16, "r").reshape(-1, HOP)
     samples = audio[first_frame : first_frame + frames].ravel().astype(np.float32) / 32767
     random = np.random.default_rng([number, 3])
-    with torch.autocast("cpu", torch.bfloat16, enabled=multiplies_halves(torch.device("cpu"))):
-        return np.stack(
-            [augmented_features(_listener(), samples, augmentation, random) for augmentation in range(AUGMENTATIONS)]
-        )
+    return np.stack(
+        [augmented_features(_listener(), samples, augmentation, random) for augmentation in range(AUGMENTATIONS)]
+    )
 
 
 @lru_cache(maxsize=1)

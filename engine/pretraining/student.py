@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import frame_loudness
 from engine.audio.files import Audio, read_audio
-from engine.devices import multiplies_halves
+from engine.devices import in_halves
 from engine.features.clips import analyse_clip
 from engine.features.degradation import degrade
 from engine.files import replacing
@@ -249,7 +249,6 @@ def train(
     parts: Parts = {"student": student, "optimizer": optimizer}
     run = TrainingRun(folder / "student.pt", plan, student, parts, report, (20, 100))
     batches, validation = Batches(clips, plan), Batches(held, plan)
-    halves = torch.autocast("cpu", torch.bfloat16, enabled=multiplies_halves(torch.device("cpu")))
     begun = time.monotonic()
     student.train()
     for step in range(run.first_step, plan.steps):
@@ -259,7 +258,7 @@ def train(
         by_time = round(plan.steps * passed)
         set_learning_rate(learning_rate(plan.rate, max(step, by_time), plan.steps, plan.cool_down), optimizer)
         mel, content = batches.make(step)
-        with halves:
+        with in_halves(mel.device):
             loss = student_loss(student(mel, student.start(len(mel)))[0], content)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()

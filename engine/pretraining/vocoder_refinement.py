@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.devices import multiplies_halves
+from engine.devices import in_halves
 from engine.errors import TrainingError
 from engine.networks.losses import spectral_distance
 from engine.networks.synthesizer import Synthesizer, pulse_train
@@ -135,7 +135,7 @@ def _step(
     if learning:
         discriminators.requires_grad_(False)
         distance = spectral_distance(fake, real, bandwidth, SAMPLE_RATE)
-        with torch.autocast(fake.device.type, torch.bfloat16, enabled=multiplies_halves(fake.device)):
+        with in_halves(fake.device):
             scored = [discriminator(fake, bandwidth) for discriminator in discriminators]
             with torch.no_grad():
                 wanted = [discriminator(real, bandwidth)[1] for discriminator in discriminators]
@@ -154,7 +154,7 @@ def _step(
             optimizer.step()
         figures = {"spectrum": distance, "matching": matching, "deceiving": deceiving}
     discriminators.requires_grad_(True)
-    with torch.autocast(real.device.type, torch.bfloat16, enabled=multiplies_halves(real.device)):
+    with in_halves(real.device):
         scores = [
             (discriminator(real, bandwidth)[0].float(), discriminator(fake.detach(), bandwidth)[0].float())
             for discriminator in discriminators

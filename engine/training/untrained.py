@@ -42,8 +42,7 @@ def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, 
     refuse_too_little(clips)
     clips, profile = sound_clips(clips), profile or VoiceProfile(name="Voice")
     card = portray(profile, clips, new_identifier(profile.name, ()))
-    chosen = working_device(device)
-    tuning = FineTuning(load_base(device=chosen.torch_device), clips, TrainingPlan(), precision=chosen.precision)
+    tuning = FineTuning(load_base(device=working_device(device).torch_device), clips, TrainingPlan())
     minutes = round(sum(len(clip.pitch) for clip in clips) / FRAME_RATE / 60, 1)
     return snapshot(tuning, card, {UNTRAINED: True, "minutes": minutes, "epochs": 0, "steps": 0})
 

@@ -409,7 +409,7 @@ def test_extract_archive_leaves_nothing_after_an_interruption(unpack, tmp_path, 
 
 # ---- anything ----
 
-many = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 GOOD = zipped([("model.json", b"{}"), ("audio/a.wav", SONG), ("audio/b.wav", b"x" * 50)])
 
 

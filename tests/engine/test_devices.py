@@ -1,8 +1,10 @@
+from pathlib import Path
+
 import pytest
 import torch
 
 from engine import devices
-from engine.devices import choose_device, probe_device, probe_devices, seeded_generator
+from engine.devices import choose_device, in_halves, probe_device, probe_devices, seeded_generator, working_device
 from engine.errors import SettingsError
 
 
@@ -66,6 +68,26 @@ def test_trial_in_half_precision_stays_close_to_single():
     device = torch.device("cpu")
     single, half = (devices._trial(device, precision) for precision in (torch.float32, torch.bfloat16))
     assert 0 < devices._difference(half, single) < devices.HALF_TOLERANCE
+
+
+def test_working_device_multiplies_in_half_precision_only_where_it_is_faster(halves):
+    assert working_device("cpu").precision is (torch.bfloat16 if halves else torch.float32)
+
+
+def test_multiplies_halves_is_asked_only_by_devices():
+    """Others use `in_halves` or a device's precision, so that tests force it at one place."""
+    modules = Path(devices.__file__).parent.rglob("*.py")
+    assert [path.name for path in modules if "multiplies_halves" in path.read_text("utf-8")] == ["devices.py"]
+
+
+def test_in_halves_multiplies_in_half_precision_only_where_it_is_faster(halves):
+    matrix = torch.randn(16, 16, generator=seeded_generator(0))
+    expected = matrix @ matrix
+    with in_halves(matrix.device):
+        found = matrix @ matrix
+    assert found.dtype is (torch.bfloat16 if halves else torch.float32)
+    torch.testing.assert_close(found.float(), expected, atol=0.1 if halves else 0, rtol=0)
+    assert (matrix @ matrix).dtype is torch.float32
 
 
 def test_seeded_generator_repeats_and_leaves_the_shared_state_alone():

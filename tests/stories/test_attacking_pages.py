@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 from tests.browsers import PATIENCE_MS, chromium_program
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -104,23 +104,19 @@ def studio(tmp_path_factory) -> Iterator[tuple[str, TrialService]]:
         (folder / "nginx.conf").write_text(nginx_configuration(folder, port, service))
         running = subprocess.Popen([nginx, "-c", folder / "nginx.conf", "-p", folder])
         try:
-            wait_for(port)
+            wait_until(lambda: accepts(port))
             yield address, service
         finally:
             running.terminate()
-            running.wait(20)
+            running.wait(PATIENCE_S)
 
 
-def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        else:
-            return
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
 def logged_in(context: BrowserContext, address: str, token: str) -> Page:

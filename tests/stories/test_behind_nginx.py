@@ -14,6 +14,7 @@ import engine
 from studio.client import Client
 from tests.load.trial_service import TrialService, trial_service
 from tests.proxies import free_port, nginx
+from tests.waiting import PATIENCE_S
 
 README = Path(__file__).parents[2] / "studio" / "README.md"
 SAMPLES = Path(engine.__path__[0]) / "samples"
@@ -48,7 +49,10 @@ def proxy(postgresql_of_its_own, s3_server, s3_bucket, tmp_path) -> Iterator[tup
 def test_nginx_passes_uploads_results_ranges_the_page_and_errors(proxy, tmp_path):
     base_url, service = proxy
     token = service.token("anna")
-    with Client(base_url, token) as client, httpx.Client(base_url=base_url, trust_env=False, timeout=60) as http:
+    with (
+        Client(base_url, token) as client,
+        httpx.Client(base_url=base_url, trust_env=False, timeout=PATIENCE_S) as http,
+    ):
         [take] = client.convert_and_wait(SAMPLES / "speech.flac", "kathleen", folder=tmp_path / "converted")
         task = client.convert(SAMPLES / "speech.flac", "kathleen")
         while (view := client.check_task(task))["status"] == "in_progress":

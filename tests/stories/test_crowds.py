@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r
 def joins(demo: TrialService, number: int, address: str = "") -> Iterator[int]:
     """Open sessions, and wait for what each answers; yield the status of the call."""
     headers = {"Origin": demo.base_url} | ({"X-Forwarded-For": address} if address else {})
-    with httpx.Client(base_url=demo.base_url, headers=headers, trust_env=False, timeout=60) as client:
+    with httpx.Client(base_url=demo.base_url, headers=headers, trust_env=False, timeout=PATIENCE_S) as client:
         for _ in range(number):
             session = secrets.token_hex(6)
             event = {"fn_index": 0, "session_hash": session, "data": []}
@@ -57,11 +58,12 @@ def test_service_cuts_off_trickling_uploads_and_frees_their_places(tmp_path):
 
         def trickle() -> Iterator[bytes]:
             yield HEAD
-            while not ended.wait(1):
+            while not ended.is_set():
+                time.sleep(1)
                 yield b"x" * 1000
 
         def upload() -> None:
-            with httpx.Client(trust_env=False, timeout=120) as client:
+            with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
                 cut.append(client.post(f"{service.base_url}/convert", content=trickle(), headers=headers).json())
 
         threads = [threading.Thread(target=upload) for _ in range(2)]
@@ -72,7 +74,7 @@ def test_service_cuts_off_trickling_uploads_and_frees_their_places(tmp_path):
 
         def other() -> int:
             content = iter([whole])  # of unknown length: such a body takes a place
-            with httpx.Client(trust_env=False, timeout=60) as client:
+            with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
                 return client.post(f"{service.base_url}/convert", content=content, headers=headers).status_code
 
         assert other() == 429

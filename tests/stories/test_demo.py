@@ -7,6 +7,7 @@ import pytest
 
 from studio.page.cookies import DEMO_COOKIE
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system
 
@@ -23,7 +24,7 @@ def demo(tmp_path_factory) -> Iterator[TrialService]:
 
 @pytest.fixture
 def client(demo) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=demo.base_url, trust_env=False, timeout=30) as client:
+    with httpx.Client(base_url=demo.base_url, trust_env=False, timeout=PATIENCE_S) as client:
         yield client
 
 

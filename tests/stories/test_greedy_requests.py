@@ -22,6 +22,7 @@ from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.studio import open_studio
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system
 
@@ -118,7 +119,9 @@ def test_sweep_removes_the_recordings_of_a_killed_create_model(tmp_path, monkeyp
 def test_upload_route_of_a_demo_refuses_more_than_25_mb(tmp_path):
     with (
         trial_service(tmp_path / "home", executor="none", demo="on") as demo,
-        httpx.Client(base_url=demo.base_url, headers={"Origin": demo.base_url}, trust_env=False, timeout=60) as client,
+        httpx.Client(
+            base_url=demo.base_url, headers={"Origin": demo.base_url}, trust_env=False, timeout=PATIENCE_S
+        ) as client,
     ):
         answers = {
             size: client.post("/gradio_api/upload", files={"files": bytes(size)}) for size in (95_000_000, 24_000_000)
@@ -135,7 +138,7 @@ def test_upload_and_convert_refuse_to_use_reserved_disk_space(tmp_path):
     with trial_service(tmp_path / "home", **kept) as service:
         page = httpx.post(
             f"{service.base_url}/gradio_api/upload", files={"files": bytes(1 << 20)},
-            headers={"Origin": service.base_url}, trust_env=False,
+            headers={"Origin": service.base_url}, trust_env=False, timeout=PATIENCE_S,
         )  # fmt: skip
         assert (page.status_code, "free space" in page.text) == (507, True)
         with Client(service.base_url, service.token()) as client:

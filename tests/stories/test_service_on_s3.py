@@ -10,6 +10,7 @@ import soundfile
 
 from studio.client import Client
 from tests.load.trial_service import trial_service
+from tests.waiting import PATIENCE_S
 
 RATE = 44_100
 
@@ -43,7 +44,7 @@ def test_service_on_s3_trains_uses_and_deletes_a_voice(
     ):
         mia = client.create_model(recordings)
         for epochs in (1, 2):
-            trained = client.train_and_wait(mia, epochs, timeout_s=400)
+            trained = client.train_and_wait(mia, epochs, timeout_s=PATIENCE_S)
             assert [line["epoch"] for line in trained["training"]["history"]["epochs"]] == list(range(1, epochs + 1))
             [take] = client.convert_and_wait(song, mia, folder=tmp_path / f"takes-{epochs}")
             assert soundfile.info(take).frames == round(1.5 * RATE)
@@ -51,7 +52,7 @@ def test_service_on_s3_trains_uses_and_deletes_a_voice(
         prefix = "/".join(prefix.split("/")[:2]) + "/" if prefix else ""
         assert len({key.split("/")[-2] for key in s3_storage.list_keys(f"{prefix}voices/{mia}")}) == 1
         headers = {"Authorization": f"Bearer {service.token(account)}"}
-        assert httpx.delete(f"{service.base_url}/models/{mia}", headers=headers).status_code == 204
+        assert httpx.delete(f"{service.base_url}/models/{mia}", headers=headers, timeout=PATIENCE_S).status_code == 204
         left = {
             kind: list(s3_storage.list_keys(f"{prefix}{kind}")) for kind in ("voices", "datasets", "trainings", "tasks")
         }

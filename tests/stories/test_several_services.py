@@ -11,6 +11,7 @@ import pytest
 import soundfile
 
 from tests.load.trial_service import trial_service
+from tests.waiting import PATIENCE_S
 
 SUBMISSIONS, READS = 6, 12
 SHARED = {"page": "off", "executor": "none", "submissions_per_minute": SUBMISSIONS, "reads_per_minute": READS}
@@ -24,7 +25,8 @@ def tone() -> bytes:
 
 
 def caller(service, token) -> httpx.Client:
-    return httpx.Client(base_url=service.base_url, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.Client(base_url=service.base_url, headers=headers, trust_env=False, timeout=PATIENCE_S)
 
 
 def convert(client, tone, key=None) -> httpx.Response:

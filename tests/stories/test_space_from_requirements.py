@@ -5,7 +5,6 @@ import os
 import re
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -17,9 +16,9 @@ from playwright.sync_api import expect
 from studio.settings.environment import HOME_VARIABLE, PREFIX
 from tests.installations import clean_environment, run
 from tests.load.trial_service import TrialService
+from tests.waiting import PATIENCE_S, wait_until
 
 ROOT = Path(__file__).parents[2]
-STARTED_WITHIN_S = 120.0  # the first time, when nothing is compiled yet
 WORK_MS = 240_000
 
 pytestmark = pytest.mark.slow
@@ -56,21 +55,18 @@ def studio_page(python, tmp_path_factory) -> Iterator[TrialService]:
         process = subprocess.Popen(command, cwd=home.parent, env=environment, stdout=said, stderr=subprocess.STDOUT)
     try:
         service = TrialService(f"http://127.0.0.1:{port}", home, process, log, environment)
-        end_s = time.monotonic() + STARTED_WITHIN_S
-        while b"runs at" not in log.read_bytes():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < end_s, log.read_text()
-            time.sleep(0.2)
+        wait_until(lambda: process.poll() is not None or b"runs at" in log.read_bytes())
+        assert process.poll() is None, log.read_text()
         yield service
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(PATIENCE_S)
 
 
 def ask(service: TrialService, path: str) -> tuple[int, str, bytes]:
     """Status, kind and content of an answer."""
     try:
-        with urllib.request.urlopen(service.base_url + path, timeout=60) as answer:
+        with urllib.request.urlopen(service.base_url + path, timeout=PATIENCE_S) as answer:
             return answer.status, answer.headers["content-type"], answer.read()
     except urllib.error.HTTPError as refused:
         with refused:

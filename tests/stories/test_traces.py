@@ -2,8 +2,6 @@
 
 import secrets
 import threading
-import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -11,6 +9,8 @@ import httpx
 import numpy as np
 import pytest
 import soundfile
+
+from tests.waiting import PATIENCE_S, wait_until
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
@@ -26,7 +26,6 @@ pytestmark = pytest.mark.system
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 CALLER = "00f067aa0ba902b7"  # the span of the program that calls
-PATIENCE_S = 120.0
 
 
 class Collector(ThreadingHTTPServer):
@@ -73,17 +72,9 @@ def http(collector, tmp_path_factory):
         environment.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
         with trial_service(home, page="off", longest_audio_minutes=0.12) as service:
             headers = {"Authorization": f"Bearer {service.token()}"}
-            with httpx.Client(base_url=service.base_url, headers=headers, trust_env=False, timeout=60) as client:
+            given = {"base_url": service.base_url, "headers": headers, "trust_env": False, "timeout": PATIENCE_S}
+            with httpx.Client(**given) as client:
                 yield client
-
-
-def soon(look: Callable[[], object]) -> object:
-    """The first true answer."""
-    end_s = time.monotonic() + PATIENCE_S
-    while not (found := look()):
-        assert time.monotonic() < end_s
-        time.sleep(0.1)
-    return found
 
 
 def ended(http: httpx.Client, recording: bytes, trace: str) -> dict:
@@ -91,14 +82,14 @@ def ended(http: httpx.Client, recording: bytes, trace: str) -> dict:
     traced = {"traceparent": f"00-{trace}-{CALLER}-01"}
     answer = http.post("/convert", files={"audio": recording}, data={"model": "kathleen"}, headers=traced)
     path = f"/tasks/{answer.json()['task_id']}"
-    return soon(lambda: task if (task := http.get(path).json())["state"] in ("completed", "failed") else None)
+    return wait_until(lambda: task if (task := http.get(path).json())["state"] in ("completed", "failed") else None)
 
 
 def test_conversion_is_one_trace_across_all_processes(http, collector):
     trace = secrets.token_hex(16)
     task = ended(http, SPEECH.read_bytes(), trace)
     assert (task["state"], task["trace_id"]) == ("completed", trace)
-    soon(lambda: "run conversion" in collector.of(trace))
+    wait_until(lambda: "run conversion" in collector.of(trace))
     spans = collector.of(trace)
     assert {service for service, _ in collector.spans} == {"timbre-studio"}
     stages = {"engine analysing", "engine converting", "engine scoring"}
@@ -123,7 +114,7 @@ def test_failed_conversion_names_its_trace_and_marks_its_span_as_an_error(http, 
     trace = secrets.token_hex(16)
     task = ended(http, bytes(recording), trace)
     assert (task["state"], task["trace_id"], task["error_code"]) == ("failed", trace, "audio_too_long")
-    soon(lambda: "run conversion" in collector.of(trace))
+    wait_until(lambda: "run conversion" in collector.of(trace))
     status = collector.of(trace)["run conversion"].status
     assert (status.code, status.message) == (status.STATUS_CODE_ERROR, task["error"])
 
@@ -131,5 +122,5 @@ def test_failed_conversion_names_its_trace_and_marks_its_span_as_an_error(http, 
 def test_traces_contain_no_link_signatures(http, collector):
     assert http.get("/files/tasks/none.wav", params={"signature": "secret"}).is_client_error
     assert http.get("/models").is_success
-    soon(lambda: any(span.name == "GET /models" for _, span in collector.spans))
+    wait_until(lambda: any(span.name == "GET /models" for _, span in collector.spans))
     assert not [span for _, span in collector.spans if "secret" in str(span)]

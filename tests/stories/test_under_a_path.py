@@ -11,6 +11,7 @@ import engine
 from studio.client import Client
 from tests.load.trial_service import trial_service
 from tests.proxies import free_port, nginx
+from tests.waiting import PATIENCE_S
 
 README = Path(__file__).parents[2] / "studio" / "README.md"
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
@@ -39,7 +40,7 @@ def test_client_and_documentation_work_under_a_path(address, tmp_path):
         assert take.stat().st_size > 100_000
         [voice] = [one for one in client.models() if one["id"] == "kathleen"]
         assert voice["name"] == "Kathleen"
-    with httpx.Client(trust_env=False, timeout=60) as http:
+    with httpx.Client(trust_env=False, timeout=PATIENCE_S) as http:
         document = http.get(f"{base_url}/openapi.json").json()
         assert document["servers"] == [{"url": "/studio"}]
         assert "docs-files/show.js" in http.get(f"{base_url}/docs").text

@@ -25,6 +25,12 @@ def test_doctor_lists_optional_packages_as_tuples_of_names():
     assert all(isinstance(names, tuple) for names, _ in doctor.OPTIONAL.values())
 
 
+def test_doctor_names_the_precision_in_which_the_processor_trains(halves):
+    [processor] = [finding for finding in doctor._devices() if finding.subject == "device cpu"]
+    assert processor.detail.startswith("works: ")
+    assert processor.detail.endswith(", bfloat16" if halves else ", float32")
+
+
 def test_doctor_pitch_check_passes():
     assert doctor._tried("pitch model", doctor._pitch, "").works
 

@@ -45,7 +45,7 @@ def test_compare_recordings_aligns_a_recording_with_itself():
 
 
 @given(later=st.integers(-60, 200), semitones=st.integers(-12, 12), louder_db=st.floats(-15, 15))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_compare_recordings_measures_offset_transposition_and_level(later, semitones, louder_db):
     found = compare_recordings(melody(), changed(melody(), later, semitones, louder_db))
     assert found.offset_s == pytest.approx(later * STEP_S)

@@ -77,7 +77,7 @@ def test_measure_envelope_of_unit_variance_noise_has_unit_density():
 
 
 @given(st.floats(0.001, 10.0))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_measure_envelope_shifts_by_the_logarithm_of_a_gain(gain):
     samples, pitch = noise(0.2)
     moved = measure_envelope((gain * samples).astype(np.float32), pitch) - measure_envelope(samples, pitch)

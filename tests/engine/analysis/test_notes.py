@@ -87,7 +87,7 @@ sung = st.lists(st.tuples(st.one_of(st.none(), st.floats(40, 80)), st.floats(0.0
 
 
 @given(parts=sung, vibrato=st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_find_notes_returns_ordered_notes_within_the_recording(parts, vibrato):
     pitch, loudness_db = performance(*parts)
     notes = find_notes(with_vibrato(pitch, vibrato), loudness_db)

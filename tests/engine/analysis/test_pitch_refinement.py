@@ -34,7 +34,7 @@ def cents(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return 1200 * np.log2(one / other)[10:-10]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(note=st.floats(42, 84), rate=st.floats(4, 7), depth=st.floats(0.1, 1.0))
 def test_refine_pitch_restores_a_flattened_vibrato(note, rate, depth):
     by_sample, wanted = curve(note, rate, depth)

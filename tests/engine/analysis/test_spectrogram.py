@@ -54,7 +54,7 @@ def test_levels_of_two_low_partials_stay_separate():
 
 
 @given(sizes=st.lists(st.integers(0, 3000), max_size=8), frames=st.sets(st.integers(0, 12), min_size=1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_windows_around_cuts_the_samples_around_each_frame_from_any_blocks(sizes, frames):
     samples = np.arange(1, sum(sizes) + 1, dtype=np.float32)
     pieces = np.split(samples, np.cumsum(sizes)[:-1]) if sizes else []

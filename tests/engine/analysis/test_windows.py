@@ -59,7 +59,7 @@ def core_of(window: Window) -> np.ndarray:
     st.lists(st.integers(1000, 5 * SAMPLE_RATE), min_size=1, max_size=4),
     st.integers(1, 2),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_cut_windows_tiles_the_recording_exactly_with_cores(count, sizes, channels):
     samples = noise(count, channels)
     windows = cut(samples, sizes)
@@ -72,7 +72,7 @@ def test_cut_windows_tiles_the_recording_exactly_with_cores(count, sizes, channe
 
 
 @given(st.integers(4 * SAMPLE_RATE, 9 * SAMPLE_RATE), st.integers(0, 100))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_cut_windows_surrounds_every_core_with_context(count, seed):
     samples = noise(count, seed=seed)
     for window in cut(samples, [SAMPLE_RATE // 3]):
@@ -87,7 +87,7 @@ def test_cut_windows_surrounds_every_core_with_context(count, seed):
 
 
 @given(st.integers(1, 9 * SAMPLE_RATE), st.integers(0, 100))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_core_features_select_every_second_frame_of_the_recording(count, seed):
     found = []
     for window in cut(noise(count, seed=seed), [SAMPLE_RATE]):
@@ -99,7 +99,7 @@ def test_core_features_select_every_second_frame_of_the_recording(count, seed):
 
 
 @given(st.lists(st.integers(500, 5 * SAMPLE_RATE), min_size=1, max_size=4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_cut_windows_cuts_alike_for_any_block_sizes(sizes):
     samples = noise(7 * SAMPLE_RATE)
     cuts = [window.core_stop for window in cut(samples, sizes)]

@@ -63,7 +63,7 @@ def test_place_leaves_channels_in_opposite_phase_unchanged():
 
 
 @given(st.integers(1, 30_000), st.integers(2, 8), st.integers(0, 1000), st.sampled_from([1e-6, 1e-3, 1.0]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_place_restores_the_source_from_its_mid_and_keeps_the_converted_mid(count, channels, seed, level):
     random = np.random.default_rng(seed)
     source = (level * random.standard_normal((channels, count))).astype(np.float32)

@@ -150,7 +150,7 @@ def test_read_audio_refuses_nine_channels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["wav", "mp3", "ogg", "m4a"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(size=st.integers(1, 70_000))
 def test_open_audio_blocks_join_to_the_whole_recording(
     tmp_path_factory: pytest.TempPathFactory, kind: str, size: int
@@ -310,7 +310,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {kind: write_file(folder, kind, tone(6000)).read_bytes() for kind in KINDS}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     kind=st.sampled_from(KINDS),
     changes=st.lists(st.tuples(st.integers(0, 120), st.integers(0, 255)), max_size=8),
@@ -342,7 +342,7 @@ def test_read_audio_reads_or_refuses_any_header(
 LOSSY = (".mp3", ".ogg", ".m4a")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(count=st.integers(1, 5000), channels=st.integers(1, 2), rate=st.sampled_from(M4A_RATES))
 def test_write_audio_keeps_every_m4a_length(
     tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int
@@ -363,7 +363,7 @@ def test_write_audio_round_trips_through_read_audio_in_every_format(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == [f"a{suffix}"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(count=st.integers(1, 3000), channels=st.integers(1, 8), rate=st.integers(8_000, 192_000))
 def test_write_audio_writes_a_wav_of_any_shape_as_pcm_24(
     tmp_path_factory: pytest.TempPathFactory, count: int, channels: int, rate: int
@@ -532,7 +532,7 @@ def test_resample_keeps_outer_shape() -> None:
 RATES = st.one_of(st.sampled_from([8_000, 16_000, 44_100, 48_000, 96_000, 192_000]), st.integers(8_000, 192_000))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(old=RATES, new=RATES, sizes=st.lists(st.integers(0, 4000), min_size=1, max_size=6), channels=st.integers(1, 3))
 def test_resampler_in_blocks_matches_resample(old: int, new: int, sizes: list[int], channels: int) -> None:
     samples = np.random.default_rng(0).normal(0, 0.1, (channels, sum(sizes))).astype(np.float32)

@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("stems")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(1, 3000), st.integers(0, 2 * RATE), st.integers(0, RATE), st.sampled_from([1, 2]))
 def test_write_stem_pads_the_recording_with_silence(folder, count, lead, more, channels):
     samples = np.random.default_rng(count).uniform(-0.5, 0.5, (count, channels)).astype(np.float32)

@@ -157,7 +157,7 @@ def test_convert_and_convert_file_take_settings_chosen_by_style(sing, voice, tmp
     st.integers(1, 20) | st.integers(400, 500) | st.integers(1, 20_000),
     st.sampled_from([0.0, 1e-4, 0.3]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_convert_keeps_duration_and_channels_at_any_rate_and_level(voice, rate, channels, count, level):
     samples = np.random.default_rng(count).uniform(-level, level, (channels, count)).astype(np.float32)
     wanted = resampled_length(count, rate, SAMPLE_RATE)

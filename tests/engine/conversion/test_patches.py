@@ -131,7 +131,7 @@ def test_plan_patches_refuses_a_missing_take(number):
         plan_patches(edit_data(), number, [])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(st.floats(0, 13.5), st.floats(0.06, 1.4), st.floats(-12, 12)), min_size=1, max_size=5),
     st.booleans(),

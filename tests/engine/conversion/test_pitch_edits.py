@@ -148,7 +148,7 @@ def test_edit_pitch_loses_nothing_with_opposite_shifts():
     assert not there_and_back.differs(pitch).any()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(edits())
 def test_edit_pitch_changes_only_its_stretch_and_stays_within_the_pitch_limits(edit):
     pitch = sung()
@@ -163,7 +163,7 @@ def test_edit_pitch_changes_only_its_stretch_and_stays_within_the_pitch_limits(e
     assert edited.pitch.hertz.max() <= np.float32(HIGHEST_HERTZ)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(edits(), max_size=5))
 def test_read_edits_round_trips_plain_edits(some):
     assert read_edits(json.loads(json.dumps(plain_edits(some)))) == tuple(some)

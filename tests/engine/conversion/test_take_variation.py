@@ -7,7 +7,7 @@ from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offs
 
 
 @given(st.integers(0, 100_000), st.integers(1, 300), st.integers(0, 2**31 + 8), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_drift_does_not_depend_on_the_windows(first, frames, seed, data):
     whole = drift(first, frames, seed, PITCH)
     assert whole.shape == (frames,)

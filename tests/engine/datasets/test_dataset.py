@@ -477,7 +477,7 @@ def test_create_dataset_copies_a_recording_unchanged(tmp_path, new):
 
 # ---- anything ----
 
-many = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 memory = io.BytesIO()
 write_zip(memory, NAMED)
 GOOD = memory.getvalue()

@@ -1,9 +1,8 @@
-import time
-
 import numpy as np
 import pytest
 
 from engine.audio.files import Audio, read_audio, write_audio
+from engine.datasets import duplicates
 from engine.datasets.duplicates import Words, near_duplicates, words_of
 from engine.features.clips import analyse_clip
 from engine.units import SAMPLE_RATE
@@ -73,12 +72,13 @@ def test_near_duplicates_maps_copies_of_copies_to_the_first():
     assert near_duplicates([first, first, with_wrong_bits(first, 0.05), cut(first, 0, 300)]) == {1: 0, 2: 0, 3: 0}
 
 
-def test_near_duplicates_compares_two_thousand_recordings_within_ten_seconds():
+def test_near_duplicates_compares_few_of_the_pairs_of_two_thousand_recordings(monkeypatch):
     recordings = [words_at_random(seed, 600) for seed in range(2000)]
     recordings[1999] = with_wrong_bits(recordings[7], 0.1)
-    start = time.perf_counter()
+    compared, compare = [], duplicates._is_copy
+    monkeypatch.setattr(duplicates, "_is_copy", lambda *given: compared.append(given) or compare(*given))
     assert near_duplicates(recordings) == {1999: 7}
-    assert time.perf_counter() - start < 10
+    assert len(compared) < 100
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def test_audible_frames_do_not_depend_on_the_level(sung):
     assert np.mean(audible_frames(loud) != audible_frames(quiet)) < 0.01
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     count=st.integers(2, 30_000),
     rate=st.sampled_from([8000, 11_025, 44_100, 96_000]),

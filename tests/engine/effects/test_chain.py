@@ -60,7 +60,7 @@ def test_apply_effects_keeps_length_channels_and_loudness_in_every_preset(preset
     assert not np.array_equal(changed.samples, audio.samples)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     samples=st.integers(1, 30_000), rate=st.sampled_from([8_000, 22_050, 44_100, 96_000]), channels=st.integers(1, 3)
 )

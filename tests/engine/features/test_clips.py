@@ -63,7 +63,7 @@ def test_clip_piece_keeps_its_position_in_the_recording(sing):
     np.testing.assert_array_equal(piece.content, clip.content[:, 60:80])
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(1, 60_000), st.sampled_from([8_000, 22_050, 44_100, 48_000]), st.integers(1, 3))
 def test_analyse_clip_accepts_any_length_rate_and_channel_count(count, rate, channels):
     random = np.random.default_rng(count)

@@ -134,7 +134,7 @@ def test_measure_feature_mean_counts_all_frames_as_one_sound_if_none_is_loud(enc
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(frames=st.integers(1, 60), more=st.integers(-3, 3), seed=st.integers(0, 9))
 def test_measure_feature_mean_accepts_a_few_features_too_many_or_too_few(encoder, frames, more, seed):
     random = np.random.default_rng(seed)

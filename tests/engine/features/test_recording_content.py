@@ -17,6 +17,7 @@ from engine.networks.base import BaseModel, load_base
 from engine.networks.content_encoder import CONTENT
 from engine.networks.listener import FEATURES, Listener, listen
 from engine.units import SAMPLE_RATE, frame_count
+from tests.halves import forced_halves
 
 SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
 
@@ -76,6 +77,18 @@ def test_recording_content_with_more_augmentations_keeps_the_first_ones(base, si
     np.testing.assert_array_equal(many, again)
     for one, other in itertools.pairwise(many):
         assert np.abs(one.astype(float) - other).mean() > 0.01
+
+
+def test_recording_content_in_halves_is_nearly_that_in_single_precision(sing, halves):
+    samples = sing(0.7, hertz=210.0)
+    with forced_halves(False):
+        exact = content_of(load_base(), samples, 2).astype(float)
+    found = content_of(load_base(), samples, 2).astype(float)
+    np.testing.assert_array_equal(found[0], exact[0])  # the recording itself
+    if halves:
+        assert 0 < np.abs(found[1] - exact[1]).mean() < 0.01  # of numbers whose variance is 1
+    else:
+        np.testing.assert_array_equal(found[1], exact[1])
 
 
 def test_recording_content_cut_into_short_windows_stays_aligned():

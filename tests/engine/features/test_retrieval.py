@@ -96,7 +96,7 @@ def test_nearest_frames_compares_frames_in_context():
     assert not torch.allclose(before, after)  # though the frames themselves are the same
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 12), st.integers(1, 30), st.floats(0.0, 1.0))
 def test_retrieve_returns_normalised_content(frames, count, strength):
     random = torch.Generator().manual_seed(frames + count)

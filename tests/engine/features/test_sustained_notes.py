@@ -74,7 +74,7 @@ def test_sustained_share_is_high_for_held_and_low_for_moving_or_unvoiced_frames(
     assert sustained_share(vibrato(0.0), torch.zeros(FRAMES)).max() == 0.0
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(frames=st.integers(1, 120), seed=st.integers(0, 9))
 def test_smooth_sustained_keeps_any_length(frames, seed):
     random = torch.Generator().manual_seed(seed)

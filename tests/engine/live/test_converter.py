@@ -48,7 +48,7 @@ def expected(voice, sung):
     return converted(voice, sung[:SAMPLE_RATE], [100_000])[0]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.lists(st.integers(1, 9000), min_size=1, max_size=5))
 def test_convert_gives_identical_samples_for_any_block_size(voice, sung, expected, blocks):
     found, _ = converted(voice, sung[:SAMPLE_RATE], blocks)

@@ -1,12 +1,20 @@
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
 
 from engine.live.measuring import chirps, find_delays
 from engine.live.pipe import DevicePipe, real_time
+from tests.waiting import PATIENCE_S, OwnClock, wait_until
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """The clock of pipes: a conversion takes no time but what it is kept waiting for."""
+    own = OwnClock()
+    monkeypatch.setattr("engine.live.pipe.time", own)
+    return own
 
 
 class Echo:
@@ -18,7 +26,7 @@ class Echo:
         self.may = threading.Semaphore(0)
 
     def convert(self, block):
-        self.may.acquire(timeout=5)
+        self.may.acquire(timeout=PATIENCE_S)
         if block[0] < 0:
             raise OSError("gone")
         return block
@@ -36,10 +44,7 @@ def passed(pipe, block, done):
 
 
 def wait_for(pipe, done):
-    deadline = time.monotonic() + 5
-    while pipe.report.converted < done and time.monotonic() < deadline:
-        time.sleep(0.002)
-    time.sleep(0.005)  # the block is handed over after it is counted
+    wait_until(lambda: pipe.report.converted >= done)
 
 
 def test_exchange_delays_sound_by_a_block_and_the_reserve_for_any_piece_size():
@@ -116,7 +121,7 @@ def test_exchange_fades_out_and_then_raises_the_error_of_the_conversion():
         passed(pipe, blocks(1)[0], 1)
         echo.may.release()
         heard = [pipe.exchange(np.full(100, -1.0, np.float32))]
-        pipe._thread.join(5)
+        pipe._thread.join(PATIENCE_S)
         assert isinstance(pipe.failure, OSError)
         heard.append(pipe.exchange(blocks(1)[0]))
         with pytest.raises(OSError, match="gone"):

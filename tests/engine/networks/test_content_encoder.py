@@ -23,7 +23,7 @@ def features(count: int, batch: int = 2, seed: int = 0) -> torch.Tensor:
     return torch.randn(batch, count, FEATURES, generator=torch.Generator().manual_seed(seed))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(count=st.integers(1, 40), frames=st.integers(1, 90))
 def test_content_encoder_returns_unit_variance_content_for_every_frame(encoder, count, frames):
     content = encoder(features(count).half(), torch.zeros(2, FEATURES), frames)
@@ -110,7 +110,7 @@ def test_likeliest_mean_keeps_the_usual_value_of_features_equal_across_speakers(
 # ---- mixtures
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(strength=st.floats(0.0, 1.0), seed=st.integers(0, 99))
 def test_mix_content_lies_between_both_contents_with_unit_variance(strength, seed):
     random = torch.Generator().manual_seed(seed)

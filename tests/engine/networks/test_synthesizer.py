@@ -80,7 +80,7 @@ def test_pulse_train_of_a_glide_matches_a_sum_of_cosines_with_the_highest_faded(
 
 
 @given(st.integers(1, 19), st.floats(0, 1), st.integers(0, 1000))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_pulse_train_continues_across_a_split_with_carried_cycles(split, start, seed):
     hertz = torch.from_numpy(np.random.default_rng(seed).uniform(60, 900, (1, 21)).astype(np.float32))
     whole, end = pulse_train(hertz, start)
@@ -93,7 +93,7 @@ def test_pulse_train_continues_across_a_split_with_carried_cycles(split, start, 
 
 
 @given(st.floats(0, 1), st.integers(0, 1000))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_cycles_per_frame_matches_the_cycles_of_pulse_train(start, seed):
     hertz = np.random.default_rng(seed).uniform(60, 900, 12).astype(np.float32)
     cycles = cycles_per_frame(hertz, start)
@@ -115,7 +115,7 @@ def test_pulse_train_starts_each_row_of_a_batch_at_its_own_cycle():
 
 
 @given(st.integers(0, 200_000), st.integers(0, 3000), st.integers(0, 2**31 + 8), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_noise_at_depends_only_on_seed_and_position(first, count, seed, data):
     whole = noise_at(first, count, seed)
     assert whole.shape == (count,)

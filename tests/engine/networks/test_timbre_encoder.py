@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from engine.analysis.envelope import BANDS, LOW_BANDS
+from engine.devices import in_halves
 from engine.networks.timbre_encoder import TIMBRE, TimbreEncoder, timbre_input
 
 
@@ -28,6 +29,17 @@ def test_timbre_encoder_mostly_ignores_trailing_silence(encoder):
     alone, padded = encoder(voice), encoder(torch.cat([voice, silence], 1))
     other = encoder(torch.rand(1, 200, LOW_BANDS) * torch.linspace(0, 4, LOW_BANDS) - 3)
     assert (alone - padded).norm() < 0.2 * (alone - other).norm()
+
+
+def test_timbre_encoder_returns_single_precision_in_halves(encoder, halves):
+    """Or a cosine of two timbres would have eight bits."""
+    recordings = torch.randn(2, 40, LOW_BANDS, generator=torch.Generator().manual_seed(1)) - 2
+    expected = encoder(recordings)
+    with in_halves(recordings.device):
+        timbre = encoder(recordings)
+    assert timbre.dtype is torch.float32
+    torch.testing.assert_close(timbre, expected, atol=0.02 if halves else 0, rtol=0)
+    assert torch.equal(timbre, expected) is not halves
 
 
 def test_timbre_input_ignores_the_level_of_a_recording():

@@ -16,6 +16,7 @@ from engine.networks.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import (
     AcousticNetworks,
     AcousticPlan,
+    AcousticTrainer,
     Batch,
     BatchMaker,
     Refinement,
@@ -26,6 +27,7 @@ from engine.pretraining.acoustic import (
 from engine.pretraining.corpus import ClipEntry, Corpus, split_speakers
 from engine.pretraining.feature_means import FeatureMeans
 from engine.pretraining.training_run import learning_rate
+from tests.halves import forced_halves, product_precisions
 
 # no cooling down, so that a step does not depend on how many there will be
 PLAN = AcousticPlan(
@@ -225,6 +227,27 @@ def test_train_acoustic_lowers_the_loss_on_unseen_speakers(corpus, means, tmp_pa
     assert last["envelope"] < first["envelope"]
     assert 0 < last["unseen_agreement"] < 2
     assert (last["step"], last["seconds"] > 0) == (40, True)
+
+
+def test_acoustic_trainer_steps_of_both_parts_learn_alike_in_halves_and_in_single_precision(maker, halves):
+    plan = replace(PLAN, steps=6, refine_from=0.5, rate=0.1, refinement_rate=2e-3)  # in a warm-up of 200 steps
+
+    def figures() -> list[dict[str, float]]:
+        torch.manual_seed(0)
+        networks = AcousticNetworks(len(maker.speakers))
+        trainer, batch = AcousticTrainer(networks, plan, CPU), maker.make(0)
+        found = [trainer.step(number, batch) for number in range(plan.steps)]
+        assert all(torch.isfinite(value).all() for value in networks.state_dict().values())
+        return found
+
+    with forced_halves(False):
+        expected = figures()
+    with product_precisions() as precisions:
+        found = figures()
+    assert (torch.bfloat16 in precisions) == halves
+    assert found[2]["envelope"] < 0.9 * found[0]["envelope"]
+    for one, wanted in zip(found, expected, strict=True):
+        assert one == pytest.approx(wanted, rel=0.05 if halves else 0)
 
 
 @pytest.mark.system

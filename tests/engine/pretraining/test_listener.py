@@ -136,7 +136,7 @@ def test_read_variables_refuses_a_variable_with_a_wrong_type_or_size(before, aft
 WHOLE = model({"a": np.arange(5, dtype=np.int8), "b": np.ones((2, 3), np.float16), "c": np.array(1, np.int32)})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(content=st.binary(max_size=200))
 @example(b"")
 @example(WHOLE[:20] + b"\xff" * 100)
@@ -144,7 +144,7 @@ def test_read_variables_raises_only_training_errors_for_any_bytes(content):
     read_or_refuse(content)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(place=st.integers(0, len(WHOLE) - 1), bytes_=st.binary(min_size=1, max_size=6))
 def test_read_variables_raises_only_training_errors_for_any_changed_file(place, bytes_):
     read_or_refuse(WHOLE[:place] + bytes_ + WHOLE[place + len(bytes_) :])

@@ -9,9 +9,11 @@ import torch
 
 from engine import load_voice
 from engine.networks.causal_content import load_student
-from engine.pretraining.student import load_clips, prepare
+from engine.pretraining import student
+from engine.pretraining.student import StudentPlan, load_clips, prepare, student_loss, train
 from engine.pretraining.student_refinement import RefinementPlan, refine, relation_loss
 from engine.units import SAMPLE_RATE
+from tests.halves import forced_halves, product_precisions
 
 PLAN = RefinementPlan(steps=2, batch=2, frames=100)
 
@@ -25,6 +27,25 @@ def clips(tmp_path_factory, sing):
         rows.append({"path": f"{number}.wav", "set": "set", "speaker": str(number), "seconds": "2"})
     assert prepare(folder, folder / "features", rows, float("inf"), lambda fraction, message: None)
     return load_clips(folder / "features", rows)
+
+
+def test_train_lowers_the_difference_alike_in_halves_and_in_single_precision(clips, out, halves, monkeypatch):
+    plan = StudentPlan(steps=5, batch=1, frames=80)
+    monkeypatch.setattr(student, "learning_rate", lambda *_: 1e-3)
+    monkeypatch.setattr(student, "student_loss", lambda *given: losses.append(student_loss(*given)) or losses[-1])
+    losses: list[torch.Tensor] = []
+    for folder in ("single", "halves"):
+        (out / folder).mkdir()
+    with forced_halves(False):
+        train(clips, clips, out / "single", plan, float("inf"), lambda fraction, message: None)
+    expected = torch.stack(losses)
+    losses.clear()
+    with product_precisions() as precisions:
+        train(clips, clips, out / "halves", plan, float("inf"), lambda fraction, message: None)
+    found = torch.stack(losses)
+    assert (torch.bfloat16 in precisions) == halves
+    assert found[-1] < 0.9 * found[0]
+    torch.testing.assert_close(found, expected, atol=0, rtol=0.02 if halves else 0)
 
 
 def test_refine_changes_the_student_slightly_and_logs_its_losses(clips, out):

@@ -1,3 +1,5 @@
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from engine.errors import TrainingError
 from engine.pretraining import vocoder_refinement as module
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer
 from engine.pretraining.vocoder_refinement import RefinementPlan, SpectrumDiscriminator, refine_synthesizer
+from tests.halves import forced_halves, product_precisions
 
 PLAN = RefinementPlan(steps=4, batch=1, frames=24, warm_up=1)
 CPU = torch.device("cpu")
@@ -59,6 +62,31 @@ def test_refine_synthesizer_trains_only_the_discriminators_during_warm_up(corpus
         torch.testing.assert_close(state["synthesizer"][name], value, atol=0, rtol=0)
     state = refine(corpus, first_part, steps=2)
     assert any((state["synthesizer"][name] != value).any() for name, value in before.items())
+
+
+def test_refine_synthesizer_learns_alike_in_halves_and_in_single_precision(corpus, first_part, halves):
+    def refined(folder: Path) -> tuple[dict, dict[str, float]]:
+        folder.mkdir()
+        shutil.copy(first_part / "synthesizer.pt", folder)
+        state = refine(corpus, folder, steps=3)
+        return state, json.loads((folder / "synthesizer_refined.jsonl").read_text())
+
+    before = torch.load(first_part / "synthesizer.pt", weights_only=True)["average"]
+    with forced_halves(False):
+        expected, losses = refined(first_part / "single")
+    with product_precisions() as precisions:
+        found, figures = refined(first_part / "halves")
+    assert (torch.bfloat16 in precisions) == halves
+    for name in ("spectrum", "matching", "deceiving", "critic"):
+        assert figures[name] == pytest.approx(losses[name], rel=0.02 if halves else 0)
+    moved, off = (
+        torch.cat([(one["synthesizer"][name] - value).flatten() for name, value in other.items()]).norm()
+        for one, other in ((expected, before), (found, expected["synthesizer"]))
+    )
+    if halves:
+        assert 0 < off < 0.5 * moved
+    else:
+        assert off == 0
 
 
 @pytest.mark.system

@@ -36,7 +36,7 @@ def test_mix_files_matches_a_converted_vocal_to_the_loudness_of_its_original(sin
     assert after == pytest.approx(before, abs=0.1)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     offset=st.integers(-3000, 3000),
     counts=st.tuples(st.integers(1, 5000), st.integers(1, 5000)),

@@ -28,7 +28,7 @@ class Halving:
     vocal_of = OnnxSeparator.vocal_of
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     count=st.integers(1, 3000),
     window=st.sampled_from([8, 100, 256, 1000]),

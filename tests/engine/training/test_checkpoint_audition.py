@@ -12,6 +12,7 @@ from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import load_base
 from engine.training.checkpoint_audition import FOREIGN, Audition, AuditionScores, audio_of
 from engine.units import SAMPLE_RATE
+from tests.halves import forced_halves
 
 SCORES = AuditionScores(likeness=0.9, content=0.8, mel_distance=0.4, pitch_error_cents=8.0, voicing_error=0.05)
 
@@ -76,6 +77,20 @@ def test_audition_likeness_is_higher_for_the_right_voice(short_auditions, voice,
         for timbre in (voice.timbre, speaker_timbre(base, held_out))
     )
     assert right > wrong
+
+
+def test_audition_scores_and_renderings_are_the_same_on_processors_with_halves(
+    short_auditions, voice, held_out, tmp_path
+):
+    """Conversion and analysis are in single precision everywhere, so checkpoints compete alike."""
+    found = []
+    for halves in (False, True):
+        heard = tmp_path / f"heard-{halves}"
+        heard.mkdir()
+        with forced_halves(halves):
+            scores = Audition(load_base(), voice.timbre, [held_out], tmp_path / "originals").evaluate(voice, heard)
+        found.append((scores, [read_audio(path).samples.tolist() for path in sorted(heard.iterdir())]))
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

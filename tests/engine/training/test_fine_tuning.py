@@ -4,9 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from engine.analysis.envelope import BANDS
 from engine.audio.files import Audio
+from engine.devices import working_device
 from engine.features.clips import Clip, analyse_clip
 from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import WEIGHTS, load_base, load_weights
@@ -16,6 +18,7 @@ from engine.networks.timbre_encoder import TIMBRE
 from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces, make_batch
 from engine.training.plan import TrainingPlan
 from engine.units import SAMPLE_RATE
+from tests.halves import forced_halves, product_precisions
 
 PLAN = TrainingPlan(batch=3, foreign=2)
 PIECES = [(0, 0), (1, 100), (1, 300)]
@@ -34,6 +37,11 @@ def tuning(clips) -> FineTuning:
 
 def same(one: dict, other: dict) -> bool:
     return all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+def moved(before: dict, after: dict) -> Tensor:
+    """What was added to all weights, as one vector."""
+    return torch.cat([(after[name] - value).flatten() for name, value in before.items()])
 
 
 # ---- pieces and batches
@@ -135,6 +143,30 @@ def test_fine_tuning_continues_identically_from_a_restored_state(clips):
     assert same(first.average, second.average)
 
 
+def test_fine_tuning_steps_learn_alike_in_halves_and_in_single_precision(clips, halves):
+    """Of one piece, and from a late step on, whose rate is no longer low."""
+    plan = replace(PLAN, batch=1, foreign=1, learning_rate=1e-3)
+    start = FineTuning(load_base(), clips, plan)
+
+    def tuned() -> tuple[Tensor, list[dict[str, float]]]:
+        tuning = FineTuning(load_base(), clips, plan, working_device("cpu").precision)
+        figures = [tuning.step(50 + number, PIECES[1:2]) for number in range(3)]
+        assert tuning.is_sound()
+        return moved(start.state()["learned"], tuning.state()["learned"]), figures
+
+    with forced_halves(False):
+        expected, losses = tuned()
+    with product_precisions() as precisions:
+        found, figures = tuned()
+    assert (torch.bfloat16 in precisions) == halves
+    assert figures[-1]["loss"] < 0.7 * figures[0]["loss"]
+    assert [one["loss"] for one in figures] == pytest.approx([one["loss"] for one in losses], rel=0.01)
+    if halves:
+        assert 0 < (found - expected).norm() < 0.15 * expected.norm()
+    else:
+        assert torch.equal(found, expected)
+
+
 def test_fine_tuning_step_leaves_the_base_unchanged(tuning):
     before = {name: value.clone() for name, value in load_base().state_dict().items()}
     tuning.step(0, PIECES)
@@ -142,13 +174,13 @@ def test_fine_tuning_step_leaves_the_base_unchanged(tuning):
 
 
 def test_fine_tuning_step_moves_in_proportion_to_the_rate_share(clips):
-    def moved(share: float) -> float:
+    def moved_by(share: float) -> float:
         tuning = FineTuning(load_base(), clips, PLAN)
         before = tuning.timbre.detach().clone()
         tuning.step(50, PIECES, share)
         return float((tuning.timbre.detach() - before).norm())
 
-    assert moved(0.25) == pytest.approx(0.25 * moved(1.0), rel=0.01)
+    assert moved_by(0.25) == pytest.approx(0.25 * moved_by(1.0), rel=0.01)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -37,6 +37,7 @@ from engine.units import SAMPLE_RATE, hertz_to_semitones
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice, save_voice
 from tests.trainings import skip_estimates
+from tests.waiting import OwnClock
 
 PLAN = TrainingPlan(epochs=2, batch=4, foreign=1, save_s=3600.0, evaluate_epochs=100)
 TIMES = ("seconds", "estimate")
@@ -205,10 +206,12 @@ def test_train_returns_the_same_voice_if_all_epochs_are_completed(trained, clips
 
 
 def test_estimate_training_adds_up_setup_epochs_and_evaluations(clips, monkeypatch):
-    """Steps that take a known time: a timing of real ones says little on a machine that does other things as well."""
-    monkeypatch.setattr(FineTuning, "step", lambda *_: time.sleep(0.3))
+    """Steps that take a known time, by a clock of the test's own."""
+    clock = OwnClock()
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(FineTuning, "step", lambda *_: clock.sleep(0.3))
     estimate = estimate_training(clips, replace(PLAN, epochs=10))
-    assert 2 * 0.3 <= estimate.epoch_s < 2 * 0.3 * 1.5  # 8 pieces in batches of 4
+    assert estimate.epoch_s == pytest.approx(2 * 0.3, rel=0.02)  # 8 pieces in batches of 4
     expected_s = estimate.setup_s + 10 * estimate.epoch_s + 2 * estimate.evaluation_s
     assert estimate.total_s == pytest.approx(expected_s, rel=0.02)
 

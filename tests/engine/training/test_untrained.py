@@ -21,6 +21,7 @@ from engine.voices.card import load_card
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import load_voice
 from tests.cards import update_card
+from tests.halves import forced_halves
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,15 @@ def test_untrained_voice_is_the_base_with_the_timbre_of_the_recordings(clips):
     assert voice.card.is_untrained
     assert voice.card.training == {"untrained": True, "minutes": 0.2, "epochs": 0, "steps": 0}
     assert len(voice.retrieval_frames) > 500
+
+
+def test_untrained_voice_is_the_same_on_processors_with_halves(clips, halves):
+    voice = untrained_voice(clips)
+    with forced_halves(False):
+        expected = untrained_voice(clips)
+    assert torch.equal(voice.timbre, expected.timbre)
+    assert torch.equal(voice.retrieval_frames, expected.retrieval_frames)
+    assert torch.equal(voice.contrast, expected.contrast)
 
 
 def test_untrained_voice_converts_a_vocal(clips, sing):

@@ -106,7 +106,7 @@ def test_blend_voices_ignores_order_and_signs_of_the_spread(anna, bert):
     torch.testing.assert_close(kept.T @ kept, anna.spread.T @ anna.spread, atol=1e-3, rtol=1e-3)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=4, unique=True))
 def test_blend_voices_moves_the_timbre_steadily_towards_the_second_voice(anna, bert, shares):
     timbres = [blend_voices(anna, bert, share, "Mia", "mia").timbre for share in sorted(shares)]

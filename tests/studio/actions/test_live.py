@@ -13,13 +13,16 @@ from studio.actions.live import LiveSessions
 from studio.actions.results import result_view
 from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
 from studio.store.tasks import list_tasks
+from tests.waiting import PATIENCE_S
 
 # little work in long blocks, so that a busy machine is not too slow
 GIVEN = {"block_ms": 320, "content": "student"}
 
 
 @pytest.fixture
-def sessions(studio):
+def sessions(studio, monkeypatch):
+    for name in ("_START_S", "_BLOCK_S"):
+        monkeypatch.setattr(f"studio.executors.live.{name}", PATIENCE_S)
     return LiveSessions(studio)
 
 

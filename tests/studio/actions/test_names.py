@@ -1,7 +1,7 @@
 """What voices and files are called, also when the voice has another name by now, or is gone."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -76,7 +76,6 @@ def test_named_file_drops_unsafe_characters_and_limits_the_length():
     assert len(named_file("歌🎤" * 500, "wav").encode()) <= 204
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1, max_size=300), st.text(min_size=1, max_size=200), st.integers(1, 10))
 def test_named_take_keeps_the_take_number_however_long_the_names(recording, voice, take):
     several = named_take(f"{recording}.wav", voice, take, 10, "wav")

@@ -10,6 +10,7 @@ import soundfile
 from typer.testing import CliRunner
 
 from studio.commands.cli import app
+from tests.waiting import PATIENCE_S
 
 
 def run(*arguments):
@@ -78,7 +79,7 @@ class CardStream:
 
     def __exit__(self, *_):
         self.active = False
-        self.thread.join(10)
+        self.thread.join(PATIENCE_S)
 
     def run(self):
         number = 0

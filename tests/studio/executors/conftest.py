@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -35,19 +34,11 @@ from studio.store.catalogue import Model, add_model, find_model, set_keys, train
 from studio.store.database import Database, open_database
 from studio.store.storage import Storage, open_storage
 from tests.trainings import shorten_auditions, skip_estimates
+from tests.waiting import wait_until
 
 RATE = 44_100
 VOICE = "kathleen"
 LEASE_S = 5.0
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 40.0) -> Any:
-    """What `condition` gives once it is true."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.03)
-    return found
 
 
 @dataclass
@@ -113,9 +104,9 @@ class Installation:
     def claim(self, *kinds: str, lease_s: float = LEASE_S) -> tasks.Task:
         """The next task, once there is one that may be begun."""
         kinds = kinds or ("conversion", "report", "training")
-        return eventually(lambda: tasks.claim(self.database, "this test", kinds, lease_s))
+        return wait_until(lambda: tasks.claim(self.database, "this test", kinds, lease_s))
 
-    def wait_for(self, task_id: str, *states: str, seconds: float = 60.0) -> tasks.Task:
+    def wait_for(self, task_id: str, *states: str) -> tasks.Task:
         """The row once it is in one of these states."""
 
         def there() -> tasks.Task | None:
@@ -123,7 +114,7 @@ class Installation:
             assert not task.has_ended or task.state in states, (task.state, task.error)
             return task if task.state in states else None
 
-        return eventually(there, seconds)
+        return wait_until(there)
 
     def results(self, task_id: str) -> list[str]:
         """Keys of all files of a task beside the recording."""
@@ -190,10 +181,6 @@ engine.conversion.convert.convert_file = convert_file
         end = "import sys\nfrom studio.executors.worker import main\nsys.exit(main())\n"
         path.write_text(f"{textwrap.dedent(before)}\n{end}")
         return [sys.executable, str(path)]
-
-    def eventually(self, condition: Callable[[], Any], seconds: float = 40.0) -> Any:
-        """What `condition` gives once it is true."""
-        return eventually(condition, seconds)
 
     def _recording(self, seconds: float) -> Path:
         """A new file each time: putting it into the storage takes it away."""

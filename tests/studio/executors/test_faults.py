@@ -25,6 +25,7 @@ from studio.executors.process import environment_of
 from studio.executors.recovery import recover
 from studio.executors.work import run_task
 from studio.store import tasks
+from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system
 
@@ -53,7 +54,7 @@ def held(installation) -> str:
 
 def begun(installation, task_id):
     """Wait until a task is in the middle of its work."""
-    return installation.eventually(lambda: installation.task(task_id).progress > 0.3 and installation.task(task_id))
+    return wait_until(lambda: installation.task(task_id).progress > 0.3 and installation.task(task_id))
 
 
 def pid_of(task) -> int:
@@ -132,7 +133,7 @@ def test_killed_server_completes_every_queued_task_once_after_restart(installati
     server.communicate()
     task = installation.wait_for(held, "queued")
     assert (task.attempt, task.fence) == (0, 1)
-    installation.eventually(lambda: is_gone(worker))
+    wait_until(lambda: is_gone(worker))
 
     # then with all its processes, in the middle of its work
     ten = [installation.submit_conversion() for _ in range(10)]
@@ -140,7 +141,7 @@ def test_killed_server_completes_every_queued_task_once_after_restart(installati
     server = start_server(installation, lease_s=60.0)
     installation.wait_for(ten[0], "completed")
     installation.hold.touch()
-    installation.eventually(lambda: any(0.3 < installation.task(task_id).progress < 1.0 for task_id in ten))
+    wait_until(lambda: any(0.3 < installation.task(task_id).progress < 1.0 for task_id in ten))
     os.killpg(server.pid, signal.SIGKILL)
     server.communicate()
     states = [installation.task(task_id).state for task_id in ten]
@@ -173,9 +174,9 @@ def test_executor_resumes_a_killed_training_from_its_checkpoint(installation, re
     """)
     task_id = installation.submit_training(voice.id, 3, save_s=0.0)
     with installation.executor(program, lease_s=60.0) as executor:
-        installation.eventually(lambda: installation.model(voice.id).epoch >= 2)
+        wait_until(lambda: installation.model(voice.id).epoch >= 2)
         os.kill(pid_of(installation.task(task_id)), signal.SIGKILL)
-        task = installation.wait_for(task_id, "completed", seconds=60.0)
+        task = installation.wait_for(task_id, "completed")
         assert (task.fence, executor.alive()["restarts"]) == (2, 1)
     model = installation.model(voice.id)
     assert (model.state, model.epoch, model.epochs) == ("completed", 3, 3)
@@ -196,7 +197,7 @@ def test_worker_paused_past_its_lease_publishes_no_result(installation, held):
         os.kill(worker.pid, signal.SIGSTOP)
         installation.hold.unlink()
         recovered = lambda: recover(installation.database, 3) or installation.task(held).state == "queued"  # noqa: E731
-        installation.eventually(recovered)
+        wait_until(recovered)
         assert run_task(installation.bench(), installation.claim()) == "completed"
         before = installation.task(held)
         os.kill(worker.pid, signal.SIGCONT)
@@ -206,7 +207,7 @@ def test_worker_paused_past_its_lease_publishes_no_result(installation, held):
         assert before.fence == 2
         assert was_done_once(installation, before)
         worker.stdin.close()
-        assert worker.wait(30) == 0
+        assert worker.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.slow
@@ -243,7 +244,7 @@ def test_worker_asked_to_end_requeues_its_unfinished_task(installation, held):
         begun(installation, held)
         os.kill(worker.pid, signal.SIGINT)  # Ctrl-C on a terminal reaches it too, and is the server's to act on
         worker.stdin.close()
-        assert worker.wait(30) == 0
+        assert worker.wait(PATIENCE_S) == 0
     task = installation.task(held)
     assert (task.state, task.attempt, installation.results(held)) == ("queued", 0, [])
     assert not list(installation.settings.work.iterdir())
@@ -254,7 +255,7 @@ def test_worker_asked_to_end_finishes_its_task_within_the_grace_time(installatio
         begun(installation, held)
         os.kill(worker.pid, signal.SIGTERM)
         installation.hold.unlink()
-        assert worker.wait(30) == 0
+        assert worker.wait(PATIENCE_S) == 0
     assert was_done_once(installation, installation.task(held))
 
 
@@ -262,7 +263,8 @@ def test_worker_asked_to_end_finishes_its_task_within_the_grace_time(installatio
 
 
 @pytest.mark.parametrize("locked_s", [1.5, pytest.param(6.5, marks=pytest.mark.slow)])  # 5 s is how long others wait
-def test_worker_keeps_its_task_if_the_database_is_locked_past_its_lease(installation, held, locked_s):
+def test_worker_keeps_its_task_if_the_database_is_locked_past_its_lease(installation, held, locked_s, monkeypatch):
+    monkeypatch.setattr("studio.executors.lease_watch.HOLD_OFF_S", PATIENCE_S)  # enough for the slowest worker
     with installation.executor(installation.slow_program(), lease_s=1.0) as executor:
         begun(installation, held)
         other = sqlite3.connect(installation.settings.data / "studio.sqlite", isolation_level=None)
@@ -296,9 +298,10 @@ def test_run_task_reports_a_full_disk_and_completes_the_next_task_once_freed(ins
 def test_worker_with_a_wrong_clock_keeps_its_lease(installation, held):
     """Its leases are the database's; with PostgreSQL that is another machine's clock."""
     wrong = installation.slow_program("import time\nright = time.time\ntime.time = lambda: right() + 86_400.0")
-    with installation.worker(command=wrong, lease_s=1.0):
-        begun(installation, held)
-        time.sleep(1.2)
+    with installation.worker(command=wrong, lease_s=60.0):
+        first = begun(installation, held)
+        renewed = wait_until(lambda: (now := installation.task(held)).lease_until > first.lease_until and now)
+        assert renewed.lease_until < time.time() + 120.0
         assert recover(installation.database, 3) == []
         installation.hold.unlink()
         task = installation.wait_for(held, "completed")

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 
 import pytest
 import structlog
@@ -12,8 +11,15 @@ from studio.errors import LeaseLost
 from studio.executors.heartbeat import STALLED, Heartbeat, Stopping
 from studio.store import tasks
 from studio.store.accounts import local_account
+from tests.waiting import PATIENCE_S, OwnClock, wait_until
 
-LEASE_S = 0.3  # a beat each 0.1 s
+LEASE_S = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch):
+    """Beats follow one another quickly."""
+    monkeypatch.setattr("studio.executors.heartbeat._BEAT_S", 0.02)
 
 
 @pytest.fixture
@@ -35,24 +41,28 @@ def heartbeat(database, task, grace_s=0.0, may_finish=True, stopping=None):
     return Heartbeat(database, task, LEASE_S, stopping or Stopping(grace_s), log, may_finish)
 
 
-def eventually(condition, seconds=5.0):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
-    return found
-
-
 def row(database, task):
     return tasks.find(database, task.account_id, task.id)
 
 
+def end_lease(database):
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE tasks SET lease_until = 1.0")
+
+
+def wait_for_a_beat(database, task):
+    """Let the lease end, and wait until it has been renewed."""
+    end_lease(database)
+    wait_until(lambda: row(database, task).lease_until > 1.0)
+
+
 def test_heartbeat_holds_the_lease_until_it_ends(database, task):
     with heartbeat(database, task):
-        time.sleep(3 * LEASE_S)
+        for _ in range(3):
+            wait_for_a_beat(database, task)
         assert tasks.recover(database, 3) == []
         assert row(database, task).state == "running"
-    time.sleep(1.5 * LEASE_S)
+    end_lease(database)
     tasks.recover(database, 3)
     assert row(database, task).state == "queued"
 
@@ -60,21 +70,21 @@ def test_heartbeat_holds_the_lease_until_it_ends(database, task):
 def test_heartbeat_writes_the_progress_clipped_to_1(database, task):
     with heartbeat(database, task) as heart:
         heart.report(0.25, "converting")
-        eventually(lambda: row(database, task).progress == 0.25)
+        wait_until(lambda: row(database, task).progress == 0.25)
         assert row(database, task).message == "converting"
         heart.report(float("nan"), "odd")
         heart.report(7.0, "more than all")
-        eventually(lambda: row(database, task).progress == 1.0)
+        wait_until(lambda: row(database, task).progress == 1.0)
 
 
 def test_heartbeat_report_raises_cancelled_and_keeps_the_lease(database, task):
     with heartbeat(database, task) as heart:
         heart.report(0.1, "")
         tasks.request_cancel(database, task.account_id, task.id)
-        eventually(lambda: heart.is_cancelled)
+        wait_until(lambda: heart.is_cancelled)
         with pytest.raises(Cancelled):
             heart.report(0.2, "")
-        time.sleep(2 * LEASE_S)
+        wait_for_a_beat(database, task)
         assert row(database, task).state == "running"
         with database.write() as connection:
             tasks.cancelled(connection, task)
@@ -83,7 +93,7 @@ def test_heartbeat_report_raises_cancelled_and_keeps_the_lease(database, task):
 def test_heartbeat_report_raises_after_the_lease_is_lost(database, task):
     with heartbeat(database, task) as heart:
         tasks.recover(database, 3, [task.owner])
-        eventually(lambda: heart.is_lost)
+        wait_until(lambda: heart.is_lost)
         with pytest.raises(LeaseLost):
             heart.report(0.5, "")
 
@@ -91,16 +101,16 @@ def test_heartbeat_report_raises_after_the_lease_is_lost(database, task):
 def test_heartbeat_resets_the_attempt_after_a_new_checkpoint(database, task, tmp_path):
     with database.write() as connection:
         tasks.give_up(connection, task, 3, "", "")
-    second = eventually(lambda: tasks.claim(database, "worker", ["conversion"], LEASE_S))
+    second = wait_until(lambda: tasks.claim(database, "worker", ["conversion"], LEASE_S))
     assert second.attempt == 2
     checkpoint = tmp_path / "checkpoint.pt"
     checkpoint.write_bytes(b"of an earlier attempt")
     with heartbeat(database, second) as heart:
         heart.watch(checkpoint)
-        time.sleep(LEASE_S)
+        wait_for_a_beat(database, second)
         assert row(database, second).attempt == 2
-        checkpoint.write_bytes(b"of this one")
-        eventually(lambda: row(database, second).attempt == 1)
+        os.utime(checkpoint, ns=(1, 1))
+        wait_until(lambda: row(database, second).attempt == 1)
 
 
 def test_heartbeat_report_resets_the_attempt_before_the_next_beat(database, task, tmp_path):
@@ -108,13 +118,13 @@ def test_heartbeat_report_resets_the_attempt_before_the_next_beat(database, task
     checkpoint = tmp_path / "checkpoint.pt"
     heart = Heartbeat(database, task, 1000.0, Stopping(0.0), structlog.get_logger())  # which does not beat by itself
     heart.watch(checkpoint)
-    for _ in range(2):
+    for number in range(2):
         with database.write() as connection:
             connection.exec_driver_sql("UPDATE tasks SET attempt = 3")
         heart.report(0.5, "trains")
         assert row(database, task).attempt == 3
         checkpoint.write_bytes(b"of this one")
-        os.utime(checkpoint, ns=(time.time_ns(), time.time_ns()))
+        os.utime(checkpoint, ns=(number, number))
         heart.report(0.5, "trains")
         assert row(database, task).attempt == 1
 
@@ -129,16 +139,16 @@ def test_heartbeat_survives_a_locked_database(sqlite_database):
     def hold():
         with sqlite_database.write():
             held.set()
-            released.wait(10)
+            released.wait(PATIENCE_S)
 
     holder = threading.Thread(target=hold)
     with Heartbeat(sqlite_database, task, LEASE_S, Stopping(0.0), structlog.get_logger()) as heart:
         holder.start()
-        held.wait(5)
+        assert held.wait(PATIENCE_S)
         heart.report(0.5, "while nobody could write")
-        time.sleep(0.5)
+        wait_until(heart._beating.locked)  # a beat waits for the others
         released.set()
-        eventually(lambda: row(sqlite_database, task).progress == 0.5)
+        wait_until(lambda: row(sqlite_database, task).progress == 0.5)
         heart.report(0.6, "")  # and it is still ours
     holder.join()
 
@@ -154,29 +164,38 @@ def test_heartbeat_cancels_work_that_cannot_finish_when_the_process_stops(databa
         assert not heart.is_cancelled
 
 
-def test_stopping_is_over_only_after_its_grace_period():
-    stopping = Stopping(0.2)
+@pytest.fixture
+def clock(monkeypatch):
+    own = OwnClock()
+    monkeypatch.setattr("studio.executors.heartbeat.time", own)
+    return own
+
+
+def test_stopping_is_over_only_after_its_grace_period(clock):
+    stopping = Stopping(20.0)
     assert not stopping.is_over()
     stopping.ask()
     assert stopping.asked
     assert not stopping.is_over()
-    time.sleep(0.3)
+    clock.sleep(20.0)
     stopping.ask()  # again changes nothing
     assert stopping.is_over()
     assert not stopping.is_over(extra_s=60.0)
 
 
-def test_heartbeat_ends_the_process_when_work_stalls(sqlite_database):
+def test_heartbeat_ends_the_process_when_work_stalls(sqlite_database, clock):
     database, account = sqlite_database, local_account(sqlite_database)
     with database.write() as connection:
         tasks.submit(connection, account.id, "conversion", {})
     task = tasks.claim(database, "worker", ["conversion"], LEASE_S)
     ended = []
     log = structlog.get_logger()
-    with Heartbeat(database, task, LEASE_S, Stopping(0.0), log, True, 0.5, ended.append) as heart:
+    with Heartbeat(database, task, LEASE_S, Stopping(0.0), log, True, 50.0, ended.append) as heart:
         for _ in range(8):  # as long as it reports, it may take its time
-            time.sleep(0.1)
+            clock.sleep(40.0)
             heart.report(0.5, "converting")
+            wait_for_a_beat(database, task)
         assert not ended
-        eventually(lambda: ended)
+        clock.sleep(60.0)
+        wait_until(lambda: ended)
     assert ended == [STALLED]

@@ -36,6 +36,7 @@ from studio.client import Client
 from studio.store.storage import open_storage
 from tests.load.trial_cluster import TrialCluster, TrialNode, trial_cluster
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,14 +55,6 @@ CREATE FUNCTION note() RETURNS trigger AS
 CREATE TRIGGER completing AFTER UPDATE ON tasks FOR EACH ROW
   WHEN (NEW.state = 'completed' AND OLD.state <> 'completed') EXECUTE FUNCTION note();
 """
-
-
-def eventually(condition: Callable[[], Any], seconds: float = DONE_S) -> Any:
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
-    return found
 
 
 @pytest.fixture(autouse=True)
@@ -176,16 +169,16 @@ def test_ray_completes_all_tasks_once_despite_killed_workers_nodes_and_services(
                 asked = [(recordings[n % RECORDINGS], VOICES[n % len(VOICES)]) for n in range(CONVERSIONS)]
                 tasks = [client.convert(path, voice) for path, voice in asked]
 
-            eventually(lambda: place.done() >= 3)
-            os.kill(eventually(lambda: busy_worker(cluster.nodes)), signal.SIGKILL)
-            eventually(lambda: place.done() >= 10)
+            wait_until(lambda: place.done() >= 3)
+            os.kill(wait_until(lambda: busy_worker(cluster.nodes)), signal.SIGKILL)
+            wait_until(lambda: place.done() >= 10)
             cluster.nodes[1].kill()
             cluster.add_node()
-            eventually(lambda: place.done() >= 18)
+            wait_until(lambda: place.done() >= 18)
             os.killpg(one.process.pid, signal.SIGKILL)  # with its dispatcher
 
-            eventually(lambda: place.done() == CONVERSIONS)
-            eventually(lambda: place.ask("SELECT count(*) FROM models WHERE state = 'completed'")[0][0] == 2)
+            wait_until(lambda: place.done() == CONVERSIONS)
+            wait_until(lambda: place.ask("SELECT count(*) FROM models WHERE state = 'completed'")[0][0] == 2)
             with Client(two.base_url, token) as client:
                 assert {client.check_task(task)["status"] for task in tasks} == {"completed"}
 
@@ -214,11 +207,11 @@ def test_ray_publishes_nothing_twice_if_a_node_loses_the_database(place, in_clus
             with Client(service.base_url, service.token("anna")) as client:
                 tasks = [client.convert(recording, "kathleen") for _ in range(4)]
                 running = "SELECT count(*) FROM tasks WHERE state = 'running' AND progress > 0.1"
-                eventually(lambda: busy_worker([cut]) and place.ask(running)[0][0] == 2)
+                wait_until(lambda: busy_worker([cut]) and place.ask(running)[0][0] == 2)
                 proxy.stop()
                 time.sleep(30.0)
                 proxy.go_on()
-                eventually(lambda: place.done() == len(tasks))
+                wait_until(lambda: place.done() == len(tasks))
                 time.sleep(2 * LEASE_S)  # whoever was cut off has had the time to write, if he could
     assert place.ask("SELECT id FROM completions GROUP BY id HAVING count(*) > 1") == []
     assert place.ask("SELECT count(*) FROM completions")[0][0] == len(tasks)

@@ -1,23 +1,27 @@
-import time
-
 import pytest
 
 from studio.executors.supervisor import LONGEST_BACKOFF_S, Backoff
+from tests.waiting import OwnClock
 
 
-def pause_s(backoff: Backoff) -> float:
-    return backoff.not_before - time.monotonic()
+@pytest.fixture(autouse=True)
+def clock(monkeypatch) -> OwnClock:
+    own = OwnClock()
+    monkeypatch.setattr("studio.executors.supervisor.time", own)
+    return own
 
 
-def test_backoff_doubles_with_each_failure_up_to_a_limit():
+def test_backoff_doubles_with_each_failure_up_to_a_limit(clock):
     backoff = Backoff(first_s=0.5)
     pauses = []
     for _ in range(20):
         backoff.failed()
-        pauses.append(pause_s(backoff))
-    assert pauses[:3] == pytest.approx([1.0, 2.0, 4.0], abs=0.1)
-    assert pauses[-1] == pytest.approx(LONGEST_BACKOFF_S, abs=0.1)
+        pauses.append(backoff.not_before - clock.now_s)
+    assert pauses[:3] == [1.0, 2.0, 4.0]
+    assert pauses[-1] == LONGEST_BACKOFF_S
     assert not backoff.is_over
+    clock.sleep(LONGEST_BACKOFF_S)
+    assert backoff.is_over
 
 
 def test_backoff_starts_over_after_a_healthy_time():

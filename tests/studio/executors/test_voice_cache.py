@@ -1,8 +1,6 @@
 """Voices are loaded once, and again when they have changed."""
 
 import shutil
-import threading
-import time
 
 import pytest
 
@@ -12,6 +10,7 @@ from engine.voices.card import DEMO_VOICES, new_voice_folder
 from studio.executors import voice_cache
 from studio.executors.voice_cache import VoiceCache
 from tests.cards import update_card
+from tests.waiting import OwnClock
 
 
 @pytest.fixture
@@ -49,19 +48,21 @@ def test_voice_cache_drops_the_least_recently_used_voice(folder, tmp_path, loads
     assert loads == [folder, *others, others[0]]
 
 
-def test_voice_cache_waits_for_a_voice_being_replaced(folder, tmp_path):
+def test_voice_cache_waits_for_a_voice_being_replaced(folder, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "copy")
     shutil.rmtree(folder)
-    threading.Timer(0.2, shutil.copytree, (tmp_path / "copy", folder)).start()
+    clock = OwnClock()
+    monkeypatch.setattr(clock, "sleep", lambda seconds: shutil.copytree(tmp_path / "copy", folder))
+    monkeypatch.setattr(voice_cache, "time", clock)
     assert VoiceCache().voice(folder).card.name
 
 
 def test_voice_cache_refuses_a_missing_voice_within_2_s(tmp_path, monkeypatch):
-    monkeypatch.setattr(voice_cache, "_PAUSE_S", 0.05)
-    begun_at = time.monotonic()
+    clock = OwnClock()
+    monkeypatch.setattr(voice_cache, "time", clock)
     with pytest.raises(VoiceError):
         VoiceCache().voice(tmp_path / "nobody")
-    assert time.monotonic() - begun_at < 2.0
+    assert 0 < sum(clock.slept) < 2.0
 
 
 def test_voice_cache_never_mixes_card_and_weights_during_a_replacement(folder, monkeypatch):

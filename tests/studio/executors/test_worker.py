@@ -9,6 +9,7 @@ import pytest
 
 from studio.executors.worker import DISTURBED, Order, read_order
 from studio.settings.service import ServiceSettings
+from tests.waiting import PATIENCE_S
 
 
 def test_read_order_restores_a_written_order():
@@ -29,7 +30,7 @@ def test_read_order_refuses_invalid_lines(line):
 def test_worker_exits_when_its_server_is_gone_during_startup(installation):
     with installation.worker() as worker:
         worker.stdin.close()
-        assert worker.wait(40) == 0
+        assert worker.wait(PATIENCE_S) == 0
 
 
 def test_worker_arguments_do_not_contain_the_database_url(installation):
@@ -42,7 +43,7 @@ def test_worker_starts_at_once_when_woken_and_exits_disturbed_after_an_error(ins
     program = installation.program("""
         import engine.conversion.convert
         import studio.executors.worker as worker
-        worker._POLL_S = 60.0
+        worker._POLL_S = 3600.0
         real = engine.conversion.convert.convert_file
         def convert_file(source, targets, *given):
             if len(targets) == 2:
@@ -56,10 +57,10 @@ def test_worker_starts_at_once_when_woken_and_exits_disturbed_after_an_error(ins
         time.sleep(0.2)
         second = installation.submit_conversion()
         worker.stdin.write(b"wake\n")
-        installation.wait_for(second, "completed", seconds=10.0)
+        installation.wait_for(second, "completed")
         third = installation.submit_conversion(takes=2)
         worker.stdin.write(b"wake\n")
-        assert worker.wait(30) == DISTURBED
+        assert worker.wait(PATIENCE_S) == DISTURBED
         assert installation.task(third).state == "queued"
 
 
@@ -78,4 +79,4 @@ def test_worker_that_hangs_exits_after_a_stop_request(installation):
         worker.send_signal(signal.SIGTERM)
         time.sleep(0.1)
         worker.stdin.write(b"stop\n")
-        assert worker.wait(30) == DISTURBED
+        assert worker.wait(PATIENCE_S) == DISTURBED

@@ -29,7 +29,7 @@ BOUNDARY = "----formdata-7f3a"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
 URLENCODED = "application/x-www-form-urlencoded"
 LARGEST = 100_000
-repeated = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+repeated = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def part(name: str, value: bytes, file_name: str | None = None, more: str = "") -> bytes:

@@ -8,6 +8,7 @@ import pytest
 
 from studio.http.protocol import LARGEST_HEAD
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 LINE = b"GET /health HTTP/1.1\r\nHost: a\r\n"
 CHUNKED = LINE + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -22,7 +23,7 @@ def bare(tmp_path_factory) -> Iterator[TrialService]:
 
 def connected(service: TrialService) -> socket.socket:
     host, port = service.base_url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=PATIENCE_S)
 
 
 def received(connection: socket.socket) -> bytes:
@@ -71,13 +72,12 @@ def test_bounded_protocol_closes_an_idle_connection(monkeypatch, tmp_path):
 
     from studio.http import protocol as http_protocol
 
-    monkeypatch.setattr(http_protocol, "HEAD_S", 0.2)
-
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    async def closes(first: bytes) -> bytes:
+    async def closes(whole: bytes, part: bytes) -> bytes:
+        """What a connection answers that sends something whole and then a part, with little time for the latter."""
         import uvicorn
         from uvicorn.server import ServerState
 
@@ -90,13 +90,17 @@ def test_bounded_protocol_closes_an_idle_connection(monkeypatch, tmp_path):
             0,
         )
         async with server:
+            monkeypatch.setattr(http_protocol, "HEAD_S", PATIENCE_S if whole else 0.1)
             reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            writer.write(first)
-            answer = await asyncio.wait_for(reader.read(), 5)
+            writer.write(whole)
+            answer = await reader.readuntil(b"\r\n\r\n") if whole else b""
+            monkeypatch.setattr(http_protocol, "HEAD_S", 0.1)
+            writer.write(part)
+            answer += await asyncio.wait_for(reader.read(), PATIENCE_S)
             writer.close()
             return answer
 
-    assert asyncio.run(closes(b"")) == b""
-    assert asyncio.run(closes(LINE)) == b""
+    assert asyncio.run(closes(b"", b"")) == b""
+    assert asyncio.run(closes(b"", LINE)) == b""
     # and between two requests of one connection
-    assert asyncio.run(closes(LINE + b"\r\n" + LINE)).count(b"204") == 1
+    assert asyncio.run(closes(LINE + b"\r\n", LINE)).count(b"204") == 1

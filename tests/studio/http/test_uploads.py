@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect
 from studio.errors import Invalid, TooLarge
 from studio.http.bodies import BodyLimits, Form
 from studio.http.uploads import UploadPlace, received_form
+from tests.waiting import OwnClock
 
 TYPE = "multipart/form-data; boundary=x"
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
@@ -70,13 +71,15 @@ def test_received_form_leaves_no_files_after_any_error(place, sent, error, raise
 
 
 def test_received_form_leaves_no_files_after_a_cancelled_call(place):
-    async def upload() -> None:
+    async def upload(arrived: asyncio.Event) -> None:
         async with received_form(chunks([HEAD, b"x" * 2_000_000, TAIL]), TYPE, place, ("audio",)):
-            await asyncio.sleep(60)
+            arrived.set()
+            await asyncio.Event().wait()
 
     async def cancelled() -> None:
-        task = asyncio.create_task(upload())
-        await asyncio.sleep(0.2)
+        arrived = asyncio.Event()
+        task = asyncio.create_task(upload(arrived))
+        await arrived.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -88,7 +91,7 @@ def test_received_form_leaves_no_files_after_a_cancelled_call(place):
 def test_received_form_refuses_a_stalled_upload_with_408(place):
     async def stalling() -> AsyncIterator[bytes]:
         yield HEAD
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def upload() -> None:
         async with received_form(stalling(), TYPE, place, ("audio",), stalled_s=0.05):
@@ -122,15 +125,16 @@ def test_received_form_of_an_empty_body_is_empty(place):
     assert asyncio.run(upload()) == Form({}, {})
 
 
-@pytest.mark.parametrize(("size", "arrives"), [(10, False), (5_000, True)])
+@pytest.mark.parametrize(("size", "arrives"), [(10_000, False), (50_000, True)])
 def test_received_form_refuses_only_uploads_below_the_minimum_rate(place, monkeypatch, size, arrives):
-    monkeypatch.setattr("studio.http.uploads.PACE_S", 0.2)
+    clock = OwnClock()
+    monkeypatch.setattr("studio.http.uploads.time", clock)
     place = replace(place, limits=replace(place.limits, least_rate=10_000))
 
     async def trickling() -> AsyncIterator[bytes]:
         yield HEAD + b"x" * 100_000  # a fast beginning does not count for ever
         for _ in range(40):
-            await asyncio.sleep(0.02)
+            clock.sleep(3.0)
             yield b"x" * size
         yield TAIL
 

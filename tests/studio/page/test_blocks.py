@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system
 
@@ -21,7 +22,7 @@ def demo(tmp_path_factory) -> Iterator[TrialService]:
 
 
 def asked(service: TrialService) -> httpx.Client:
-    return httpx.Client(base_url=service.base_url, trust_env=False, timeout=30)
+    return httpx.Client(base_url=service.base_url, trust_env=False, timeout=PATIENCE_S)
 
 
 def test_page_is_served_beside_the_service_routes(service):
@@ -152,6 +153,6 @@ def test_upload_route_refuses_a_foreign_origin(service, origin):
 
 def test_options_asterisk_request_returns_404_or_405(service):
     host, port = service.base_url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_S) as connection:
         connection.sendall(b"OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
         assert connection.recv(100).split()[1] in (b"404", b"405")

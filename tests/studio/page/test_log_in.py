@@ -11,6 +11,7 @@ from studio.settings.service import ServiceSettings
 from studio.store.accounts import create_account, create_token, revoke_token
 from studio.store.studio import Studio, open_studio
 from tests.load.trial_service import TrialService, trial_service
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.system
 
@@ -33,7 +34,7 @@ def studio(home) -> Iterator[Studio]:
 
 
 def browser(service: TrialService) -> httpx.Client:
-    return httpx.Client(base_url=service.base_url, headers=PUBLIC, trust_env=False, timeout=30)
+    return httpx.Client(base_url=service.base_url, headers=PUBLIC, trust_env=False, timeout=PATIENCE_S)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A call that is repeated with its Idempotency-Key gets the answer it got, also if both come at once."""
 
-import threading
 
 import pytest
 from sqlalchemy import func, select, update
@@ -10,6 +9,7 @@ from studio.store import answers, tasks
 from studio.store.accounts import create_account, local_account
 from studio.store.database import Now
 from studio.store.tables import answers as table
+from tests.waiting import in_threads
 
 CALL = "POST /convert"
 
@@ -82,17 +82,7 @@ def test_remember_keeps_nothing_of_a_failed_call(database, account):
 
 
 def test_recall_lets_only_one_of_several_simultaneous_calls_run(database, account):
-    results, begin = [], threading.Barrier(6)
-
-    def call():
-        begin.wait(30)
-        results.append(once(database, account))
-
-    threads = [threading.Thread(target=call) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    results = in_threads(6, lambda _: once(database, account))
     assert sorted(began for _, began in results) == [False] * 5 + [True]
     assert len({task_id for task_id, _ in results}) == 1
     assert tasks.counts(database) == {("conversion", "queued"): 1}

@@ -1,6 +1,5 @@
 """The voices of an account: listed, under ids of their own, in one state at a time."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +31,7 @@ from studio.store.catalogue import (
 from studio.store.database import Database
 from studio.store.storage import Storage
 from studio.store.tables import models
+from tests.waiting import in_threads
 
 DEMO = ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
 FIELDS = ["id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range"]
@@ -196,17 +196,7 @@ def test_find_model_refuses_unknown_ids(database, folder_storage, me, identifier
 
 
 def test_add_model_gives_unique_ids_to_parallel_calls(database, folder_storage, guest):
-    made, begin = [], threading.Barrier(6)
-
-    def make() -> None:
-        begin.wait(30)
-        made.append(added(database, folder_storage, guest, "Mia").id)
-
-    threads = [threading.Thread(target=make) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    made = in_threads(6, lambda _: added(database, folder_storage, guest, "Mia").id)
     assert sorted(made) == ["mia", *(f"mia-{number}" for number in range(2, 7))]
 
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -24,6 +24,7 @@ from studio.store.database import (
 )
 from studio.store.migration import upgrade
 from studio.store.tables import accounts
+from tests.waiting import PATIENCE_S, OwnClock, in_threads, wait_until
 
 
 def add(connection, name):
@@ -36,14 +37,13 @@ def names(database):
 
 
 def test_now_advances_and_matches_the_system_clock(database):
+    rounding_s = 0.002
+    before_s = time.time()
     with database.read() as connection:
-        first = connection.scalar(select(Now()))
-        time.sleep(0.02)
-        second = connection.scalar(select(Now()))
-        later = connection.scalar(select(Now() + 60.5 - Now()))
-    assert first == pytest.approx(time.time(), abs=5)
-    assert 0.015 < second - first < 5
-    assert later == pytest.approx(60.5, abs=0.1)
+        first_s = connection.scalar(select(Now()))
+        second_s = wait_until(lambda: (now_s := connection.scalar(select(Now()))) > first_s and now_s)
+        later_s = connection.scalar(select(Now() + 60.5)) - 60.5
+    assert before_s - rounding_s < first_s < second_s <= later_s + rounding_s < time.time() + 2 * rounding_s
 
 
 def test_open_database_again_keeps_the_locks_of_open_connections(sqlite_database):
@@ -127,11 +127,7 @@ def test_database_write_waits_for_other_writers(database):
             with database.write() as connection:
                 add(connection, f"{index}-{number}")
 
-    threads = [threading.Thread(target=work, args=(index,)) for index in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    in_threads(6, work)
     assert len(names(database)) == 60
 
 
@@ -154,23 +150,24 @@ def test_database_read_does_not_wait_for_writers(sqlite_database):
     """The service reads in the thread that answers everybody."""
     holder = sqlite3.connect(sqlite_database.engine.url.database, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    patient = open_database(str(sqlite_database.engine.url), busy_s=2.0)
+    patient = open_database(str(sqlite_database.engine.url), busy_s=PATIENCE_S)
 
     def write(number):
-        with suppress(Unavailable), patient.write() as connection:
+        with patient.write() as connection:
             add(connection, str(number))
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(60)]
     for thread in threads:
         thread.start()
-    time.sleep(0.5)  # now they hold all the connections that writers have
-    began_s = time.monotonic()
+    pool = patient.writers.pool
+    wait_until(lambda: pool.checkedout() == pool.size() + pool._max_overflow)  # they hold all that writers have
     assert names(patient) == []
-    assert time.monotonic() - began_s < 0.5
+    assert all(thread.is_alive() for thread in threads)
     holder.rollback()
     holder.close()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
+    assert len(names(patient)) == 60
     patient.close()
 
 
@@ -232,9 +229,7 @@ def test_database_read_reports_a_lost_connection_and_reconnects(postgresql_table
     def read_while_it_goes():
         with database.read() as connection, psycopg.connect(postgresql_tables, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", [connection.scalar(select(func.pg_backend_pid()))])
-            for _ in range(50):  # it takes a moment
-                connection.scalar(select(1))
-                time.sleep(0.02)
+            wait_until(lambda: connection.scalar(select(0)))  # it takes a moment
 
     with pytest.raises(Unavailable) as refused:
         read_while_it_goes()
@@ -282,17 +277,24 @@ def converting(tmp_path):
     reader.close()
 
 
-def test_use_write_ahead_log_waits_for_a_reader_to_finish(converting):
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of databases."""
+    own = OwnClock()
+    monkeypatch.setattr("studio.store.database.time", own)
+    return own
+
+
+def test_use_write_ahead_log_waits_for_a_reader_to_finish(converting, clock, monkeypatch):
     connection, reader = converting
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         connection.execute("PRAGMA journal_mode=WAL")
-    ending = threading.Timer(0.2, reader.execute, ["COMMIT"])
-    ending.start()
+    monkeypatch.setattr(clock, "sleep", lambda seconds: reader.execute("COMMIT"))
     _use_write_ahead_log(connection, busy_s=30.0)
-    ending.join()
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_use_write_ahead_log_gives_up_after_busy_s(converting):
+def test_use_write_ahead_log_gives_up_after_busy_s(converting, clock):
     with pytest.raises(sqlite3.OperationalError, match="locked"):
-        _use_write_ahead_log(converting[0], busy_s=0.1)
+        _use_write_ahead_log(converting[0], busy_s=10.0)
+    assert sum(clock.slept) == pytest.approx(10.0, abs=0.1)

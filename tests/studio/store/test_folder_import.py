@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from studio.store.accounts import Account, local_account
 from studio.store.catalogue import Model, add_model, all_models, find_model, remove_model, training_begun
 from studio.store.folder_import import import_folders
 from tests.cards import update_card
+from tests.waiting import in_threads
 
 
 @pytest.fixture
@@ -136,18 +136,7 @@ def test_import_folders_imports_every_voice_when_run_in_parallel(imported, data)
     expected = {f"voice-{number}" for number in range(8)}
     for name in expected:
         a_voice(data, name)
-    seen, begin = [], threading.Barrier(5)
-
-    def run() -> None:
-        begin.wait(30)
-        seen.append(set(imported()))
-
-    threads = [threading.Thread(target=run) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert seen == [expected] * 5
+    assert in_threads(5, lambda _: set(imported())) == [expected] * 5
 
 
 def test_import_folders_does_not_restore_a_deleted_voice(database, folder_storage, imported, data, me):

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import threading
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -14,6 +13,7 @@ from engine.errors import SettingsError
 from studio.store.database import open_database
 from studio.store.migration import MIGRATIONS, upgrade
 from studio.store.tables import METADATA
+from tests.waiting import PATIENCE_S, in_threads
 
 TOGETHER = 4
 UPGRADING = """
@@ -106,7 +106,7 @@ def test_upgrade_succeeds_in_parallel_processes(empty_database_url):
         subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, cwd=MIGRATIONS.parents[1], text=True)
         for _ in range(TOGETHER)
     ]
-    ended = [process.communicate("\n", timeout=60) for process in waiting]
+    ended = [process.communicate("\n", timeout=PATIENCE_S) for process in waiting]
     assert [(process.returncode, said) for process, (_, said) in zip(waiting, ended, strict=True)] == [
         (0, "")
     ] * TOGETHER
@@ -114,23 +114,14 @@ def test_upgrade_succeeds_in_parallel_processes(empty_database_url):
 
 
 def test_upgrade_succeeds_in_parallel_threads(empty_database_url):
-    failures = []
-
-    def start():
+    def start(_):
         database = open_database(empty_database_url)
         try:
             upgrade(database)
-        except Exception as error:
-            failures.append(error)
         finally:
             database.close()
 
-    threads = [threading.Thread(target=start) for _ in range(TOGETHER)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert failures == []
+    in_threads(TOGETHER, start)
     _assert_complete(empty_database_url)
 
 

@@ -1,6 +1,5 @@
 """Calls are counted for each account by the minute, by all servers together."""
 
-import threading
 
 import pytest
 from sqlalchemy import func, select, update
@@ -10,6 +9,7 @@ from studio.store import rate_limits as rates
 from studio.store.accounts import create_account, local_account
 from studio.store.database import open_database
 from studio.store.tables import rates as table
+from tests.waiting import in_threads
 
 LIMIT = 5
 
@@ -69,19 +69,8 @@ def test_count_call_counts_each_account_separately(database, account):
 
 def test_count_call_shares_the_limit_between_servers(database, database_url, account):
     other = open_database(database_url)
-    taken, begin = [], threading.Barrier(6)
-
-    def call(index):
-        begin.wait(30)
-        taken.append(calls_taken((database, other)[index % 2], account, 3))
-
-    threads = [threading.Thread(target=call, args=(index,)) for index in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    taken = in_threads(6, lambda index: calls_taken((database, other)[index % 2], account, 3))
     other.close()
-    assert len(taken) == 6
     assert sum(taken) == LIMIT
 
 

@@ -1,6 +1,5 @@
 """Signed links: they open one file, for some time, and nothing else."""
 
-import threading
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from studio.store.signed_links import check, secret_of, sign
 from studio.store.storage import checked
+from tests.waiting import in_threads
 
 SECRET = b"s" * 32
 NOW_S = 1_800_000_000.0
@@ -73,18 +73,7 @@ def test_check_refuses_any_made_up_link(key, expires, signature):
 
 
 def test_secret_of_creates_one_secret_for_parallel_callers(database):
-    found, begin = [], threading.Barrier(5)
-
-    def start() -> None:
-        begin.wait(30)
-        found.append(secret_of(database))
-
-    threads = [threading.Thread(target=start) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert len(found) == 5
+    found = in_threads(5, lambda _: secret_of(database))
     assert len(set(found)) == 1
     assert len(found[0]) == 32
     assert secret_of(database) == found[0]

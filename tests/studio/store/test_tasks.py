@@ -5,7 +5,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from studio.store import tasks as queue
 from studio.store.accounts import create_account, local_account
 from studio.store.database import Database, Now, open_database
 from studio.store.tables import tasks
+from tests.waiting import PATIENCE_S, in_threads
 
 ROOT = Path(__file__).parents[3]
 LEASE_S = 1000.0
@@ -461,7 +461,7 @@ def test_list_tasks_refuses_malformed_cursors(database, account, cursor):
         queue.list_tasks(database, account, cursor=cursor)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(cursor=st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{4,60}", fullmatch=True))
 def test_list_tasks_refuses_random_text_as_a_cursor(sqlite_database, cursor):
     with pytest.raises(Invalid):
@@ -491,25 +491,6 @@ def test_counts_oldest_wait_waiting_and_latest_match_the_queue(database, account
 
 
 # ---- many at once
-
-
-def in_threads(number, work) -> list:
-    """What `work(index)` returns in each of so many threads that begin together."""
-    begin, results = threading.Barrier(number), [None] * number
-
-    def run(index):
-        begin.wait(30)
-        try:
-            results[index] = work(index)
-        except Exception as error:
-            results[index] = error
-
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(number)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return results
 
 
 def test_claim_in_parallel_starts_one_training_of_a_voice(database, account):
@@ -578,7 +559,7 @@ def test_worker_processes_share_the_queue_without_duplicate_claims(database, dat
     for worker in workers:
         worker.stdin.write("\n")
         worker.stdin.flush()
-    said = [worker.communicate(timeout=100) for worker in workers]
+    said = [worker.communicate(timeout=PATIENCE_S) for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * 4, said
     claims = [tuple(line.split()) for output, _ in said for line in output.splitlines()]
     assert len(claims) == len(set(claims))  # no claim was given to two
@@ -766,7 +747,6 @@ def test_queue_matches_its_model_in_any_order_of_events(sqlite_template, tmp_pat
         settings=settings(
             max_examples=40,
             stateful_step_count=30,
-            deadline=None,
             suppress_health_check=[HealthCheck.too_slow],  # a busy machine is no fault of the queue
         ),
     )

@@ -5,8 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,14 +43,15 @@ from studio.store.workspaces import (
     untrained_folder,
     voice_folder,
 )
+from tests.waiting import PATIENCE_S
 
 HOLD = """
-import sys, time
+import sys
 from filelock import FileLock
 lock = FileLock(sys.argv[1])
 lock.acquire()
 print("held", flush=True)
-time.sleep(60)
+sys.stdin.readline()
 """
 
 
@@ -181,7 +182,7 @@ def test_voice_folder_caches_only_the_most_recently_used_voices(s3_storage, gues
         homes.append(voice_folder(s3_storage, a_model(guest, key)))
         assert homes[-1].exists()
         if number == 1:
-            os.utime(homes[0], (time.time() - 1000, time.time() - 1000))
+            os.utime(homes[0], (0, 0))
     assert [home.exists() for home in homes] == [False, True, True]
 
 
@@ -364,29 +365,44 @@ def test_dataset_workspace_opens_for_a_report_during_a_training(folder_storage, 
 def test_dataset_workspace_refuses_a_second_training_after_waiting(folder_storage, guest):
     model = a_dataset(folder_storage, guest)
     with dataset_workspace(folder_storage, guest, model, 1):
-        began = time.monotonic()
         with (
             pytest.raises(Unavailable, match="already being trained") as trouble,
             dataset_workspace(folder_storage, guest, model, 2, wait_s=0.3),
         ):
             pass
-        assert 0.25 < time.monotonic() - began < 5
         assert trouble.value.code == "training_busy"
     with dataset_workspace(folder_storage, guest, model, 2, wait_s=0):
         pass
 
 
+def test_dataset_workspace_waits_for_another_training_to_end(folder_storage, guest, monkeypatch):
+    model = a_dataset(folder_storage, guest)
+    pauses: list[float] = []
+    with ExitStack() as other:
+        other.enter_context(dataset_workspace(folder_storage, guest, model, 1))
+
+        def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                other.close()
+
+        monkeypatch.setattr("time.sleep", sleep)  # as a lock does that somebody waits for
+        with dataset_workspace(folder_storage, guest, model, 2, wait_s=PATIENCE_S):
+            assert len(pauses) == 2
+
+
 def test_dataset_workspace_opens_after_the_lock_holder_is_killed(folder_storage, guest):
     model = a_dataset(folder_storage, guest)
     lock = folder_storage.folder(model.dataset_key) / workspaces.LOCK_FILE
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True) as other:
+    command, pipe = [sys.executable, "-c", HOLD, str(lock)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as other:
         try:
             assert other.stdout.readline() == "held\n"
             with pytest.raises(Unavailable), dataset_workspace(folder_storage, guest, model, 2, wait_s=0):
                 pass
         finally:
             other.kill()
-    with dataset_workspace(folder_storage, guest, model, 2, wait_s=5):
+    with dataset_workspace(folder_storage, guest, model, 2, wait_s=PATIENCE_S):
         pass
 
 

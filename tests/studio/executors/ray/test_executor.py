@@ -3,7 +3,6 @@
 import importlib.util
 import json
 import sys
-import time
 
 import pytest
 import structlog
@@ -12,6 +11,7 @@ from engine.errors import SettingsError
 from studio.executors.ray.executor import RayExecutor, is_of_this_machine, ray_environment, refuse_what_cannot_work
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
+from tests.waiting import wait_until
 
 ELSEWHERE = {
     "ray_address": "10.0.0.5:6379",
@@ -75,14 +75,6 @@ def test_ray_environment_requires_a_token_and_disables_usage_stats():
     assert ray_environment() == {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0"}
 
 
-def eventually(condition, seconds=30.0):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
-
-
 def test_ray_executor_restarts_a_dead_dispatcher_and_ends_it_on_stop(tmp_path):
     program = tmp_path / "dispatcher.py"
     program.write_text(
@@ -104,12 +96,12 @@ def test_ray_executor_restarts_a_dead_dispatcher_and_ends_it_on_stop(tmp_path):
     assert executor.alive()["workers"] == 0
     executor.start()
     try:
-        assert eventually(lambda: executor.alive()["workers"] == 3)
+        assert wait_until(lambda: executor.alive()["workers"] == 3)
         assert executor.alive() == json.loads(
             '{"workers": 3, "nodes": 2, "placed": 0, "leads": 1, "restarts": 1, "watched": 1}'
         )
         executor.wake()
-        assert eventually(lambda: (tmp_path / "mark").read_text() == "wake\n")
+        assert wait_until(lambda: (tmp_path / "mark").read_text() == "wake\n")
     finally:
         executor.stop()
     assert (tmp_path / "mark").read_text() == "ended"

@@ -4,7 +4,6 @@ import functools
 import re
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -23,8 +22,8 @@ from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.accounts import Account, account_prefix, create_account, create_token, find_account
 from studio.store.studio import Studio, open_studio
+from tests.waiting import PATIENCE_S, wait_until
 
-STARTED_WITHIN_S = 20.0
 SINGING = Path(__file__).parents[4] / "engine" / "samples" / "singing.flac"
 
 
@@ -61,7 +60,9 @@ class Running:
 
     def _client(self, headers: dict[str, str]) -> httpx.Client:
         hooks = {"response": [functools.partial(hold_against_document, self.app.openapi())]}
-        return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False, event_hooks=hooks)
+        return httpx.Client(
+            base_url=self.base_url, headers=headers, timeout=PATIENCE_S, trust_env=False, event_hooks=hooks
+        )
 
     def work(self, name: str, outputs: list[bytes]) -> str:
         """Be the worker: claim the next conversion, of the account called `name`, and publish these takes."""
@@ -108,13 +109,13 @@ def running(home: Path, service: ServiceSettings) -> Iterator[Running]:
     app = build_app(studio)
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, server_header=False))
+    kept_s = int(PATIENCE_S)  # by default five seconds, after which clients, too, let connections go
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False, timeout_keep_alive=kept_s)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        end_s = time.monotonic() + STARTED_WITHIN_S
-        while not server.started and time.monotonic() < end_s:
-            time.sleep(0.01)
+        wait_until(lambda: server.started)
         found = Running(f"http://127.0.0.1:{listener.getsockname()[1]}", studio, app)
         yield found
         for client in found.clients.values():

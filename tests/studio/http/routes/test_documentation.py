@@ -151,7 +151,7 @@ def test_routes_conform_to_the_openapi_document(http, api, mode, method, path):
     token = http.client("fuzzer").headers["authorization"]
 
     @given(case=api[path][method].as_strategy(generation_mode=mode))
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))
     def holds(case):
         case.call_and_validate(headers={"Authorization": token}, excluded_checks=UNFIT)
 

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections import deque
 
 import pytest
@@ -11,8 +10,10 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from studio.errors import NotFound, Unauthorised, Unavailable
+from studio.http.routes import live
 from studio.http.routes.live import live_route
 from studio.settings.service import ServiceSettings
+from tests.waiting import PATIENCE_S, wait_until
 
 OWN = {"origin": "http://127.0.0.1", "host": "127.0.0.1"}
 
@@ -28,7 +29,7 @@ class Echo:
         self.may.set()
 
     def convert(self, block):
-        self.may.wait(5)
+        self.may.wait(PATIENCE_S)
         if block == b"dead":
             raise Unavailable("The live conversion has ended unexpectedly. Start it again.", 1.0)
         return block, {"work": 0.1}
@@ -51,21 +52,27 @@ class Sessions:
         return self.session
 
 
-def wait_until_finished(sessions):
-    """Whether the session ends within ten seconds: the service finishes it after the browser's side has closed."""
-    deadline = time.monotonic() + 10
-    while not sessions.session.finished and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return sessions.session.finished
-
-
 @pytest.fixture
 def sessions():
     return Sessions()
 
 
 @pytest.fixture
-def client(sessions):
+def exchanges(monkeypatch):
+    """What the service holds of each session."""
+    found = []
+
+    class Kept(live._Exchange):
+        def __init__(self, *given):
+            super().__init__(*given)
+            found.append(self)
+
+    monkeypatch.setattr(live, "_Exchange", Kept)
+    return found
+
+
+@pytest.fixture
+def client(sessions, exchanges):
     with TestClient(Starlette(routes=[live_route(sessions, ServiceSettings())]), "http://127.0.0.1") as client:
         yield client
 
@@ -93,7 +100,7 @@ def test_live_returns_numbered_blocks_and_on_stop_the_task_of_the_recording(clie
     assert list(sessions.session.changes) == [{"transpose": 2}]
 
 
-def test_live_drops_blocks_that_arrive_too_fast(client, sessions):
+def test_live_drops_blocks_that_arrive_too_fast(client, sessions, exchanges):
     sessions.session.may.clear()
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
@@ -101,7 +108,8 @@ def test_live_drops_blocks_that_arrive_too_fast(client, sessions):
         for number in range(20):
             socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
         socket.send_json({"change": {"late": 1}})
-        threading.Timer(0.5, sessions.session.may.set).start()
+        wait_until(lambda: exchanges[0]._changes)  # it has received all
+        sessions.session.may.set()
         numbers = [socket.receive_bytes()[0] for _ in range(3)]
         while "dropped" not in (said := json.dumps(socket.receive_json())):
             pass
@@ -122,20 +130,21 @@ def test_live_reports_a_failed_conversion_and_an_invalid_message(client, session
         socket.receive_json()
         socket.send_bytes(b"\0\0\0\0dead")
         assert "ended unexpectedly" in socket.receive_json()["error"]
-    assert wait_until_finished(sessions)
+    wait_until(lambda: sessions.session.finished)  # after the browser's side has closed
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_text("[1]")
         assert "something else" in socket.receive_json()["error"]
 
 
-def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessions):
+def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessions, exchanges):
     sessions.session.may.clear()  # what comes in a burst after the stall finds the conversion busy
     with client.websocket_connect("/live/ticket", headers=OWN) as socket:
         socket.send_json({"rate": 48_000})
         socket.receive_json()
         for number in range(25):  # 2 s of blocks of 80 ms
             socket.send_bytes(bytes([number, 0, 0, 0]) + b"sing")
-        threading.Timer(0.5, sessions.session.may.set).start()
+        wait_until(lambda: exchanges[0]._blocks and exchanges[0]._blocks[-1][0] == 24)
+        sessions.session.may.set()
         numbers = []
         while not numbers or numbers[-1] < 24:
             message = socket.receive()
@@ -147,7 +156,7 @@ def test_live_drops_old_blocks_after_a_network_stall_and_continues(client, sessi
         while not (message := socket.receive()).get("bytes"):
             pass
         assert message["bytes"] == bytes([25, 0, 0, 0]) + b"sing"
-    assert wait_until_finished(sessions)
+    wait_until(lambda: sessions.session.finished)  # after the browser's side has closed
 
 
 def test_live_finishes_the_session_when_the_browser_leaves_during_a_block(client, sessions):
@@ -158,7 +167,7 @@ def test_live_finishes_the_session_when_the_browser_leaves_during_a_block(client
         socket.send_bytes(b"\0\0\0\0sing")
         socket.close()
         sessions.session.may.set()
-    assert wait_until_finished(sessions)
+    wait_until(lambda: sessions.session.finished)  # after the browser's side has closed
 
 
 def test_live_sends_a_notice_for_an_unknown_voice_and_continues(client, sessions, monkeypatch):

@@ -215,7 +215,7 @@ def test_create_model_leaves_no_files_after_a_refused_zip(http, recording):
     assert not list(http.studio.settings.data.rglob("*passwd*"))
 
 
-whole = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+whole = settings(max_examples=12, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 @whole

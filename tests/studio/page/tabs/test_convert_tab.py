@@ -234,7 +234,7 @@ def test_analysis_of_a_long_recording_can_be_cancelled_or_replaced(page, recordi
         if wanted == "Cancel":
             expect(listening).to_be_hidden()
             expect(page.locator("#convert-recording-problem")).to_be_hidden()
-    expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=20_000)
+    expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=WORK_MS)
 
 
 def test_dropping_a_file_that_is_not_audio_shows_an_error(page):

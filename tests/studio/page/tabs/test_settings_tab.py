@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 import engine
 from studio.client import Client
+from tests.waiting import PATIENCE_S
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
@@ -27,7 +28,7 @@ def page(visitor, open_tab) -> Page:
 
 def status(service, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx.get(f"{service.base_url}/models", headers=headers, trust_env=False).status_code
+    return httpx.get(f"{service.base_url}/models", headers=headers, trust_env=False, timeout=PATIENCE_S).status_code
 
 
 def test_settings_tab_creates_shows_copies_and_revokes_a_token(studio_page, page, open_tab):

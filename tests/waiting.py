@@ -1,0 +1,52 @@
+"""Waiting in tests: for what has to come, however slow the machine. Only what never comes takes all the patience."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+PATIENCE_S = 600.0
+_LOOK_S = 0.02
+
+
+def wait_until(look: Callable[[], T]) -> T:
+    """Return the first true value that `look` returns."""
+    end_s = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < end_s, "what the test waits for does not come"
+        time.sleep(_LOOK_S)
+    return found
+
+
+class OwnClock:
+    """Stands for the module `time` where a test patches it: nobody waits, and it moves on only where somebody would."""
+
+    def __init__(self, now_s: float = 1_000_000_000.0) -> None:
+        self.now_s = now_s
+        self.slept: list[float] = []
+
+    def time(self) -> float:
+        return self.now_s
+
+    monotonic = perf_counter = time
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+
+def in_threads(number: int, work: Callable[[int], T]) -> list[T]:
+    """Return what `work(index)` returns in each of so many threads that begin together, in their order.
+
+    An exception of one of them is raised again.
+    """
+    begin = threading.Barrier(number)
+
+    def run(index: int) -> T:
+        begin.wait(PATIENCE_S)
+        return work(index)
+
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(run, range(number), timeout=PATIENCE_S))
