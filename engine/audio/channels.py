@@ -14,10 +14,10 @@ from scipy import fft, signal
 from engine.units import SAMPLE_RATE
 
 LARGEST_DELAY_S = 0.03  # between channels; what comes later is an echo
-_VOICE_HERTZ = (100.0, 4000.0)  # where channels are compared: without rumble and hiss
-_FRAME_S = 0.02
-_QUIET, _LOUD = 10, 90  # percentiles of the power: a voice moves between them, noise does not
-_ALIKE = 0.5  # correlation from which a channel is added
+_VOICE_HERTZ = (200.0, 4000.0)  # where channels are compared: without rumble and hiss
+_FRAME_S = 0.1
+_QUIET, _LOUD = 10, 90  # percentiles of the power
+_ALIKE = 0.4  # correlation from which a channel is added
 _IN_TIME = 0.95  # correlation from which no delay is looked for
 _CLEARER = 0.1  # by which a delay has to raise the correlation
 _AUDIBLE = 0.5  # of the strongest channel's power: the first such channel leads, so that equal ones do not alternate
@@ -48,10 +48,11 @@ def fold(samples: np.ndarray, rate: int = SAMPLE_RATE) -> np.ndarray:
     if len(samples) == 1:
         return samples[0]
     leading, shares = _shares(samples, rate)
-    added = [(delayed(samples[number], -share.delay), share.gain) for number, share in shares.items()]
-    if not added:
-        return samples[leading]
-    return np.asarray(sum(gain * sound for sound, gain in added) / sum(gain**2 for _, gain in added), np.float32)
+    total, weight = np.zeros(samples.shape[1]), np.zeros(samples.shape[1])
+    for number, share in shares.items():
+        total += share.gain * delayed(samples[number], -share.delay)
+        weight += share.gain**2 * delayed(np.ones(len(weight)), -share.delay)
+    return np.asarray(total / weight, np.float32) if weight.all() else samples[leading]
 
 
 def delayed(samples: np.ndarray, delay: int) -> np.ndarray:
@@ -76,29 +77,30 @@ def share_of(channel: np.ndarray, sound: np.ndarray, rate: int) -> Share:
 
 def _shares(samples: np.ndarray, rate: int) -> tuple[int, dict[int, Share]]:
     """Return the number of the channel that leads, and what those channels that hold the same voice hold of it."""
-    compared = signal.sosfilt(_voice_band(rate), samples, axis=1)
+    compared = _in_voice_band(samples, rate)
     strength = np.array([_moving_power(channel, rate) for channel in compared])
     leading = int(np.argmax(strength >= _AUDIBLE * strength.max()))
     shares = {number: share_of(channel, compared[leading], rate) for number, channel in enumerate(compared)}
     return leading, {number: share for number, share in shares.items() if abs(share.correlation) >= _ALIKE}
 
 
-def _voice_band(rate: int) -> np.ndarray:
+def _in_voice_band(samples: np.ndarray, rate: int) -> np.ndarray:
     low, high = _VOICE_HERTZ
-    if rate > 2.1 * high:
-        return signal.butter(2, (low, high), "bandpass", fs=rate, output="sos")
-    return signal.butter(2, low, "highpass", fs=rate, output="sos")
+    if rate < 4 * low:
+        return samples
+    band = (low, min(high, 0.45 * rate))
+    sections = signal.butter(2, band, "bandpass", fs=rate, output="sos")
+    return np.asarray(signal.sosfilt(sections, samples, axis=1))
 
 
 def _moving_power(channel: np.ndarray, rate: int) -> float:
-    """Return by how much the power of a channel (n,) moves: that of a voice, and not that of steady noise."""
+    """Return the power of a channel (n,) by how much it moves: all of it for a voice with pauses, little for noise."""
     length = min(len(channel), round(_FRAME_S * rate))
     if not length:
         return 0.0
     power = (channel[: len(channel) // length * length].reshape(-1, length) ** 2).mean(1)
     quiet, loud = np.percentile(power, (_QUIET, _LOUD))
-    # of a single steady sound, such as a held note, next to nothing moves: a thousandth of the power decides there
-    return float(loud - quiet + 1e-3 * loud)
+    return float((loud - quiet) ** 2 / loud) if loud > 0.0 else 0.0
 
 
 def _share_at(channel: np.ndarray, sound: np.ndarray, delay: int) -> Share:

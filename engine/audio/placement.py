@@ -10,6 +10,7 @@ filter is the least-squares one (Wiener, 1949; Levinson, 1946). What of the rest
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy import fft, linalg, ndimage, signal
@@ -19,63 +20,113 @@ from engine.audio.channels import LARGEST_DELAY_S, delayed, fold, share_of
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 _WINDOW_FRAMES = 40  # 0.4 s: panning changes slowly
-_REACH = round(LARGEST_DELAY_S * SAMPLE_RATE), round(0.06 * SAMPLE_RATE)  # of the filter, before and after the voice
+_BEFORE, _AFTER = round(LARGEST_DELAY_S * SAMPLE_RATE), round(0.06 * SAMPLE_RATE)  # reach of the filter
 _FLATTENED_HERTZ = 100.0  # the voice's spectrum is flattened by its mean over so much while the filter is sought
 _REGULARIZATION = 1e-3  # of the flattened power
 _PANNED = 0.2  # correlation from which the voice is there at a gain; unrelated sounds reach less
 _EXPLAINED = 0.1  # of the rest's power, from which a filter is more than chance
+_LEVELLED = 0.5, 2.0  # at most by so much
 _NOTHING = 1e-4  # of a channel's power, -40 dB: a rest without a voice worth looking for
-
-
-@dataclass(frozen=True, eq=False)
-class _Channel:
-    """What a channel does to the voice: delay in samples, gain (n,), taps of the filter (none: no filter), rest (n,)."""
-
-    delay: int
-    gain: np.ndarray
-    taps: np.ndarray
-    rest: np.ndarray
-    ambience: Ambience | None
-
-    def hold(self, voice: np.ndarray) -> np.ndarray:
-        """Return what this channel holds of a voice (n,)."""
-        held = self.gain * delayed(voice, self.delay)
-        if len(self.taps):
-            held = held + signal.oaconvolve(voice, self.taps)[_REACH[0] :][: len(voice)]
-        return held
 
 
 class Placement:
     """The place of the voice in samples (channels, n) at SAMPLE_RATE; `place` puts another voice there."""
 
     def __init__(self, samples: np.ndarray) -> None:
-        voice = fold(samples)
-        alone = len(samples) == 1
-        self._channels = [] if alone else [_taken_apart(channel, voice, number) for number, channel in enumerate(samples)]
+        self._channels: list[_Channel] = []
+        if len(samples) > 1:
+            voice = _Voice(fold(samples))
+            self._channels = [_taken_apart(channel, voice, number) for number, channel in enumerate(samples)]
 
     def place(self, converted: np.ndarray) -> np.ndarray:
         """Return the channels (channels, n) with the converted voice (n,) in place of the recording's, float32."""
         if not self._channels:
             return converted[None]
-        placed = []
-        for channel in self._channels:
-            rest = channel.ambience.of(converted) if channel.ambience else channel.rest
-            placed.append(channel.hold(converted) + rest)
-        return np.asarray(placed, np.float32)
+        return np.asarray([channel.with_voice(converted) for channel in self._channels], np.float32)
 
 
-def _taken_apart(channel: np.ndarray, voice: np.ndarray, number: int) -> _Channel:
-    share = share_of(channel, voice, SAMPLE_RATE)
-    gain = _gain(channel, delayed(voice, share.delay)) if abs(share.correlation) > _PANNED else np.zeros(len(voice))
-    found = _Channel(share.delay, gain, np.zeros(0), channel, None)
-    rest = channel - found.hold(voice)
-    if _power(rest) > _NOTHING * _power(channel):
-        filtered = replace(found, taps=_filter_between(rest, voice))
-        left = channel - filtered.hold(voice)
-        if _power(left) < (1.0 - _EXPLAINED) * _power(rest):
-            found, rest = filtered, left
-    ambience = Ambience(rest, voice, number) if _power(rest) > _NOTHING * _power(channel) else None
-    return replace(found, rest=rest, ambience=ambience)
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """What a channel does to the voice: delay in samples, gain (n,), taps of the filter (maybe none), rest (n,)."""
+
+    delay: int
+    gain: np.ndarray
+    taps: np.ndarray
+    rest: np.ndarray
+    level: float = 1.0  # of what it holds of the recording's voice, against that voice
+    ambience: Ambience | None = None
+
+    def with_voice(self, voice: np.ndarray) -> np.ndarray:
+        """Return the channel (n,) with this voice (n,), at the level of the recording's."""
+        held = self.held(voice)
+        if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
+            held = held * np.float32(np.clip(self.level / max(_level(held, voice), 1e-6), *_LEVELLED))
+        return held + (self.ambience.of(voice) if self.ambience else self.rest)
+
+    def held(self, voice: np.ndarray) -> np.ndarray:
+        """Return what the channel holds of a voice (n,), but for the rest."""
+        held: np.ndarray = self.gain * delayed(voice, self.delay)
+        if len(self.taps):
+            held = held + signal.oaconvolve(voice, self.taps.astype(np.float32))[_BEFORE:][: len(voice)]
+        return held
+
+
+@dataclass(frozen=True, eq=False)
+class _Voice:
+    """The voice (n,) of a recording, with what is computed of it once for all channels."""
+
+    samples: np.ndarray
+
+    @cached_property
+    def size(self) -> int:
+        return fft.next_fast_len(len(self.samples) + _BEFORE + _AFTER, real=True)
+
+    @cached_property
+    def flattened(self) -> np.ndarray:
+        """The conjugate spectrum, divided by the mean power around each frequency."""
+        spectrum = fft.rfft(self.samples, self.size)
+        power = np.abs(spectrum) ** 2
+        bins = max(1, round(_FLATTENED_HERTZ * self.size / SAMPLE_RATE))
+        around = ndimage.uniform_filter1d(power, bins, mode="nearest")
+        return np.asarray(spectrum.conj() / (around + 1e-9 * around.max() + 1e-20))
+
+    @cached_property
+    def correlation(self) -> np.ndarray:
+        """The voice's correlation with itself, flattened, at the delays of the filter."""
+        own = fft.irfft(fft.rfft(self.samples, self.size) * self.flattened, self.size)[: _BEFORE + _AFTER + 1]
+        own[0] *= 1.0 + _REGULARIZATION
+        return own
+
+    def filter_to(self, rest: np.ndarray) -> np.ndarray:
+        """Return the taps that make most of `rest` (n,) of the voice, from _BEFORE samples before to _AFTER after.
+
+        Frequencies count alike, however strong the voice is there; where it has nothing, the filter has nothing.
+        """
+        shared = fft.irfft(fft.rfft(rest, self.size) * self.flattened, self.size)
+        if self.correlation[0] <= 0.0:
+            return np.zeros(0)
+        return linalg.solve_toeplitz(self.correlation, np.concatenate([shared[-_BEFORE:], shared[: _AFTER + 1]]))
+
+
+def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
+    share = share_of(channel, voice.samples, SAMPLE_RATE)
+    is_panned = abs(share.correlation) > _PANNED
+    gain = _gain(channel, delayed(voice.samples, share.delay)) if is_panned else np.zeros(len(channel), np.float32)
+    found = _Channel(share.delay, gain, np.zeros(0), channel)
+    found = replace(found, rest=channel - found.held(voice.samples))
+    if _power(found.rest) > _NOTHING * _power(channel):
+        filtered = replace(found, taps=voice.filter_to(found.rest))
+        held = filtered.held(voice.samples)
+        filtered = replace(filtered, rest=channel - held, level=_level(held, voice.samples))
+        if _power(filtered.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
+            found = filtered
+    if _power(found.rest) > _NOTHING * _power(channel):
+        found = replace(found, ambience=Ambience(found.rest, voice.samples, number))
+    return found
+
+
+def _level(held: np.ndarray, voice: np.ndarray) -> float:
+    return float(np.sqrt(_power(held) / max(_power(voice), 1e-20)))
 
 
 def _power(samples: np.ndarray) -> float:
@@ -96,22 +147,3 @@ def _windowed_mean(values: np.ndarray) -> np.ndarray:
     kernel = np.hanning(_WINDOW_FRAMES + 2)[1:-1]
     whole = np.convolve(padded.reshape(frames, HOP).mean(1), kernel / kernel.sum())
     return whole[(_WINDOW_FRAMES - 1) // 2 :][:frames]  # mode "same" would pad short recordings
-
-
-def _filter_between(rest: np.ndarray, voice: np.ndarray) -> np.ndarray:
-    """Return the filter, from _REACH[0] samples before to _REACH[1] after, that makes most of `rest` of the voice.
-
-    Frequencies count alike, however strong the voice is there; where it has none, the filter is zero.
-    """
-    before, after = _REACH
-    size = fft.next_fast_len(len(voice) + before + after, real=True)
-    spectrum = fft.rfft(voice, size)
-    power = np.abs(spectrum) ** 2
-    flat = ndimage.uniform_filter1d(power, max(1, round(_FLATTENED_HERTZ * size / SAMPLE_RATE)), mode="nearest")
-    weight = 1.0 / (flat + 1e-9 * flat.max() + 1e-20)
-    own = fft.irfft(power * weight, size)[: before + after + 1]
-    shared = fft.irfft(fft.rfft(rest, size) * spectrum.conj() * weight, size)
-    own[0] *= 1.0 + _REGULARIZATION
-    if own[0] <= 0.0:
-        return np.zeros(0)
-    return linalg.solve_toeplitz(own, np.concatenate([shared[size - before :], shared[: after + 1]]))
