@@ -16,6 +16,7 @@ from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import VocalRange, measure_range
+from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
@@ -106,11 +107,11 @@ def mono_from(blocks: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
     """Convert blocks (channels, samples) at `rate` to mono pieces (samples,) at SAMPLE_RATE."""
     if rate == SAMPLE_RATE:
         for block in blocks:
-            yield block.mean(axis=0, dtype=np.float32)
+            yield fold(block, rate)
         return
     resampler = Resampler(rate, SAMPLE_RATE, channels=1)
     for block in blocks:
-        yield resampler.push(block.mean(axis=0, dtype=np.float32, keepdims=True))[0]
+        yield resampler.push(fold(block, rate)[None])[0]
     yield resampler.push(np.zeros((1, 0), np.float32), last=True)[0]
 
 

@@ -15,12 +15,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
 import soxr
 
+from engine.audio.channels import fold
 from engine.audio.decoders import open_decoder, truncated
 from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.errors import AudioError, ProvenanceError, is_full_disk
@@ -76,8 +77,8 @@ class Audio:
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """Return the mean of the channels, float32 (samples,)."""
-        return cast(Samples, self.samples.mean(axis=0, dtype=np.float32))
+        """Return the voice that the channels hold, float32 (samples,): their mean where they are equal (see `fold`)."""
+        return fold(self.samples, self.rate)
 
     def blocks(self, samples_per_block: int) -> Iterator[Samples]:
         """Yield float32 (channels, samples_per_block), the last block possibly shorter. Raises AudioError for NaN."""

@@ -12,7 +12,7 @@ from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_o
 from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
-from engine.audio.channels import place
+from engine.audio.placement import Placement
 from engine.conversion.articulation import (
     BEYOND,
     BEYOND_THE_KNOWN,
@@ -153,9 +153,11 @@ class Renderer:
         self.sung.append(
             SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
         )
+        placement = Placement(window.samples)
         takes: list[np.ndarray] = []
         for number, pitch in zip(self.numbers, pitches, strict=True):
-            takes.append(self._take(number, window, analysed, pitch))
+            converted = self._take(number, window, analysed, pitch)
+            takes.append(self._join(number, window, limit_peaks(placement.place(converted))))
             done(len(takes) / len(self.numbers))
         return takes
 
@@ -207,8 +209,7 @@ class Renderer:
 
     def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
         samples = self._samples(number, window, analysed, pitch)[: analysed.sample_count]
-        converted = self._match(number, window, samples, analysed)
-        return self._join(number, window, limit_peaks(place(converted, window.samples)))
+        return self._match(number, window, samples, analysed)
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
         return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed.residual)

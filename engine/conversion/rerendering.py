@@ -21,7 +21,7 @@ from engine.analysis.loudness import without_rumble
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
-from engine.audio.channels import mid_of
+from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
@@ -241,7 +241,7 @@ class _OriginalWindows:
             samples = np.concatenate(list(self._stream.read(begin, end)), 1)
             for old in sorted(self._features)[: 1 - _WINDOWS_KEPT]:
                 del self._features[old]
-            self._features[number] = listen(self._listener, without_rumble(mid_of(samples)))
+            self._features[number] = listen(self._listener, without_rumble(fold(samples)))
         return self._features[number]
 
 

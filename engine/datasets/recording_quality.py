@@ -19,6 +19,7 @@ from engine.analysis.clipping import ClippingMeter
 from engine.analysis.envelope import band_centres, band_widths
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.reverberation import free_decays
+from engine.audio.channels import fold
 from engine.audio.streams import Source
 from engine.features.clips import Clip
 from engine.units import FRAME_RATE, decibels
@@ -154,7 +155,7 @@ class _Sound:
         """Measure the next block, float32 (channels, n)."""
         self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))
         self.clipping.add(block)
-        self._add_spectra(block.mean(0))
+        self._add_spectra(fold(block, self.rate))
         self.samples += block.shape[1]
 
     def _add_spectra(self, mono: np.ndarray) -> None:

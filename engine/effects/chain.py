@@ -15,6 +15,7 @@ from scipy import signal
 
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.programme_loudness import LoudnessMeter
+from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.effects.settings import EffectSettings
 from engine.errors import AudioError
@@ -121,9 +122,10 @@ def measure_levels(blocks: Iterator[np.ndarray], rate: int, channels: int) -> Le
     quiet: list[tuple[float, np.ndarray]] = []
     for block in blocks:
         meter.push(block)
-        high_db.append(_piece_levels(split.high(block).mean(0), length)[0])
-        found, pieces = _piece_levels(block.mean(0), length)
-        quiet += [(level, piece) for level, piece in zip(found.tolist(), pieces, strict=True) if level > _SILENT_DB]
+        high_db.append(_levels(_pieces(split.high(block), length)))
+        pieces = _pieces(fold(block, rate)[None], length)
+        levels = _levels(pieces).tolist()
+        quiet += [(level, piece[0]) for level, piece in zip(levels, pieces, strict=True) if level > _SILENT_DB]
         quiet = sorted(quiet, key=lambda one: one[0])[:_NOISE_PIECES]
     lufs, high = meter.lufs(), np.concatenate([np.zeros(0), *high_db])
     return Levels(
@@ -133,10 +135,15 @@ def measure_levels(blocks: Iterator[np.ndarray], rate: int, channels: int) -> Le
     )
 
 
-def _piece_levels(samples: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the level in dB of whole pieces of mono samples, (pieces,), and the pieces (pieces, length)."""
-    pieces = samples[: len(samples) // length * length].reshape(-1, length)
-    return 10.0 * np.log10(np.square(pieces, dtype=np.float64).mean(1) + 1e-12), pieces
+def _pieces(samples: np.ndarray, length: int) -> np.ndarray:
+    """Return the whole pieces (pieces, channels, length) of samples (channels, n)."""
+    whole = samples[:, : samples.shape[1] // length * length]
+    return whole.reshape(len(samples), -1, length).swapaxes(0, 1)
+
+
+def _levels(pieces: np.ndarray) -> np.ndarray:
+    """Return the level of each piece in dB, by the mean power of its channels, (pieces,)."""
+    return np.asarray(10.0 * np.log10(np.square(pieces, dtype=np.float64).mean((1, 2)) + 1e-12))
 
 
 class EffectChain:

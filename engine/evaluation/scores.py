@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from swift_f0 import SwiftF0
 
+from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
 from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
@@ -343,7 +344,7 @@ def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
 
     for block in blocks:
         sample_count += block.shape[1]
-        push(block.mean(axis=0), last=False)
+        push(fold(block, rate), last=False)
     if not sample_count:
         raise AudioError(NOTHING_TO_SCORE)
     push(np.zeros(0, np.float32), last=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from engine.audio.channels import mid_of
+from engine.audio.channels import fold
 from engine.audio.files import Resampler, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
@@ -111,9 +111,9 @@ def _coarse(path: Path) -> _Coarse:
         resampler, pieces, counted, peak = Resampler(source.rate, _COARSE_RATE, 1), [], 0, 0.0
         for block in source.blocks(source.rate):
             if counted < _SEARCHED_S * source.rate:
-                pieces.append(resampler.push(mid_of(block)[None])[0])
+                pieces.append(resampler.push(fold(block, source.rate)[None])[0])
             counted += block.shape[1]
-            peak = max(peak, float(np.abs(mid_of(block)).max(initial=0.0)))
+            peak = max(peak, float(np.abs(block).max(initial=0.0)))
         return _Coarse(np.concatenate(pieces), counted / source.rate, peak)
 
 
@@ -150,11 +150,11 @@ def _pieces(path: Path, length: int) -> Iterator[tuple[int, np.ndarray]]:
     with open_audio(path) as source:
         reader = Reader(at_engine_rate(source), source.channels)
         while (piece := reader.read(length)).shape[1]:
-            yield reader.position - piece.shape[1], mid_of(piece)
+            yield reader.position - piece.shape[1], fold(piece)
 
 
 def _stretch(path: Path, start: int, length: int) -> np.ndarray:
     with open_audio(path) as source:
         reader = Reader(at_engine_rate(source), source.channels)
         reader.skip_to(start)
-        return mid_of(reader.read(length))
+        return fold(reader.read(length))

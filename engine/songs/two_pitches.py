@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from scipy import fft
 
-from engine.audio.channels import mid_of
+from engine.audio.channels import fold
 from engine.audio.files import Resampler, open_audio
 from engine.songs.parts import clock
 
@@ -87,7 +87,7 @@ def _frames(path: Path) -> Iterator[np.ndarray]:
         resampler = Resampler(source.rate, _RATE, 1)
         held = np.zeros(0, np.float32)
         for block in source.blocks(4 * source.rate):
-            held = np.concatenate([held, resampler.push(mid_of(block)[None])[0]])
+            held = np.concatenate([held, resampler.push(fold(block, source.rate)[None])[0]])
             while len(held) >= span:
                 yield np.lib.stride_tricks.sliding_window_view(held[:span], _WINDOW)[::_HOP]
                 held = held[_FRAMES_AT_ONCE * _HOP :]

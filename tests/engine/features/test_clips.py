@@ -41,6 +41,15 @@ def test_analyse_clip_returns_frames_relative_to_the_level(sing):
 
 
 @pytest.mark.system
+def test_analyse_clip_of_an_inverted_recording_is_no_silence(sing):
+    mono = sing(2.0)
+    alone = analyse_clip(Audio(mono[None], SAMPLE_RATE))
+    inverted = analyse_clip(Audio(np.stack([mono, -mono]), SAMPLE_RATE))
+    assert inverted.level.nepers == pytest.approx(alone.level.nepers, abs=0.01)
+    np.testing.assert_allclose(inverted.envelope, alone.envelope, atol=0.05)
+    np.testing.assert_allclose(inverted.pitch.hertz, alone.pitch.hertz, rtol=1e-3)
+
+
 def test_analyse_clip_finds_continuous_pitch_across_windows(sing):
     """40 s are three windows; the pitch of a tone with vibrato goes on through the joins."""
     clip = analyse_clip(Audio(sing(40.0)[None], SAMPLE_RATE))

@@ -1,0 +1,149 @@
+"""Placement: put a converted voice where the voice was in a recording of several channels.
+
+Each channel of the recording is taken apart by what it does to the voice:
+
+    channel = gain over time * delayed voice + short filter * voice + rest
+
+The first two are panning, polarity, delay, doubles and early reflections; they are applied to the converted voice. The
+filter is the least-squares one (Wiener, 1949; Levinson, 1946). What of the rest follows the voice is replaced too
+(engine/audio/ambience.py); noise and other sounds stay.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import fft, linalg, ndimage, signal
+
+from engine.audio.ambience import Ambience
+from engine.audio.channels import LARGEST_DELAY_S, delayed, fold, share_of
+from engine.units import HOP, SAMPLE_RATE, frame_count
+
+_WINDOW_FRAMES = 40  # 0.4 s: panning changes slowly
+_BEFORE, _AFTER = round(LARGEST_DELAY_S * SAMPLE_RATE), round(0.06 * SAMPLE_RATE)  # reach of the filter
+_FLATTENED_HERTZ = 100.0  # the voice's spectrum is flattened by its mean over so much while the filter is sought
+_REGULARIZATION = 1e-3  # of the flattened power
+_PANNED = 0.2  # correlation from which the voice is there at a gain; unrelated sounds reach less
+_EXPLAINED = 0.1  # of the rest's power, from which a filter is more than chance
+_LEVELLED = 0.5, 2.0  # at most by so much
+_NOTHING = 1e-4  # of a channel's power, -40 dB: a rest without a voice worth looking for
+
+
+class Placement:
+    """The place of the voice in samples (channels, n) at SAMPLE_RATE; `place` puts another voice there."""
+
+    def __init__(self, samples: np.ndarray) -> None:
+        self._channels: list[_Channel] = []
+        if len(samples) > 1:
+            voice = _Voice(fold(samples))
+            self._channels = [_taken_apart(channel, voice, number) for number, channel in enumerate(samples)]
+
+    def place(self, converted: np.ndarray) -> np.ndarray:
+        """Return the channels (channels, n) with the converted voice (n,) in place of the recording's, float32."""
+        if not self._channels:
+            return converted[None]
+        return np.asarray([channel.with_voice(converted) for channel in self._channels], np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Channel:
+    """What a channel does to the voice: delay in samples, gain (n,), taps of the filter (maybe none), rest (n,)."""
+
+    delay: int
+    gain: np.ndarray
+    taps: np.ndarray
+    rest: np.ndarray
+    level: float = 1.0  # of what it holds of the recording's voice, against that voice
+    ambience: Ambience | None = None
+
+    def with_voice(self, voice: np.ndarray) -> np.ndarray:
+        """Return the channel (n,) with this voice (n,), at the level of the recording's."""
+        held = self.held(voice)
+        if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
+            held = held * np.float32(np.clip(self.level / max(_level(held, voice), 1e-6), *_LEVELLED))
+        return held + (self.ambience.of(voice) if self.ambience else self.rest)
+
+    def held(self, voice: np.ndarray) -> np.ndarray:
+        """Return what the channel holds of a voice (n,), but for the rest."""
+        held: np.ndarray = self.gain * delayed(voice, self.delay)
+        if len(self.taps):
+            held = held + signal.oaconvolve(voice, self.taps.astype(np.float32))[_BEFORE:][: len(voice)]
+        return held
+
+
+@dataclass(frozen=True, eq=False)
+class _Voice:
+    """The voice (n,) of a recording, with what is computed of it once for all channels."""
+
+    samples: np.ndarray
+
+    @cached_property
+    def size(self) -> int:
+        return fft.next_fast_len(len(self.samples) + _BEFORE + _AFTER, real=True)
+
+    @cached_property
+    def flattened(self) -> np.ndarray:
+        """The conjugate spectrum, divided by the mean power around each frequency."""
+        spectrum = fft.rfft(self.samples, self.size)
+        power = np.abs(spectrum) ** 2
+        bins = max(1, round(_FLATTENED_HERTZ * self.size / SAMPLE_RATE))
+        around = ndimage.uniform_filter1d(power, bins, mode="nearest")
+        return np.asarray(spectrum.conj() / (around + 1e-9 * around.max() + 1e-20))
+
+    @cached_property
+    def correlation(self) -> np.ndarray:
+        """The voice's correlation with itself, flattened, at the delays of the filter."""
+        own = fft.irfft(fft.rfft(self.samples, self.size) * self.flattened, self.size)[: _BEFORE + _AFTER + 1]
+        own[0] *= 1.0 + _REGULARIZATION
+        return own
+
+    def filter_to(self, rest: np.ndarray) -> np.ndarray:
+        """Return the taps that make most of `rest` (n,) of the voice, from _BEFORE samples before to _AFTER after.
+
+        Frequencies count alike, however strong the voice is there; where it has nothing, the filter has nothing.
+        """
+        shared = fft.irfft(fft.rfft(rest, self.size) * self.flattened, self.size)
+        if self.correlation[0] <= 0.0:
+            return np.zeros(0)
+        return linalg.solve_toeplitz(self.correlation, np.concatenate([shared[-_BEFORE:], shared[: _AFTER + 1]]))
+
+
+def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
+    share = share_of(channel, voice.samples, SAMPLE_RATE)
+    is_panned = abs(share.correlation) > _PANNED
+    gain = _gain(channel, delayed(voice.samples, share.delay)) if is_panned else np.zeros(len(channel), np.float32)
+    found = _Channel(share.delay, gain, np.zeros(0), channel)
+    found = replace(found, rest=channel - found.held(voice.samples))
+    if _power(found.rest) > _NOTHING * _power(channel):
+        filtered = replace(found, taps=voice.filter_to(found.rest))
+        held = filtered.held(voice.samples)
+        filtered = replace(filtered, rest=channel - held, level=_level(held, voice.samples))
+        if _power(filtered.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
+            found = filtered
+    if _power(found.rest) > _NOTHING * _power(channel):
+        found = replace(found, ambience=Ambience(found.rest, voice.samples, number))
+    return found
+
+
+def _level(held: np.ndarray, voice: np.ndarray) -> float:
+    return float(np.sqrt(_power(held) / max(_power(voice), 1e-20)))
+
+
+def _power(samples: np.ndarray) -> float:
+    return float(samples @ samples)
+
+
+def _gain(channel: np.ndarray, voice: np.ndarray) -> np.ndarray:
+    """Return the least-squares gain of the voice in a channel, smoothed over time, per sample (n,)."""
+    shared, power = _windowed_mean(channel * voice), _windowed_mean(voice * voice)
+    gain = np.where(power > 1e-10, shared / np.maximum(power, 1e-10), 1.0)
+    return np.interp(np.arange(len(voice)), np.arange(len(gain)) * HOP, gain).astype(np.float32)
+
+
+def _windowed_mean(values: np.ndarray) -> np.ndarray:
+    frames = frame_count(len(values))
+    padded = np.zeros(frames * HOP, np.float64)
+    padded[: len(values)] = values
+    kernel = np.hanning(_WINDOW_FRAMES + 2)[1:-1]
+    whole = np.convolve(padded.reshape(frames, HOP).mean(1), kernel / kernel.sum())
+    return whole[(_WINDOW_FRAMES - 1) // 2 :][:frames]  # mode "same" would pad short recordings
