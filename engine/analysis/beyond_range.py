@@ -73,7 +73,7 @@ def _are_below(samples: np.ndarray, rate: int, hop: int, asked: np.ndarray, lowe
         both = fft.irfft(np.square(np.abs(fft.rfft(pieces, 2 * _LONG, axis=1))), axis=1)[:, :last]
         window = fft.irfft(np.square(np.abs(fft.rfft(_window(_LONG), 2 * _LONG))))[:last]
         periodic = both / np.maximum(both[:, :1], 1e-12) * (window[0] / window)  # as if the window were flat
-        longer, shorter = periodic[:, first:].max(1), periodic[:, _SHORTEST_LAG : first - first // 30].max(1)
+        longer, shorter = periodic[:, first:].max(1), periodic[:, _SHORTEST_LAG : first - first // 12].max(1)
         found[places] = (longer > _PERIODIC) & (longer > shorter + _LONGER)
     return found
 

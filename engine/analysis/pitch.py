@@ -3,7 +3,8 @@
 Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, at one level for all passages
 (engine/analysis/passages.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
 continuous voicing value, since an early hard decision would cost quality later. Tones beyond its range, which it takes
-for others, are unvoiced (engine/analysis/beyond_range.py).
+for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl for the octave below, that is mended
+(engine/analysis/subharmonics.py).
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ import soxr
 from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
 from engine.analysis.passages import level_passages
 from engine.analysis.pitch_refinement import refine_pitch
+from engine.analysis.subharmonics import are_subharmonics
 from engine.units import (
     FRAME_RATE,
     SAMPLE_RATE,
@@ -147,7 +149,10 @@ def detect_pitch(
     levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else listened * np.float32(amplitude(gain_db))
     track = _detector(threads).detect(levelled, DETECTOR_RATE)
     beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
-    pitch = _on_grid(track.timestamps, track.pitch_hz, np.where(beyond, 0.0, track.confidence), beyond, frames)
+    confidence = np.where(beyond, 0.0, track.confidence)
+    asked = (confidence > TRUSTED) & (track.pitch_hz < HIGHEST_HERTZ / 2)
+    octave = are_subharmonics(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
+    pitch = _on_grid(track.timestamps, track.pitch_hz * (1 + octave), confidence, beyond, frames)
     hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, _DETECTOR_LIMITS)
     return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing, pitch.beyond)
 

@@ -49,10 +49,7 @@ def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: n
     """Return the pitch around each centre (in samples) relative to `hertz`; all (frames,)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
     offsets = np.arange(-reach, reach + 1)
-    place = centres[:, None] + offsets
-    there = (place >= 0) & (place < len(samples))
-    windows = np.zeros(place.shape, np.float32)
-    windows[there] = samples[place[there]]
+    windows = samples_around(samples, centres, reach)
     turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
     inside = np.abs(turns) < _PERIODS / 2
     around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
@@ -73,3 +70,12 @@ def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: n
         weights += amplitude * number
     ratio: np.ndarray = total / np.maximum(weights, 1e-12)
     return ratio
+
+
+def samples_around(samples: np.ndarray, centres: np.ndarray, reach: int) -> np.ndarray:
+    """Return the samples within `reach` of each centre, float32 (centres, 2 * reach + 1), zeros beyond the ends."""
+    place = centres[:, None] + np.arange(-reach, reach + 1)
+    there = (place >= 0) & (place < len(samples))
+    windows = np.zeros(place.shape, np.float32)
+    windows[there] = samples[place[there]]
+    return windows
