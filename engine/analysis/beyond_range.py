@@ -1,7 +1,8 @@
 """Tones beyond the range of the pitch detector, which takes them for another note or for none.
 
 Above, a whistle or a note of the whistle register is one narrow peak with nothing below it; the detector reads its half
-or its third. Below, a growl repeats after a time that is longer than the detector's longest, and not after a shorter one.
+or its third. Below, a growl repeats after a time that is longer than the detector's longest, and not after a shorter
+one.
 """
 
 import numpy as np

@@ -17,7 +17,8 @@ _LOUDEST_WITHIN_S, _GLIDE_S = 1.0, 0.4  # on each side
 PASSAGE_S = _LOUDEST_WITHIN_S + _GLIDE_S  # on each side, that decides on a moment
 _LOWEST_HERTZ, _HIGHEST_HERTZ = 60.0, 4000.0  # where a voice is: rumble and hiss say nothing of its level
 _MOMENT_FRAMES = 4
-_FORGOTTEN_DB = 1.0  # a second, of the loudest passage of a stream
+_FORGOTTEN_DB = 0.2  # a second, of the loudest passage of a stream
+_USUAL_DB = -20.0  # of the loudest passage, at the beginning of a stream
 SILENT_DB = -120.0
 
 
@@ -28,24 +29,30 @@ def level_passages(samples: np.ndarray, rate: int) -> np.ndarray:
     >>> float(np.abs(level_passages(soft, 16_000)[4_000:-4_000]).max().round(2))
     0.36
     """
-    passages_db = ndimage.maximum_filter1d(_moments_db(samples, rate), 2 * _frames(_LOUDEST_WITHIN_S) + 1, mode="nearest")
+    width = 2 * _frames(_LOUDEST_WITHIN_S) + 1
+    passages_db = ndimage.maximum_filter1d(_moments_db(samples, rate), width, mode="nearest")
     gain_db = _gain_db(passages_db, passages_db.max(initial=SILENT_DB))
     gain_db = np.convolve(np.pad(gain_db, _frames(_GLIDE_S), "edge"), _glide(), "valid")
     place = np.arange(len(samples)) * (FRAME_RATE / rate) - 0.5  # a moment's centre is half a frame after its start
     return (samples * np.interp(place, np.arange(len(gain_db)), amplitude(gain_db))).astype(np.float32)
 
 
+def raised(samples: np.ndarray, gain_db: float) -> np.ndarray:
+    """Return samples louder by a gain, float32."""
+    return (samples * amplitude(np.array(gain_db))).astype(np.float32)
+
+
 class RunningGain:
-    """The gain of the newest moment of a stream, by what precedes it: never louder passages to come."""
+    """The gain of the newest moment of a stream, by what precedes it."""
 
     def __init__(self, rate: int) -> None:
         self._rate = rate
         self._moments_db = np.full(_frames(PASSAGE_S), SILENT_DB)
-        self._loudest_db = SILENT_DB
+        self._loudest_db = _USUAL_DB
 
     def db(self, samples: np.ndarray, new: int) -> float:
         """Return the gain for samples (samples,) of which the last `new` have not been given before."""
-        count = new * FRAME_RATE // self._rate
+        count = max(1, new * FRAME_RATE // self._rate)
         moments_db = _moments_db(samples, self._rate)[-count:]
         self._moments_db = np.concatenate([self._moments_db, moments_db])[count:]
         passage_db = float(self._moments_db.max())

@@ -16,13 +16,12 @@ import numpy as np
 import soxr
 
 from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
-from engine.analysis.passages import level_passages
+from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
 from engine.units import (
     FRAME_RATE,
     SAMPLE_RATE,
-    amplitude,
     frame_count,
     hertz_to_semitones,
     note_name,
@@ -84,7 +83,7 @@ class Pitch:
     def joined(pitches: Iterable["Pitch"]) -> "Pitch":
         """Return the curves one after the other."""
         held = list(pitches)
-        hertz, voicing = (np.concatenate(curves) for curves in zip(*((one.hertz, one.voicing) for one in held), strict=True))
+        hertz, voicing = (np.concatenate([getattr(one, name) for one in held]) for name in ("hertz", "voicing"))
         beyond = [np.zeros(len(one), np.int8) if one.beyond is None else one.beyond for one in held]
         return Pitch(hertz, voicing, np.concatenate(beyond))
 
@@ -146,7 +145,7 @@ def detect_pitch(
         listened = np.pad(listened, (0, shortest - len(listened)))
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
-    levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else listened * np.float32(amplitude(gain_db))
+    levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
     track = _detector(threads).detect(levelled, DETECTOR_RATE)
     beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
     confidence = np.where(beyond, 0.0, track.confidence)
