@@ -29,17 +29,37 @@ def level_passages(samples: np.ndarray, rate: int) -> np.ndarray:
     >>> float(np.abs(level_passages(soft, 16_000)[4_000:-4_000]).max().round(2))
     0.36
     """
-    width = 2 * _frames(_LOUDEST_WITHIN_S) + 1
-    passages_db = ndimage.maximum_filter1d(_moments_db(samples, rate), width, mode="nearest")
-    gain_db = _gain_db(passages_db, passages_db.max(initial=SILENT_DB))
-    gain_db = np.convolve(np.pad(gain_db, _frames(_GLIDE_S), "edge"), _glide(), "valid")
-    place = np.arange(len(samples)) * (FRAME_RATE / rate) - 0.5  # a moment's centre is half a frame after its start
-    return (samples * np.interp(place, np.arange(len(gain_db)), amplitude(gain_db))).astype(np.float32)
+    passages_db = _passages_db(samples, rate)
+    return _levelled(samples, rate, passages_db, passages_db.max(initial=SILENT_DB))
 
 
 def raised(samples: np.ndarray, gain_db: float) -> np.ndarray:
     """Return samples louder by a gain, float32."""
     return (samples * amplitude(np.array(gain_db))).astype(np.float32)
+
+
+class PassageLeveller:
+    """`level_passages` for a stream, in which the loudest passage is that of the samples so far."""
+
+    def __init__(self, rate: int) -> None:
+        self._rate, self._hop = rate, rate // FRAME_RATE
+        self._around = _frames(PASSAGE_S) * self._hop
+        self._held = np.zeros(0, np.float32)
+        self._before = 0  # samples at the beginning of the held ones that are levelled already
+        self._loudest_db = SILENT_DB
+
+    def push(self, samples: np.ndarray, last: bool = False) -> np.ndarray:
+        """Take the next samples (samples,) and return those whose passages are known; with the last ones all."""
+        self._held = np.concatenate([self._held, samples])
+        stop = len(self._held) if last else (len(self._held) - self._around) // self._hop * self._hop
+        if stop <= self._before:
+            return np.zeros(0, np.float32)
+        passages_db = _passages_db(self._held, self._rate)
+        self._loudest_db = max(self._loudest_db, passages_db.max())
+        levelled = _levelled(self._held, self._rate, passages_db, self._loudest_db)[self._before : stop]
+        first = max(0, stop - self._around) // self._hop * self._hop
+        self._held, self._before = self._held[first:], stop - first
+        return levelled
 
 
 class RunningGain:
@@ -78,6 +98,17 @@ def _moments_db(samples: np.ndarray, rate: int) -> np.ndarray:
     power = np.square(padded).reshape(-1, hop).mean(1)
     moments = ndimage.uniform_filter1d(power, _MOMENT_FRAMES, mode="nearest")
     return decibels(np.sqrt(moments.clip(0.0)))
+
+
+def _passages_db(samples: np.ndarray, rate: int) -> np.ndarray:
+    """Return the level of the passage around each 10 ms, float64 (frames,)."""
+    return ndimage.maximum_filter1d(_moments_db(samples, rate), 2 * _frames(_LOUDEST_WITHIN_S) + 1, mode="nearest")
+
+
+def _levelled(samples: np.ndarray, rate: int, passages_db: np.ndarray, loudest_db: float) -> np.ndarray:
+    gain_db = np.convolve(np.pad(_gain_db(passages_db, loudest_db), _frames(_GLIDE_S), "edge"), _glide(), "valid")
+    place = np.arange(len(samples)) * (FRAME_RATE / rate) - 0.5  # a moment's centre is half a frame after its start
+    return (samples * np.interp(place, np.arange(len(gain_db)), amplitude(gain_db))).astype(np.float32)
 
 
 def _glide() -> np.ndarray:

@@ -88,13 +88,17 @@ class Pitch:
         return Pitch(hertz, voicing, np.concatenate(beyond))
 
     @property
+    def beyond_s(self) -> tuple[float, float]:
+        """For how many seconds sustained tones are above and below the range of notes."""
+        if self.beyond is None:
+            return 0.0, 0.0
+        above, below = (sustained_s(self.beyond, side, _SHORTEST_BEYOND_FRAMES, FRAME_RATE) for side in (ABOVE, BELOW))
+        return above, below
+
+    @property
     def beyond_warning(self) -> str | None:
         """Return a sentence on tones that are beyond the range of notes; None if there are none."""
-        if self.beyond is None:
-            return None
-        above_s, below_s = (
-            sustained_s(self.beyond, side, _SHORTEST_BEYOND_FRAMES, FRAME_RATE) for side in (ABOVE, BELOW)
-        )
+        above_s, below_s = self.beyond_s
         said = []
         if above_s:
             said.append(

@@ -18,6 +18,7 @@ import numpy as np
 from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.octave_errors import octave_errors
 from engine.analysis.pitch import HIGHEST_HERTZ, HIGHEST_NOTE, LOWEST_HERTZ, LOWEST_NOTE, Pitch
+from engine.analysis.runs import true_runs
 from engine.conversion.pitch_shaping import fold_pitch, snap_correction, weighted_average
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
@@ -297,9 +298,10 @@ def _moved(pitch: Pitch, change: np.ndarray, folds: bool) -> tuple[Pitch, str | 
     folded = fold_pitch(moved)
     warning = None
     if beyond.sum() >= _SHORTEST_NOTE_FRAMES:
-        first = int(np.flatnonzero(beyond)[0])
-        was, wanted, now = (note_name(float(curve.semitones[first])) for curve in (pitch, moved, folded))
-        time_s, is_above = first / FRAME_RATE, moved.hertz[first] > HIGHEST_HERTZ
+        first, stop = true_runs(beyond)[0]
+        middle = (first + stop) // 2
+        was, wanted, now = (note_name(float(curve.semitones[middle])) for curve in (pitch, moved, folded))
+        time_s, is_above = first / FRAME_RATE, moved.hertz[middle] > HIGHEST_HERTZ
         if not folds and is_above:
             raise SettingsError(
                 f"At {time_s:.2f} s {was} would become {wanted}, above {HIGHEST_NOTE}, the highest note: move it less."

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.loudness import measure_loudness, without_rumble
-from engine.analysis.pitch import detect_pitch
+from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio, resample, resampled_length, write_audio
 from engine.conversion import convert as module
@@ -25,7 +25,8 @@ from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semi
 
 SPEECH = Path(module.__file__).parents[1] / "samples" / "speech.flac"
 FIELDS = {field.name: field.metadata for field in fields(ConversionSettings)}
-RANGES = [(name, metadata["minimum"], metadata["maximum"]) for name, metadata in FIELDS.items()]
+RANGES = [(name, one["minimum"], one["maximum"]) for name, one in FIELDS.items() if "minimum" in one]
+NUMBERS = [name for name, _, _ in RANGES]
 # Cutting a recording into windows changes the result by less than this against the result's level (measured: -68 dB).
 WINDOWING_DB = -50.0
 
@@ -75,9 +76,9 @@ def test_conversion_settings_accept_both_ends_of_each_range(name, lowest, highes
 @pytest.mark.parametrize(
     ("name", "value"),
     [(name, value) for name, lowest, highest in RANGES for value in (lowest - 1, highest + 1, -1e9, 10**10)]
-    + [(name, value) for name in FIELDS for value in (float("nan"), float("inf"), "loud", "", None, True, [1])]
+    + [(name, value) for name in NUMBERS for value in (float("nan"), float("inf"), "loud", "", None, True, [1])]
     + [(name, 1.5) for name in ("takes", "seed")]
-    + [(name, "auto") for name in FIELDS if name != "transpose"],
+    + [(name, "auto") for name in NUMBERS if name != "transpose"],
 )
 def test_conversion_settings_refuse_an_invalid_value_and_name_field_and_range(name, value):
     with pytest.raises(SettingsError) as caught:
@@ -94,6 +95,17 @@ def test_conversion_settings_accept_transpose_auto_and_refuse_an_unknown_word():
     sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not up"
     with pytest.raises(SettingsError, match=sentence):
         ConversionSettings(transpose="up")
+
+
+def test_conversion_settings_refuse_an_unknown_word_for_notes_out_of_range():
+    assert ConversionSettings(notes_out_of_range="fold").notes_out_of_range == "fold"
+    with pytest.raises(SettingsError, match="notes_out_of_range must be one of refuse, fold, not clip"):
+        ConversionSettings(notes_out_of_range="clip")
+
+
+def test_conversion_settings_name_the_limits_of_the_range_of_notes():
+    meaning = FIELDS["notes_out_of_range"]["meaning"]
+    assert f"above {HIGHEST_NOTE} or below {LOWEST_NOTE}" in meaning
 
 
 def test_conversion_settings_describe_every_field():
