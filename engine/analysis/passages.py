@@ -43,7 +43,7 @@ class PassageLeveller:
 
     def __init__(self, rate: int) -> None:
         self._rate, self._hop = rate, rate // FRAME_RATE
-        self._around = _frames(PASSAGE_S) * self._hop
+        self._around = (_frames(PASSAGE_S) + 10) * self._hop  # and the filter of the band
         self._held = np.zeros(0, np.float32)
         self._before = 0  # samples at the beginning of the held ones that are levelled already
         self._loudest_db = SILENT_DB
