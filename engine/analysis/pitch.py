@@ -38,6 +38,7 @@ LOWEST_HERTZ, HIGHEST_HERTZ = _DETECTOR_LIMITS[0] / _FURTHER, _DETECTOR_LIMITS[1
 LOWEST_NOTE, HIGHEST_NOTE = (note_name(float(hertz_to_semitones(limit))) for limit in _DETECTOR_LIMITS)
 _DETECTOR_HOP = 256  # samples
 _SHORTEST_S = 0.3  # shorter input to the detector is padded with silence
+_HIGHEST_HUM_HERTZ, _HUM_SHARE = 65.0, 1e-3  # below C2, and 30 dB below the loudest moment: hum of 50 or 60 Hz
 _SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 
 
@@ -152,12 +153,20 @@ def detect_pitch(
     levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
     track = _detector(threads).detect(levelled, DETECTOR_RATE)
     beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
-    confidence = np.where(beyond, 0.0, track.confidence)
+    confidence = np.where((beyond != 0) | _is_hum(listened, track.pitch_hz), 0.0, track.confidence)
     asked = (confidence > TRUSTED) & (track.pitch_hz < HIGHEST_HERTZ / 2)
     octave = are_subharmonics(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
     pitch = _on_grid(track.timestamps, track.pitch_hz * (1 + octave), confidence, beyond, frames)
     hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, _DETECTOR_LIMITS)
     return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing, pitch.beyond)
+
+
+def _is_hum(samples: np.ndarray, hertz: np.ndarray) -> np.ndarray:
+    """Return which of the detector's frames are as low as mains hum and far softer than the voice, bool (frames,)."""
+    hops = np.pad(samples, (0, _DETECTOR_HOP))[: len(hertz) * _DETECTOR_HOP].reshape(len(hertz), _DETECTOR_HOP)
+    power = np.square(hops).mean(1)
+    is_hum: np.ndarray = (hertz < _HIGHEST_HUM_HERTZ) & (power < _HUM_SHARE * power.max())
+    return is_hum
 
 
 def _on_grid(times_s: np.ndarray, hertz: np.ndarray, confidence: np.ndarray, beyond: np.ndarray, frames: int) -> Pitch:

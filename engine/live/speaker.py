@@ -78,9 +78,9 @@ class RunningSpeaker:
         self._usual_mels = usual_mels
         self._counts = np.zeros(len(_BINS))
         weight = _PROFILE_FRAMES if profile else _USUAL_FRAMES
-        self._usual_counts = np.zeros(len(_BINS))
-        (self._counts if profile else self._usual_counts)[self._bin(profile.level if profile else _USUAL_LEVEL)] = weight
         self._level = profile.level if profile else _USUAL_LEVEL
+        self._usual_counts = np.zeros(len(_BINS))
+        (self._counts if profile else self._usual_counts)[self._bin(self._level)] = weight
         self._weight = weight if profile else 0.0
         self._sounds = profile.sounds if profile else 0.0
         self._features = (profile.features if profile else np.zeros(FEATURES)).astype(np.float64) * self._weight
