@@ -1,8 +1,10 @@
 """Pitch: the fundamental frequency of a voice and the confidence in it, per frame.
 
-Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, and then refined
-(engine/analysis/pitch_refinement.py). Its confidence is kept as a continuous voicing value, since an early hard
-decision would cost quality later.
+Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, at one level for all passages
+(engine/analysis/passages.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
+continuous voicing value, since an early hard decision would cost quality later. Tones beyond its range, which it takes
+for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl for the octave below, that is mended
+(engine/analysis/subharmonics.py).
 """
 
 from collections.abc import Iterable
@@ -13,23 +15,43 @@ from typing import Any
 import numpy as np
 import soxr
 
+from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
+from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
-from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
+from engine.analysis.subharmonics import are_subharmonics
+from engine.units import (
+    FRAME_RATE,
+    SAMPLE_RATE,
+    frame_count,
+    hertz_to_semitones,
+    note_name,
+    semitones_to_hertz,
+)
 
 DETECTOR_RATE = 16_000
 VOICED = 0.6  # frames above this confidence count as voiced in statistics
 TRUSTED = 0.3  # below this confidence the frequency is interpolated instead of used
 DEFAULT_HERTZ = 150.0  # for recordings without any voiced frame
-LOWEST_HERTZ, HIGHEST_HERTZ = 46.9, 1400.0
+_DETECTOR_LIMITS = 46.875, 2093.75  # hertz
+_FURTHER = 2.0 ** (50 / 1200)  # a note at the detector's limit may be half a semitone beyond: refinement finds it
+LOWEST_HERTZ, HIGHEST_HERTZ = _DETECTOR_LIMITS[0] / _FURTHER, _DETECTOR_LIMITS[1] * _FURTHER  # all that rounds to C7
+LOWEST_NOTE, HIGHEST_NOTE = (note_name(float(hertz_to_semitones(limit))) for limit in _DETECTOR_LIMITS)
+_DETECTOR_HOP = 256  # samples
 _SHORTEST_S = 0.3  # shorter input to the detector is padded with silence
+_HIGHEST_HUM_HERTZ, _HUM_SHARE = 65.0, 1e-3  # below C2, and 30 dB below the loudest moment: hum of 50 or 60 Hz
+_SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 
 
 @dataclass(frozen=True)
 class Pitch:
-    """hertz: float32 (frames,), above zero, interpolated where unvoiced; voicing: float32 (frames,), 0..1."""
+    """hertz: float32 (frames,), above zero, interpolated where unvoiced; voicing: float32 (frames,), 0..1.
+
+    beyond: int8 (frames,), where a tone is ABOVE or BELOW the range of notes, and so unvoiced; None if that is unknown.
+    """
 
     hertz: np.ndarray
     voicing: np.ndarray
+    beyond: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.hertz.shape != self.voicing.shape or self.hertz.ndim != 1:
@@ -39,7 +61,9 @@ class Pitch:
         return len(self.hertz)
 
     def __getitem__(self, frames: slice) -> "Pitch":
-        return Pitch(self.hertz[frames], self.voicing[frames])
+        return Pitch(
+            self.hertz[frames], self.voicing[frames], None if self.beyond is None else self.beyond[frames]
+        )
 
     @property
     def semitones(self) -> np.ndarray:
@@ -60,7 +84,34 @@ class Pitch:
     def joined(pitches: Iterable["Pitch"]) -> "Pitch":
         """Return the curves one after the other."""
         held = list(pitches)
-        return Pitch(np.concatenate([one.hertz for one in held]), np.concatenate([one.voicing for one in held]))
+        hertz, voicing = (np.concatenate([getattr(one, name) for one in held]) for name in ("hertz", "voicing"))
+        beyond = [np.zeros(len(one), np.int8) if one.beyond is None else one.beyond for one in held]
+        return Pitch(hertz, voicing, np.concatenate(beyond))
+
+    @property
+    def beyond_s(self) -> tuple[float, float]:
+        """For how many seconds sustained tones are above and below the range of notes."""
+        if self.beyond is None:
+            return 0.0, 0.0
+        above, below = (sustained_s(self.beyond, side, _SHORTEST_BEYOND_FRAMES, FRAME_RATE) for side in (ABOVE, BELOW))
+        return above, below
+
+    @property
+    def beyond_warning(self) -> str | None:
+        """Return a sentence on tones that are beyond the range of notes; None if there are none."""
+        above_s, below_s = self.beyond_s
+        said = []
+        if above_s:
+            said.append(
+                f"{above_s:.1f} s of this recording are above {HIGHEST_NOTE}, the highest note that can be converted: "
+                "they are converted without their pitch, so take them from the recording itself."
+            )
+        if below_s:
+            said.append(
+                f"{below_s:.1f} s of this recording are below {LOWEST_NOTE}, the lowest note that can be converted: "
+                "they are converted without their pitch, so take them from the recording itself."
+            )
+        return " ".join(said) or None
 
     def one_frame_longer(self) -> "Pitch":
         """Return the curve with its last frame repeated, so that the samples after its centre are covered."""
@@ -78,10 +129,12 @@ def _detector(threads: int | None) -> Any:
     return SwiftF0(threads, spin=False)
 
 
-def detect_pitch(samples: np.ndarray, rate: int, threads: int | None = None) -> Pitch:
+def detect_pitch(
+    samples: np.ndarray, rate: int, threads: int | None = None, gain_db: float | None = None
+) -> Pitch:
     """Detect the pitch of mono `samples`, float (samples,), every 10 ms; silence and noise give voicing near 0.
 
-    threads: of the detector; all cores if None.
+    threads: of the detector; all cores if None. gain_db: what brings the samples to its level, if that is known.
 
     >>> from engine import read_audio
     >>> vocal = read_audio("vocal.flac")
@@ -97,17 +150,32 @@ def detect_pitch(samples: np.ndarray, rate: int, threads: int | None = None) -> 
         listened = np.pad(listened, (0, shortest - len(listened)))
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
-    track = _detector(threads).detect(listened, DETECTOR_RATE)
-    pitch = _on_grid(track.timestamps, track.pitch_hz, track.confidence, frames)
-    hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE)
-    return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
+    levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
+    track = _detector(threads).detect(levelled, DETECTOR_RATE)
+    beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
+    confidence = np.where((beyond != 0) | _is_hum(listened, track.pitch_hz), 0.0, track.confidence)
+    asked = (confidence > TRUSTED) & (track.pitch_hz < HIGHEST_HERTZ / 2)
+    octave = are_subharmonics(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
+    pitch = _on_grid(track.timestamps, track.pitch_hz * (1 + octave), confidence, beyond, frames)
+    hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, _DETECTOR_LIMITS)
+    return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing, pitch.beyond)
 
 
-def _on_grid(times_s: np.ndarray, hertz: np.ndarray, confidence: np.ndarray, frames: int) -> Pitch:
+def _is_hum(samples: np.ndarray, hertz: np.ndarray) -> np.ndarray:
+    """Return which of the detector's frames are as low as mains hum and far softer than the voice, bool (frames,)."""
+    hops = np.pad(samples, (0, _DETECTOR_HOP))[: len(hertz) * _DETECTOR_HOP].reshape(len(hertz), _DETECTOR_HOP)
+    power = np.square(hops).mean(1)
+    is_hum: np.ndarray = (hertz < _HIGHEST_HUM_HERTZ) & (power < _HUM_SHARE * power.max())
+    return is_hum
+
+
+def _on_grid(times_s: np.ndarray, hertz: np.ndarray, confidence: np.ndarray, beyond: np.ndarray, frames: int) -> Pitch:
+    """Return the curves every 10 ms; a frame is no more voiced than the frequencies around it are trusted."""
     grid_s = np.arange(frames) / FRAME_RATE
     voicing = np.interp(grid_s, times_s, np.nan_to_num(confidence)).clip(0.0, 1.0).astype(np.float32)
-    trusted = (confidence > TRUSTED) & (hertz >= LOWEST_HERTZ) & (hertz <= HIGHEST_HERTZ)
+    nearest = np.rint(grid_s * DETECTOR_RATE / _DETECTOR_HOP).astype(int).clip(max=len(beyond) - 1)
+    trusted = confidence > TRUSTED
     if not trusted.any():
-        return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), voicing)
+        return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), voicing, beyond[nearest])
     semitones = np.interp(grid_s, times_s[trusted], hertz_to_semitones(hertz[trusted].astype(np.float64)))
-    return Pitch(semitones_to_hertz(semitones).astype(np.float32), voicing)
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), voicing, beyond[nearest])

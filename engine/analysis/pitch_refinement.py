@@ -12,11 +12,26 @@ _PERIODS = 3  # of the window
 _HARMONICS = 4
 _AT_ONCE = 256  # frames of similar pitch, so that their windows have similar lengths
 _FURTHEST = 0.02  # relative, a third of a semitone; larger differences mean creak, an onset, or another harmonic
+_FURTHER = 0.035  # at the detector's limits, where it gives the limit for what is beyond
+_AT_LIMIT = 1.01
 _TRUSTED, _SURE = 0.4, 0.7  # voicing where refinement begins, and where it is complete
 
 
-def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.ndarray, frame_rate: int) -> np.ndarray:
-    """Refine the pitch curve of mono `samples` where it is voiced; hertz and voicing (frames,) -> float32 (frames,)."""
+def refine_pitch(
+    samples: np.ndarray,
+    rate: int,
+    hertz: np.ndarray,
+    voicing: np.ndarray,
+    frame_rate: int,
+    limits: tuple[float, float] = (0.0, np.inf),
+) -> np.ndarray:
+    """Refine the pitch curve of mono `samples` where it is voiced; hertz and voicing (frames,) -> float32 (frames,).
+
+    limits: of the detector, in hertz.
+    """
+    lowest, highest = limits
+    at_limit = (hertz < lowest * _AT_LIMIT) | (hertz > highest / _AT_LIMIT)
+    furthest = np.where(at_limit, _FURTHER, _FURTHEST)
     share = ((voicing - _TRUSTED) / (_SURE - _TRUSTED)).clip(0, 1)
     frames = np.flatnonzero(share > 0)
     frames = frames[np.argsort(hertz[frames])]
@@ -24,19 +39,17 @@ def refine_pitch(samples: np.ndarray, rate: int, hertz: np.ndarray, voicing: np.
     refined, samples = hertz.astype(np.float64), np.asarray(samples, np.float32)
     for first in range(0, len(frames), _AT_ONCE):
         chosen = frames[first : first + _AT_ONCE]
-        found = _refine_frames(samples, rate, centres[first : first + _AT_ONCE], refined[chosen])
+        ratio = _refine_frames(samples, rate, centres[first : first + _AT_ONCE], refined[chosen])
+        found = refined[chosen] * np.where(np.abs(ratio - 1) < furthest[chosen], ratio, 1.0)
         refined[chosen] *= (found / refined[chosen]) ** share[chosen]
     return refined.astype(np.float32)
 
 
 def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: np.ndarray) -> np.ndarray:
-    """Return the pitch around each centre (in samples), near `hertz`; all (frames,)."""
+    """Return the pitch around each centre (in samples) relative to `hertz`; all (frames,)."""
     reach = int(np.ceil(_PERIODS / 2 * rate / hertz.min()))
     offsets = np.arange(-reach, reach + 1)
-    place = centres[:, None] + offsets
-    there = (place >= 0) & (place < len(samples))
-    windows = np.zeros(place.shape, np.float32)
-    windows[there] = samples[place[there]]
+    windows = samples_around(samples, centres, reach)
     turns = (hertz[:, None] * (offsets / rate)).astype(np.float32)  # periods from the centre
     inside = np.abs(turns) < _PERIODS / 2
     around = np.exp(np.complex64(2j * np.pi / _PERIODS) * turns)
@@ -55,5 +68,14 @@ def _refine_frames(samples: np.ndarray, rate: int, centres: np.ndarray, hertz: n
         amplitude = np.sqrt(power) * (number * hertz < 0.45 * rate)
         total += amplitude * periods
         weights += amplitude * number
-    ratio = total / np.maximum(weights, 1e-12)
-    return hertz * np.where(np.abs(ratio - 1) < _FURTHEST, ratio, 1.0)
+    ratio: np.ndarray = total / np.maximum(weights, 1e-12)
+    return ratio
+
+
+def samples_around(samples: np.ndarray, centres: np.ndarray, reach: int) -> np.ndarray:
+    """Return the samples within `reach` of each centre, float32 (centres, 2 * reach + 1), zeros beyond the ends."""
+    place = centres[:, None] + np.arange(-reach, reach + 1)
+    there = (place >= 0) & (place < len(samples))
+    windows = np.zeros(place.shape, np.float32)
+    windows[there] = samples[place[there]]
+    return windows

@@ -6,7 +6,7 @@ kept. An hour of audio needs no more memory for its samples than a minute.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_sem
 
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
 WINDOW_FRAMES = 24 * FRAME_RATE
-CONTEXT_FRAMES = 80
+CONTEXT_FRAMES = 168  # more than a passage and the reach of the detector
 _BLOCK_S = 4  # seconds read at a time
 
 
@@ -41,6 +41,11 @@ class Analysis:
     def __post_init__(self) -> None:
         if self.loudness_db.shape != (len(self.pitch),):
             raise ValueError(f"{len(self.pitch)} frames of pitch, but loudness of shape {self.loudness_db.shape}")
+
+    @property
+    def warning(self) -> str | None:
+        """Return sentences for the user: that it is no dry vocal, or has tones beyond the range of notes."""
+        return " ".join(filter(None, (self.dryness.warning, self.pitch.beyond_warning))) or None
 
     @property
     def times_s(self) -> np.ndarray:
@@ -136,4 +141,4 @@ def _joined(pitches: list[Pitch]) -> Pitch:
     if len(pitches) == 1 or not len(trusted):
         return whole
     hertz = semitones_to_hertz(np.interp(np.arange(len(whole)), trusted, hertz_to_semitones(whole.hertz[trusted])))
-    return Pitch(hertz.astype(np.float32), whole.voicing)
+    return replace(whole, hertz=hertz.astype(np.float32))

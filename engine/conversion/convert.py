@@ -23,11 +23,11 @@ from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
-from engine.conversion.key_fit import best_key_for
-from engine.conversion.pitch_shaping import fitting_transpose
+from engine.conversion.key_fit import best_key_for, fitting_key
+from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.rvc_renderer import renderer_for
-from engine.conversion.settings import BEST, ConversionSettings
+from engine.conversion.settings import BEST, REFUSE, ConversionSettings
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -59,6 +59,7 @@ class Conversion:
     transpose: float
     style: Style
     edit_data: EditData
+    warning: str | None = None  # what the user should know of the recording and of its notes
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class FileConversion:
     edit_data: EditData
     statement: Statement
     unsigned: str | None = None
-    warning: str | None = None  # that the recording is no dry vocal
+    warning: str | None = None  # what the user should know of the recording and of its notes
+    notes_warning: str | None = None  # the part of it on notes: beyond the range, or sung in another octave
 
 
 def convert(
@@ -103,7 +105,8 @@ def convert(
         Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
-    return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose))
+    warning = _warning(renderer, transpose)
+    return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning)
 
 
 def convert_file(
@@ -150,8 +153,9 @@ def convert_file(
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
     edit_data = _edit_data(renderer, transpose)
     return FileConversion(
-        list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned, _warning(renderer)
-    )
+        list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
+        _warning(renderer, transpose), _notes_warning(renderer, transpose),
+    )  # fmt: skip
 
 
 def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
@@ -180,6 +184,8 @@ def _surveyed(
     survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
     chosen = settings(survey.style) if callable(settings) else settings or ConversionSettings()
     transpose = chosen_transpose(chosen, survey, voice)
+    if chosen.notes_out_of_range == REFUSE:
+        notes_beyond(survey.seconds_of_notes, transpose).refuse()
     melody = ShapedMelody(chosen, transpose)
     return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
 
@@ -195,7 +201,7 @@ def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> No
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoice) -> float:
-    """Return the transposition in semitones: that of the settings, or the one that fits the voice.
+    """Return the transposition in semitones: that of the settings, or the one that fits the voice and keeps all notes.
 
     Raises SettingsError for the best key if the voice's range is not known.
     """
@@ -203,7 +209,9 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
         return settings.transpose
     if settings.transpose == BEST:
         return best_key_for(survey.seconds_of_notes, voice.card).semitones
-    return fitting_transpose(survey.pitch, voice.card, survey.style == "melodic") if survey.voiced else 0
+    if not survey.voiced:
+        return 0
+    return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
 
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
@@ -235,8 +243,18 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
     )
 
 
-def _warning(renderer: Renderer) -> str | None:
-    return renderer.survey.dryness.warning if renderer.survey.dryness else None
+def _warning(renderer: Renderer, transpose: float) -> str | None:
+    dryness = renderer.survey.dryness
+    return _joined(dryness.warning if dryness else None, _notes_warning(renderer, transpose))
+
+
+def _notes_warning(renderer: Renderer, transpose: float) -> str | None:
+    survey = renderer.survey
+    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, transpose).warning)
+
+
+def _joined(*sentences: str | None) -> str | None:
+    return " ".join(filter(None, sentences)) or None
 
 
 class _Progress:

@@ -1,15 +1,19 @@
-"""The key in which a recording fits a voice best: the one that leaves the fewest notes outside the voice's range."""
+"""The key in which a recording fits a voice: nearest to where it sings, or with the fewest notes outside its range.
+
+Neither moves a note beyond the range of notes that can be converted.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
+from engine.analysis.pitch_statistics import PitchStatistics
+from engine.conversion.note_limits import SHORTEST_NOTE_S, nearest_within, notes_beyond
+from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE, OCTAVE, fitting_transpose
 from engine.errors import SettingsError
 from engine.units import note_number
 from engine.voices.card import VoiceCard
 
-SHORTEST_NOTE_S = 0.1  # what is sung for less in all is a glide, not a note that must be within the range
 _ALIKE = 0.005  # of the voiced time: keys that differ by less leave equally many notes outside
 
 
@@ -47,7 +51,8 @@ def best_key(seconds: np.ndarray, low: int, high: int, largest: int = LARGEST_TR
     >>> best_key(seconds, 55, 65)
     BestKey(semitones=-2, outside=0.0)
     """
-    shares = {by: share_outside(seconds, low, high, by) for by in range(-largest, largest + 1)}
+    possible = [by for by in range(-largest, largest + 1) if not (by and notes_beyond(seconds, by).notes)]
+    shares = {by: share_outside(seconds, low, high, by) for by in possible}
     fewest = min(shares.values())
     alike = [by for by, share in shares.items() if share <= fewest + _ALIKE]
     semitones = min(alike, key=lambda by: (abs(by), shares[by], by))
@@ -60,3 +65,11 @@ def best_key_for(seconds: np.ndarray, voice: VoiceCard) -> BestKey:
     if not all(ends):
         raise SettingsError(f"The range of {voice.name} is not known: give the transposition in semitones, or auto.")
     return best_key(seconds, *(note_number(str(end)) for end in ends))
+
+
+def fitting_key(source: PitchStatistics, seconds: np.ndarray, voice: VoiceCard, sung: bool) -> int:
+    """Return `fitting_transpose`, or less of it where that would move notes beyond the range of notes.
+
+    seconds: as for `share_outside`.
+    """
+    return nearest_within(seconds, fitting_transpose(source, voice, sung), OCTAVE if sung else 1)

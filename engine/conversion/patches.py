@@ -13,6 +13,7 @@ import numpy as np
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.conversion.edit_data import EditData
 from engine.conversion.pitch_edits import PitchEdit, edit_pitch
+from engine.conversion.settings import FOLD
 from engine.errors import EditError
 from engine.networks.synthesizer import cycles_per_frame
 
@@ -50,12 +51,16 @@ class Patch:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Result of the edits of a take: its whole curve before and after, and the patches in order."""
+    """Result of the edits of a take: its whole curve before and after, and the patches in order.
+
+    warning: a sentence on notes that are sung in another octave than the edits say.
+    """
 
     before: Pitch
     after: Pitch
     octaves: np.ndarray
     patches: list[Patch]
+    warning: str | None = None
 
     @property
     def moved(self) -> np.ndarray:
@@ -67,12 +72,13 @@ class Plan:
 def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -> Plan:
     """Plan the patches for these edits of take `number` (the first is 0).
 
-    Raises EditError for a take that does not exist, SettingsError for a stretch beyond its end.
+    Raises EditError for a take that does not exist, SettingsError for a stretch beyond its end and for notes that leave
+    the range of notes, unless the conversion folds them.
     """
     if not 0 <= number < edit_data.takes:
         raise EditError(f"There is no take {number + 1}: the conversion has {edit_data.takes}.")
     before = edit_data.pitch(number)
-    edited = edit_pitch(before, edits)
+    edited = edit_pitch(before, edits, edit_data.settings.notes_out_of_range == FOLD)
     hertz = edited.pitch.hertz.copy()
     patches = []
     for first, last in _stretches(edited.differs(before)):
@@ -83,7 +89,7 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
             hertz[piece] = _in_step(hertz[piece], before.voicing[piece], ends - begins)
         pitch = Pitch(hertz[first : last + 1], before.voicing[first : last + 1])
         patches.append(Patch(first, last, pitch, edited.octaves[first : last + 1], begins % 1.0, to_the_end))
-    return Plan(before, Pitch(hertz, before.voicing), edited.octaves, patches)
+    return Plan(before, Pitch(hertz, before.voicing), edited.octaves, patches, edited.warning)
 
 
 def _stretches(differs: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -17,20 +17,22 @@ import numpy as np
 
 from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.octave_errors import octave_errors
-from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
-from engine.conversion.pitch_shaping import snap_correction, weighted_average
+from engine.analysis.pitch import HIGHEST_HERTZ, HIGHEST_NOTE, LOWEST_HERTZ, LOWEST_NOTE, Pitch
+from engine.analysis.runs import true_runs
+from engine.conversion.pitch_shaping import fold_pitch, snap_correction, weighted_average
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
-from engine.units import FRAME_RATE
+from engine.units import FRAME_RATE, note_name
 
 SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
 LONGEST_S = 24 * 3600.0
-LOWEST_NOTE, HIGHEST_NOTE = 24.0, 96.0  # that can be drawn, as MIDI numbers
+_LOWEST_DRAWN, _HIGHEST_DRAWN = 24.0, 96.0  # that can be drawn, as MIDI numbers
 MOST_EDITS = 1000
 MOST_POINTS = 20_000  # of one drawing
 AUTO = "auto"
 _GLIDE_FRAMES = 5
 _CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
+_SHORTEST_NOTE_FRAMES = 10  # beyond the range of notes: less may be errors of the detector
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,8 @@ class Draw(PitchEdit):
             raise SettingsError(f"points must be 1 to {MOST_POINTS} pairs of seconds and a note number.")
         if not all(_is_point(point) for point in points):
             raise SettingsError(
-                f"Each of the points must be a time in seconds and a note number from {LOWEST_NOTE:g} to "
-                f"{HIGHEST_NOTE:g}."
+                f"Each of the points must be a time in seconds and a note number from {_LOWEST_DRAWN:g} to "
+                f"{_HIGHEST_DRAWN:g}."
             )
         times = [float(point[0]) for point in points]
         if any(later <= earlier for earlier, later in pairwise(times)):
@@ -190,7 +192,7 @@ def _is_point(point: Any) -> bool:
     if not isinstance(point, Sequence) or isinstance(point, str) or len(point) != 2:
         return False
     numbers = all(isinstance(value, Real) and not isinstance(value, bool) and isfinite(value) for value in point)
-    return numbers and LOWEST_NOTE <= point[1] <= HIGHEST_NOTE
+    return numbers and _LOWEST_DRAWN <= point[1] <= _HIGHEST_DRAWN
 
 
 # ---- as plain data
@@ -233,20 +235,25 @@ def _read_edit(number: int, values: Any) -> PitchEdit:
 
 @dataclass(frozen=True)
 class EditedPitch:
-    """Pitch of a whole take after edits; octaves: how many octaves too low it was detected, int8 (frames,)."""
+    """Pitch of a whole take after edits; octaves: how many octaves too low it was detected, int8 (frames,).
+
+    warning: a sentence on notes that were folded into the range of notes.
+    """
 
     pitch: Pitch
     octaves: np.ndarray
+    warning: str | None = None
 
     def differs(self, before: Pitch) -> np.ndarray:
         """Mark the changed frames, bool (frames,)."""
         return (self.pitch.hertz != before.hertz) | (self.octaves != 0)
 
 
-def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
+def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) -> EditedPitch:
     """Apply edits one after the other to the pitch of a whole take; other frames stay the same to the last bit.
 
-    Raises SettingsError for a stretch beyond the end.
+    folds: whether notes that leave the range of notes are sung in another octave. Raises SettingsError for a stretch
+    beyond the end, and otherwise for such notes.
 
     >>> held = Pitch(np.full(300, 220.0, np.float32), np.ones(300, np.float32))
     >>> edited = edit_pitch(held, [Shift(1.0, 2.0, semitones=12.0), Snap(1.0, 2.0)]).pitch
@@ -271,7 +278,8 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit]) -> EditedPitch:
         change[part] += share * found.semitones
         if found.octaves is not None:
             octaves[part] += np.where(share >= 0.5, found.octaves, 0).astype(np.int8)
-    return EditedPitch(_moved(pitch, change), octaves)
+    moved, warning = _moved(pitch, change, folds)
+    return EditedPitch(moved, octaves, warning)
 
 
 def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:
@@ -283,6 +291,25 @@ def _share(part: slice, first: int, end: int, last: int) -> np.ndarray:
     return share
 
 
-def _moved(pitch: Pitch, change: np.ndarray) -> Pitch:
-    moved = (pitch.hertz * 2.0 ** (change / 12.0)).clip(LOWEST_HERTZ, HIGHEST_HERTZ).astype(np.float32)
-    return Pitch(np.where(change == 0, pitch.hertz, moved), pitch.voicing)
+def _moved(pitch: Pitch, change: np.ndarray, folds: bool) -> tuple[Pitch, str | None]:
+    """Return the moved curve, and a sentence on notes that were folded."""
+    moved = pitch.transposed(change)
+    beyond = pitch.voiced & (change != 0) & ((moved.hertz < LOWEST_HERTZ) | (moved.hertz > HIGHEST_HERTZ))
+    folded = fold_pitch(moved)
+    warning = None
+    if beyond.sum() >= _SHORTEST_NOTE_FRAMES:
+        first, stop = true_runs(beyond)[0]
+        middle = (first + stop) // 2
+        was, wanted, now = (note_name(float(curve.semitones[middle])) for curve in (pitch, moved, folded))
+        time_s, is_above = first / FRAME_RATE, moved.hertz[middle] > HIGHEST_HERTZ
+        if not folds and is_above:
+            raise SettingsError(
+                f"At {time_s:.2f} s {was} would become {wanted}, above {HIGHEST_NOTE}, the highest note: move it less."
+            )
+        if not folds:
+            raise SettingsError(
+                f"At {time_s:.2f} s {was} would become {wanted}, below {LOWEST_NOTE}, the lowest note: move it less."
+            )
+        warning = f"At {time_s:.2f} s {wanted} is out of range: sung as {now} instead."
+    hertz = np.where(change == 0, pitch.hertz, folded.hertz)
+    return Pitch(hertz, pitch.voicing), warning

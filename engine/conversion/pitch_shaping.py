@@ -1,16 +1,20 @@
 """Shaping the pitch curve: each setting is one function on the curve, applied in order."""
 
 import numpy as np
+from scipy import ndimage
 
 from engine.analysis.notes import CHROMATIC, nearest_notes
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.units import FRAME_RATE, semitones_to_hertz
+from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 from engine.voices.card import VoiceCard
 
 _NOTE_MS = 300.0  # slower changes are the note, faster ones vibrato (5 Hz and more) and glides
+_FOLDED_FRAMES = 19  # one period of a slow vibrato
+_LOWEST, _HIGHEST = (float(hertz_to_semitones(limit)) for limit in (LOWEST_HERTZ, HIGHEST_HERTZ))
 _SNAP_FADE_MS = 60.0  # from the correction of one note to that of the next
 LARGEST_TRANSPOSE = 24  # by hand, or for the best key
+OCTAVE = 12  # semitones
 _LARGEST_FITTING = 12  # by octaves, or of speech
 _NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice
 
@@ -37,8 +41,23 @@ def snap_correction(semitones: np.ndarray, voicing: np.ndarray, scale: str = CHR
 
 
 def limit_pitch(pitch: Pitch) -> Pitch:
-    """Limit the curve to the range of voices."""
+    """Hold the curve at the ends of the range of notes."""
     return Pitch(pitch.hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing)
+
+
+def fold_pitch(pitch: Pitch) -> Pitch:
+    """Move notes beyond the range of notes into it by octaves; vibrato across its ends is held there."""
+    if ((pitch.hertz >= LOWEST_HERTZ) & (pitch.hertz <= HIGHEST_HERTZ)).all():
+        return pitch
+    note = ndimage.median_filter(pitch.semitones, _FOLDED_FRAMES, mode="nearest")
+    return limit_pitch(pitch.transposed(folding_semitones(note)))
+
+
+def folding_semitones(note: np.ndarray) -> np.ndarray:
+    """Return the whole octaves, in semitones, that bring MIDI note numbers into the range of notes; same shape."""
+    down, up = (np.ceil(beyond.clip(0) / OCTAVE) for beyond in (note - _HIGHEST, _LOWEST - note))
+    semitones: np.ndarray = OCTAVE * (up - down)
+    return semitones
 
 
 def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: float) -> np.ndarray:
@@ -58,7 +77,7 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> 
     if voice.is_imported:  # nobody knows how high it sings
         return 0
     distance = voice.pitch_where(sung).median - source.median
-    step = 12 if sung else 1
+    step = OCTAVE if sung else 1
     if sung and abs(distance) < 6 + _NEARER / 2:
         return 0
     return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))

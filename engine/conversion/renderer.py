@@ -22,7 +22,7 @@ from engine.conversion.articulation import (
     less_colour,
     protect_consonants,
 )
-from engine.conversion.pitch_shaping import limit_pitch, smooth_pitch, snap_pitch
+from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
 from engine.features.analysed_windows import AnalysedWindows
@@ -89,7 +89,7 @@ class ShapedMelody:
         if number > 0:
             wander = drift(first_frame, len(source), self.settings.seed + number, PITCH)
             shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
-        return limit_pitch(shaped)
+        return fold_pitch(shaped)
 
 
 @dataclass(frozen=True)

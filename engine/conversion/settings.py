@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Final, Literal
 from engine.analysis.style import Style
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
-from engine.settings import check_settings, setting
+from engine.settings import check_settings, setting, text_setting
 
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
+REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
+FOLD: Final = "fold"  # by octaves into it
 BEST: Final = "best"  # the transposition that leaves the fewest notes outside the voice's range
 
 
@@ -62,6 +64,12 @@ class ConversionSettings:
         0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato."
     )
     pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
+    notes_out_of_range: str = text_setting(
+        REFUSE,
+        "What happens to notes that a shift moves above C7 or below F#1: refuse does not convert, fold sings them in "
+        "another octave.",
+        (REFUSE, FOLD),
+    )
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""

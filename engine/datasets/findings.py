@@ -7,6 +7,7 @@ and six speakers stay within them, the degraded ones do not.
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, Pitch
 from engine.datasets.recording_quality import RecordingQuality
 
 Verdict = Literal["pass", "warn", "fail"]
@@ -36,6 +37,7 @@ REMEDIES = {
     "exact_duplicate": "Delete one of them; duplicates are not used for training.",
     "near_duplicate": "Keep the better one; the later one is not used for training.",
     "other_speaker": "Listen to it, and remove it if it is another person, room or microphone.",
+    "beyond_range": "Cut these parts out: they are learned as sounds without a pitch.",
     "pitch_range": "Correct the profile of the voice, or remove recordings of other people.",
     "little": "Add more: three minutes make a good voice, ten or more a better one.",
     "too_little": "Add recordings until there is at least that much; three minutes make a good voice.",
@@ -87,6 +89,19 @@ def findings_in(quality: RecordingQuality) -> list[Finding]:
         _below("short", quality.usable_s, "It holds only {:.1f} s of usable voice."),
     ]
     return [one for one in found if one is not None]
+
+
+def findings_beyond(pitch: Pitch) -> list[Finding]:
+    """Return findings on tones beyond the range of notes."""
+    above_s, below_s = pitch.beyond_s
+    found = []
+    if above_s:
+        reason = f"{above_s:.1f} s of it are above {HIGHEST_NOTE}, the highest note."
+        found.append(finding("beyond_range", "warn", reason))
+    if below_s:
+        reason = f"{below_s:.1f} s of it are below {LOWEST_NOTE}, the lowest note."
+        found.append(finding("beyond_range", "warn", reason))
+    return found
 
 
 def _above(code: str, value: float | None, reason: str) -> Finding | None:

@@ -25,7 +25,7 @@ from engine.features.clips import Clip
 from engine.units import FRAME_RATE, decibels
 
 AUDIBLE_DB = 35.0  # below the loud moments of the voice; quieter counts as silence
-SILENT_DB = -80.0  # below full scale; quieter counts as silence in any case
+SILENT_DB = -100.0  # below full scale; quieter counts as silence in any case
 
 _BLOCK_S = 4
 _NEAR_VOICE_FRAMES = 30  # consonants and breaths are this close to voiced sound

@@ -20,7 +20,7 @@ from engine.analysis.vocal_range import SINGING_RANGES, SPEAKING_NOTES, VocalRan
 from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
 from engine.datasets.duplicates import Words, near_duplicates, words_of
-from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_in, worst
+from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, worst
 from engine.datasets.other_speakers import find_other_speakers
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.errors import AudioError, DatasetError
@@ -53,6 +53,7 @@ _SUMMARIES = {
     "bandwidth": "{count} of {recordings} recordings lack high frequencies: {names}.",
     "level": "{count} of {recordings} recordings are very quiet: {names}.",
     "short": "{count} of {recordings} recordings are very short: {names}.",
+    "beyond_range": "{count} of {recordings} recordings have notes that are too high or too low: {names}.",
     "exact_duplicate": "{count} of {recordings} recordings are duplicates: {names}.",
     "near_duplicate": "{count} of {recordings} recordings are copies of others: {names}.",
     "other_speaker": "{count} of {recordings} recordings sound like other speakers: {names}.",
@@ -243,7 +244,7 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
     except (AudioError, OSError) as cause:
         reason = str(cause) if isinstance(cause, AudioError) else f'"{path.name}" cannot be read: {cause.strerror}.'
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = tuple(findings_in(quality))
+    findings = (*findings_in(quality), *findings_beyond(clip.pitch))
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)

@@ -28,16 +28,18 @@ from typing import Any
 import numpy as np
 from swift_f0 import SwiftF0
 
+from engine.analysis.passages import PassageLeveller
 from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
+from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
-from engine.units import FRAME_RATE
+from engine.units import FRAME_RATE, hertz_to_semitones
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
 VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
 SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
-FEWEST_CORRELATED_FRAMES = 11
+FEWEST_FRAMES = 11  # of the pitch detector that a pitch score is given of
 LEVEL_HOP = 160  # samples at EVALUATION_RATE: 10 ms
 PITCH_HOP = 256  # samples at EVALUATION_RATE: 16 ms, the pitch detector's own grid
 LOUD_PERCENTILE = 95  # of the frame levels: "the level of the voice"
@@ -89,6 +91,7 @@ class PerformanceScores:
     voicing_error: float | None  # share of frames voiced in one and not in the other
     leak_db: float | None  # output's level where the source is silent, against the output's voice; lower is better
     length_error: float  # seconds, output minus source
+    pitch_seconds: float  # voiced in both, that the first two scores are of
 
 
 @dataclass(frozen=True)
@@ -319,6 +322,7 @@ def compare_performances(source: Performance, output: Performance, transpose: fl
         voicing_error=_voicing_error(source, output),
         leak_db=_leak_db(source.level_db, output.level_db),
         length_error=output.duration_s - source.duration_s,
+        pitch_seconds=len(_notes_in_both(source, output)[0]) * PITCH_HOP / EVALUATION_RATE,
     )
 
 
@@ -332,14 +336,14 @@ def moved(performance: Performance, semitones: np.ndarray) -> Performance:
 def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:
     """blocks: float32 (channels, samples) each, consecutive, at `rate`."""
     resampler = Resampler(rate, EVALUATION_RATE, channels=1)
-    detector = SwiftF0().stream()
+    detector, leveller = SwiftF0().stream(), PassageLeveller(EVALUATION_RATE)
     meter = _LevelMeter()
     sample_count = 0
     notes = []
 
     def push(mono: np.ndarray, last: bool) -> None:
         (block,) = resampler.push(mono[None], last)
-        notes.append(detector.push(block, EVALUATION_RATE))
+        notes.append(detector.push(leveller.push(block, last), EVALUATION_RATE))
         meter.push(block)
 
     for block in blocks:
@@ -376,18 +380,19 @@ class _LevelMeter:
 
 
 def _pitch_accuracy(source: Performance, output: Performance, transpose: float) -> float | None:
-    if not source.voiced.any():
+    if source.voiced.sum() < FEWEST_FRAMES:
         return None
-    wanted, found = _notes_in_both(source, output)
-    if not len(wanted):
+    wanted, found = (hertz_to_semitones(hertz) for hertz in _notes_in_both(source, output))
+    if len(wanted) < FEWEST_FRAMES:
         return 0.0
-    cents = 1200.0 * np.log2(found / wanted) - 100.0 * transpose
+    wanted = wanted + transpose
+    cents = 100.0 * (found - wanted - folding_semitones(wanted))
     return float((np.abs(cents) < SAME_NOTE_CENTS).mean())
 
 
 def _pitch_correlation(source: Performance, output: Performance) -> float | None:
     wanted, found = (np.log(hertz) for hertz in _notes_in_both(source, output))
-    if len(wanted) < FEWEST_CORRELATED_FRAMES or not (wanted.std() and found.std()):
+    if len(wanted) < FEWEST_FRAMES or not (wanted.std() and found.std()):
         return None
     return float(np.corrcoef(wanted, found)[0, 1])
 

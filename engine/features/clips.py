@@ -30,7 +30,7 @@ from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
-FORMAT = "4"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
+FORMAT = "5"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,7 @@ def arrays_of(clip: Clip) -> dict[str, np.ndarray]:
         "envelope": clip.envelope,
         "hertz": clip.pitch.hertz,
         "voicing": clip.pitch.voicing,
+        "beyond": np.zeros(len(clip.pitch), np.int8) if clip.pitch.beyond is None else clip.pitch.beyond,
         "loudness_db": clip.loudness_db,
         "content": clip.content,
     }
@@ -165,7 +166,7 @@ def _load(path: Path, name: str) -> Clip | None:
             if notes["format"] != FORMAT:
                 return None
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - the file is no dict
-        pitch = Pitch(arrays["hertz"], arrays["voicing"])
+        pitch = Pitch(arrays["hertz"], arrays["voicing"], arrays["beyond"])
         level, bands = Level(float(notes["nepers"])), int(notes["bands"])
         return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
     except Exception:  # noqa: BLE001 - safetensors raises its own kinds; whatever it is, the recording is analysed again

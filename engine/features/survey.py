@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.envelope import BANDS, LOW_BANDS, Level, measure_level
 from engine.analysis.loudness import measure_loudness
-from engine.analysis.notes import measure_histogram
+from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
@@ -46,6 +46,7 @@ class Survey:
     sustained: SustainedNotes  # none unless it is singing
     dryness: Dryness | None  # None for a survey made of stored data
     seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
+    beyond_warning: str | None = None  # that there are tones beyond the range of notes
 
 
 def survey_recording(
@@ -87,8 +88,8 @@ def survey_recording(
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
             timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
             timbres.append(timbre[0].cpu() * len(piece))
-    semitones = pitch.voiced_semitones
     loudness_db = np.concatenate(loudness)
+    semitones = pitch.semitones[audible(pitch, loudness_db)]
     style = measure_style(pitch, loudness_db)
     return Survey(
         level=level,
@@ -103,6 +104,7 @@ def survey_recording(
         else no_sustained_notes(),
         dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
         seconds_of_notes=measure_histogram(pitch, loudness_db),
+        beyond_warning=pitch.beyond_warning,
     )
 
 

@@ -24,7 +24,8 @@ from engine.analysis.envelope import (
     loudness_of,
     measure_envelope,
 )
-from engine.analysis.pitch import DEFAULT_HERTZ, HIGHEST_HERTZ, LOWEST_HERTZ, TRUSTED, Pitch, detect_pitch
+from engine.analysis.passages import RunningGain
+from engine.analysis.pitch import DEFAULT_HERTZ, TRUSTED, Pitch, detect_pitch
 from engine.conversion.articulation import (
     BEYOND,
     BEYOND_THE_KNOWN,
@@ -34,6 +35,7 @@ from engine.conversion.articulation import (
     known_bands,
     protect_consonants,
 )
+from engine.conversion.pitch_shaping import fold_pitch
 from engine.errors import SettingsError
 from engine.features.sustained_notes import smooth_sustained, sustained_share
 from engine.live.content import ContentReader, ListenerReader, StudentReader
@@ -193,6 +195,7 @@ class _Core:
         self._listened = np.zeros(
             (_PITCH_MS + settings.block_ms + settings.look_ahead_ms) * LISTENER_RATE // 1000, np.float32
         )
+        self._gain = RunningGain(LISTENER_RATE)
         self._hertz, self._voicing = np.full(kept, DEFAULT_HERTZ, np.float32), np.zeros(kept, np.float32)
         self._rendered_hertz = self._hertz.copy()
         self._envelope = np.full((kept, BANDS), FLOOR, np.float32)
@@ -232,7 +235,7 @@ class _Core:
         filtered = filtered.astype(np.float32)
         listened = self._to_listener.push(filtered)
         self._shift(filtered, listened)
-        self._detect_pitch()
+        self._detect_pitch(len(listened))
         new = self._frames + self._ahead - 1  # frames that are not settled yet, which end the arrays
         self._measure_envelope(new)
         loudness = loudness_of(torch.from_numpy(self._envelope)).numpy()
@@ -256,10 +259,13 @@ class _Core:
             torch.cat([rows[count:], rows[-1:].expand(count, -1)]) for rows in (self._decoded, self._output)
         )
 
-    def _detect_pitch(self) -> None:
-        """Detect the pitch of the frames that are not fixed: the pulses already lead to the one after the last."""
+    def _detect_pitch(self, new: int) -> None:
+        """Detect the pitch of the frames that are not fixed: the pulses already lead to the one after the last.
+
+        new: samples of this block.
+        """
         # one thread: beside a busy core, waiting for a second one costs more than it saves
-        found = detect_pitch(self._listened, LISTENER_RATE, threads=1)
+        found = detect_pitch(self._listened, LISTENER_RATE, threads=1, gain_db=self._gain.db(self._listened, new))
         count = self._frames + self._ahead - 2
         if not (found.voicing > TRUSTED).any():  # keep the last pitch: nothing is known
             found = Pitch(np.full(len(found), self._hertz[-1 - count], np.float32), found.voicing)
@@ -279,7 +285,7 @@ class _Core:
         voicing = torch.from_numpy(self._voicing)
         if settings.style == SINGING:
             content = smooth_sustained(content, relative[-rows:], voicing[-rows:])
-        hertz = (self._hertz * 2.0 ** (settings.transpose / 12.0)).clip(LOWEST_HERTZ, HIGHEST_HERTZ)
+        hertz = fold_pitch(Pitch(self._hertz, self._voicing).transposed(settings.transpose)).hertz
         self._rendered_hertz[1 - count :] = hertz[1 - count :]  # the first leads to a phase that is past
         semitones = torch.from_numpy(hertz_to_semitones(self._rendered_hertz).astype(np.float32))
         with torch.inference_mode():

@@ -24,6 +24,7 @@ _BINS = np.arange(-16.0, 4.0, 0.1)  # nepers of loudness
 _LOUD_END = 0.95  # as of `measure_level`
 _USUAL_LEVEL = -2.0  # nepers: speech at a usual distance of a usual microphone
 _USUAL_FRAMES = 30.0  # weight of what is usual
+_UNKNOWN_FRAMES = 100.0  # that sound, after which the level is the singer's own: a quiet microphone is not usual
 _PROFILE_FRAMES = 400.0  # weight of the last session's profile
 _KEPT_FRAMES = 3000.0  # of sounding frames, after which the earlier ones count for less and less
 _SOUND_FRAMES, _HELD_SOUND_FRAMES = 10.0, 60.0  # one sound each, in speech and in held notes
@@ -77,8 +78,9 @@ class RunningSpeaker:
         self._usual_mels = usual_mels
         self._counts = np.zeros(len(_BINS))
         weight = _PROFILE_FRAMES if profile else _USUAL_FRAMES
-        self._counts[self._bin(profile.level if profile else _USUAL_LEVEL)] = weight
         self._level = profile.level if profile else _USUAL_LEVEL
+        self._usual_counts = np.zeros(len(_BINS))
+        (self._counts if profile else self._usual_counts)[self._bin(self._level)] = weight
         self._weight = weight if profile else 0.0
         self._sounds = profile.sounds if profile else 0.0
         self._features = (profile.features if profile else np.zeros(FEATURES)).astype(np.float64) * self._weight
@@ -131,7 +133,8 @@ class RunningSpeaker:
             self._counts[self._bin(float(value))] += 1.0
             self._sounds *= 1.0 - 1.0 / _KEPT_FRAMES
             self._sounds += (1.0 - share) / _SOUND_FRAMES + share / _HELD_SOUND_FRAMES
-        total = np.cumsum(self._counts)
+        unknown = max(0.0, 1.0 - float(self._counts.sum()) / _UNKNOWN_FRAMES)
+        total = np.cumsum(self._counts + unknown * self._usual_counts)
         self._level = float(_BINS[int(np.searchsorted(total, _LOUD_END * total[-1]))])
 
     def learn_features(self, features: np.ndarray) -> None:

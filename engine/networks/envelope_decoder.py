@@ -7,8 +7,15 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS
 from engine.networks.content_encoder import CONTENT
-from engine.networks.layers import ConvNextBlock, FrameConvolution, frames_after_blocks, receptive_frames
+from engine.networks.layers import (
+    HIGHEST_LEARNED_HERTZ,
+    ConvNextBlock,
+    FrameConvolution,
+    frames_after_blocks,
+    receptive_frames,
+)
 from engine.networks.timbre_encoder import TIMBRE
+from engine.units import hertz_to_semitones
 
 _CHANNELS = 320
 _DILATIONS = (1, 2, 1, 2, 1, 1)
@@ -52,4 +59,5 @@ def between_decoders(first: EnvelopeDecoder, second: EnvelopeDecoder, share: flo
 
 def prosody_input(semitones: Tensor, voicing: Tensor, loudness: Tensor) -> Tensor:
     """Stack pitch (MIDI numbers), voicing (0..1) and relative loudness (nepers), each (..., frames), as input."""
+    semitones = semitones.clamp_max(float(hertz_to_semitones(HIGHEST_LEARNED_HERTZ)))
     return torch.stack([(semitones - 57.0) / 12.0, voicing * 2 - 1, loudness.clamp(-8.0, 2.0) / 2 + 1], -1)

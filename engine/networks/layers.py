@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+HIGHEST_LEARNED_HERTZ = 1400.0  # of the pitch in training: networks take higher notes for this one
 _FEW_FRAMES = 150
 
 

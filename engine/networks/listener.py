@@ -42,6 +42,8 @@ _SILENCE_S = 0.5  # after the end, as in its training
 _SCALE = ".scale"  # suffix for the row scales of an 8-bit matrix
 _STEPS = 127
 _RANGE = 8.0  # dynamic range in decades below the loudest frame
+_FLOOR = -10.0  # decades
+_SOFTEST, _MOST_RAISED = -0.5, 4.0  # decades: softer sound is raised to the softest of the corpus, by no more than that
 
 
 class _Attention(nn.Module):
@@ -105,11 +107,12 @@ class Listener(nn.Module):
     def decades(self, samples: Tensor) -> Tensor:
         """Compute the powers (batch, _MELS, frames) in decades, without a limited range."""
         spectrum = torch.stft(samples, _TRANSFORM, _HOP, window=self.window, return_complex=True)[..., :-1]
-        return (self.mels @ spectrum.abs().square()).clamp_min(1e-10).log10()
+        return (self.mels @ spectrum.abs().square()).clamp_min(10.0**_FLOOR).log10()
 
     def ranged(self, decades: Tensor, loudest: Tensor) -> Tensor:
         """Return the log-mel spectrum of powers in decades, given the loudest around them."""
-        return (decades.maximum(loudest - _RANGE) + 4.0) / 4.0
+        raised = (_SOFTEST - loudest).clamp(0.0, _MOST_RAISED).minimum(loudest - _FLOOR)  # silence stays silence
+        return (decades.maximum(loudest - _RANGE) + raised + 4.0) / 4.0
 
     def convolve(self, spectrum: Tensor) -> Tensor:
         """Turn a log-mel spectrum (batch, _MELS, frames) into (batch, frames / 2, WIDTH), without positions."""

@@ -24,7 +24,13 @@ from torch import Tensor, nn
 from engine.analysis.envelope import BANDS, FLOOR, band_centres, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio, resample
-from engine.networks.layers import ConvNextBlock, FrameConvolution, frames_after_blocks, receptive_frames
+from engine.networks.layers import (
+    HIGHEST_LEARNED_HERTZ,
+    ConvNextBlock,
+    FrameConvolution,
+    frames_after_blocks,
+    receptive_frames,
+)
 from engine.units import HOP, SAMPLE_RATE
 
 _CHANNELS = 256
@@ -82,7 +88,7 @@ class Synthesizer(nn.Module):
         last: so many of the frames instead.
         """
         level = envelope.amax(2, keepdim=True)
-        prosody = torch.stack([torch.log2(hertz / 220.0), voicing * 2 - 1], 2)
+        prosody = torch.stack([torch.log2(hertz.clamp_max(HIGHEST_LEARNED_HERTZ) / 220.0), voicing * 2 - 1], 2)
         hidden = self.enter(torch.cat([((envelope - level) / 2 + 1.5).clamp_min(-3.0), prosody], 2))
         for block, kept in zip(self.blocks, frames_after_blocks(_DILATIONS, last or hidden.shape[1]), strict=True):
             hidden = block(hidden, None, kept if last else None)

@@ -38,13 +38,15 @@ VoiceNamed = Callable[[str], AnyVoice]
 @dataclass(frozen=True)
 class PartsConversion:
     """A recording in several voices: where the voices change in seconds, the transposition of each voice, and what the
-    result states of how it was made. unsigned: why it has no content credentials."""
+    result states of how it was made. unsigned: why it has no content credentials; notes_warning: on notes beyond the
+    range, or sung in another octave."""
 
     joins_s: list[float]
     transposes: dict[str, float]
     styles: dict[str, str]
     statement: Statement
     unsigned: str | None
+    notes_warning: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,11 +91,13 @@ def convert_parts(
     if len(stretches) == 1 and stretches[0].voice != KEEP:
         whole = convert_file(source, [target], voice_named(parts[0].voice), settings, report, device, installation)
         name, style = stretches[0].voice, str(whole.style)
-        return PartsConversion([], {name: whole.transpose}, {name: style}, whole.statement, whole.unsigned)
+        return PartsConversion(
+            [], {name: whole.transpose}, {name: style}, whole.statement, whole.unsigned, whole.notes_warning
+        )
     voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
     transposes: dict[str, float] = {}
     styles: dict[str, str] = {}
-    statements, done = [], 0
+    statements, warnings, done = [], [], 0
     with TemporaryDirectory(dir=target.parent, prefix=".parts-") as folder:
         place = Path(folder)
         for name, voice in voices.items():
@@ -107,6 +111,7 @@ def convert_parts(
             found = convert_file(place / "gathered.wav", [place / f"{name}.wav"], voice, settings, share, device, off)
             transposes[name], styles[name] = found.transpose, found.style
             statements.append(found.statement)
+            warnings.append(found.notes_warning)
             done += length
         statement = _statement(statements, voices, stretches, source)
         with open_audio(source) as opened:
@@ -115,7 +120,8 @@ def convert_parts(
             for piece in _assembled(source, place, stretches, count):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
-    return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned)
+    notes_warning = " ".join(filter(None, warnings)) or None
+    return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
 
 
 def quiet_joins(source: Path, wanted_s: Sequence[float]) -> list[int]:

@@ -177,6 +177,8 @@ def make_song(
             name = stem.path.name if number else song.lead.path.name
             notes.append(sentence if len(stems) == 1 else f'"{name}": {sentence}')
         done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work)
+        if done and done.notes_warning:
+            notes.append(done.notes_warning)
         conversions.append(done)
         original = stem.path if done else None
         statement = done.statement if done else None

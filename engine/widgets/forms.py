@@ -8,9 +8,10 @@ from typing import Any
 import ipywidgets
 from IPython.display import display
 
+from engine.analysis.notes import measure_histogram
 from engine.analysis.pitch_statistics import pitch_statistics
 from engine.audio.files import Audio
-from engine.conversion.pitch_shaping import fitting_transpose
+from engine.conversion.key_fit import fitting_key
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.plots.conversion import plot_fit
 from engine.plots.recording import Look, look_at
@@ -103,7 +104,9 @@ class ConversionForm:
         semitones = self.look.analysis.pitch.voiced_semitones
         if not len(semitones):
             return 0
-        return fitting_transpose(pitch_statistics(semitones), self._card, self.look.analysis.style == "melodic")
+        analysis = self.look.analysis
+        seconds = measure_histogram(analysis.pitch, analysis.loudness_db)
+        return fitting_key(pitch_statistics(semitones), seconds, self._card, analysis.style == "melodic")
 
     @property
     def _card(self) -> VoiceCard:
@@ -141,11 +144,13 @@ class ConversionForm:
 
 
 def _control(one: Field[Any]) -> Any:
-    """Make a slider for a setting with a range, or a number field if the range is too long for a slider."""
-    lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
-    whole = isinstance(lowest, int)
+    """Make a slider for a setting with a range, a number field if that is too long for a slider, or a list of words."""
     label = {"description": one.name.replace("_", " "), "style": {"description_width": "11em"}}
     value = one.default
+    if "minimum" not in one.metadata:
+        return ipywidgets.Dropdown(options=list(one.metadata["words"]), value=value, **label)
+    lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
+    whole = isinstance(lowest, int)
     if whole and highest - lowest > _STEPS:
         return ipywidgets.BoundedIntText(value=value, min=lowest, max=highest, **label)
     if whole:

@@ -7,8 +7,7 @@ import numpy as np
 
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.key_fit import best_key
-from engine.conversion.pitch_shaping import fitting_transpose
+from engine.conversion.key_fit import best_key, fitting_key
 from engine.errors import VoiceError
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
@@ -34,26 +33,31 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = (looked_at or {}).get("summary") or {}
     source = summary.get("pitch")
+    histogram = (looked_at or {}).get("pitch_histogram") or []
+    seconds = _seconds(histogram)
     auto = None
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
-        auto = fitting_transpose(heard, card, summary["style"] == "melodic")
-    histogram = (looked_at or {}).get("pitch_histogram") or []
+        auto = fitting_key(heard, seconds, card, summary["style"] == "melodic")
     return {
         "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
         "histogram": histogram,
         "auto": auto,
-        "best": _best(histogram, ends),
+        "best": _best(seconds, ends),
     }
 
 
-def _best(histogram: list[dict[str, Any]], ends: list[int | None]) -> dict[str, Any] | None:
-    low, high = ends
-    if low is None or high is None or not histogram:
-        return None
+def _seconds(histogram: list[dict[str, Any]]) -> np.ndarray:
     seconds = np.zeros(SEMITONES)
     for one in histogram:
         seconds[one["midi"]] = one["seconds"]
+    return seconds
+
+
+def _best(seconds: np.ndarray, ends: list[int | None]) -> dict[str, Any] | None:
+    low, high = ends
+    if low is None or high is None or not seconds.any():
+        return None
     return asdict(best_key(seconds, low, high))
 
 

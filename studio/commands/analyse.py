@@ -32,7 +32,7 @@ def analyse(
         "duration_s": round(analysis.duration_s, 3),
         "vocal_style": analysis.style,
         "vocal_range": {"min": notes.min, "max": notes.max} if notes else None,
-        "warning": analysis.dryness.warning,
+        "warning": analysis.warning,
     }
     if plot:
         from engine.plots.recording import plot_file
@@ -45,5 +45,5 @@ def analyse(
     typer.echo(padded("style", 12) + translated(analysis.style))
     found_notes = filled("{min} to {max}", min=notes.min, max=notes.max) if notes else translated("no notes found")
     typer.echo(padded("range", 12) + found_notes)
-    if analysis.dryness.warning:
-        say(analysis.dryness.warning)
+    if analysis.warning:
+        say(analysis.warning)

@@ -131,6 +131,8 @@ def convert(
                 apply_effects_to_file(path, target, chain, report, conversion.statement)
     used = conversion.style if preset == AUTO else preset
     say(f"{loaded.card.name}, {used}, transposed by {conversion.transpose:+g} semitones.")
+    if conversion.notes_warning:
+        say(conversion.notes_warning)
     if conversion.unsigned:
         say(f"Without content credentials. {conversion.unsigned}")
     for path in targets:

@@ -83,8 +83,8 @@ def convert_song(
             parts = convert_parts(
                 source, target, song.lead.parts, voices.__getitem__, settings, report, device, installation
             )
-        two = find_two_pitches(source).sentence
-        _tell([parts], [two] if two else [], parts.unsigned)
+        notes = [find_two_pitches(source).sentence, parts.notes_warning]
+        _tell([parts], [note for note in notes if note], parts.unsigned)
         typer.echo(target)
         return
     lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]

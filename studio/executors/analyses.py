@@ -100,7 +100,7 @@ def _summary(found: "Exploration") -> dict[str, Any]:
         "loudness_lufs": None if lufs is None else round(lufs, 1),
         "peak_db": round(found.peak_db, 1),
         "clipped_runs": found.clipped_runs,
-        "warning": analysis.dryness.warning,
+        "warning": analysis.warning,
     }
 
 

@@ -100,6 +100,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
     return {
         "statement": asdict(done.statement),
         "unsigned": done.unsigned,
+        "warning": done.plan.warning,
         "scores": scores,
         "phrase_starts_s": starts_s,
         **_takes(job, [target], done.statement),

@@ -136,8 +136,8 @@ def _in_parts(job: Job, source: Path) -> dict[str, Any]:
         by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report, job.bench.device,
         job.bench.installation,
     )  # fmt: skip
-    two = find_two_pitches(source).sentence
-    return _result(job, target, [done], done.unsigned) | {"notes": [two] if two else []}
+    notes = [find_two_pitches(source).sentence, done.notes_warning]
+    return _result(job, target, [done], done.unsigned) | {"notes": [note for note in notes if note]}
 
 
 def _result(job: Job, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None) -> dict[str, Any]:

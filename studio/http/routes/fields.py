@@ -77,7 +77,9 @@ class Fields:
         return [int(one) for one in text.split(",")]
 
     def setting(self, name: str, metadata: Mapping[str, Any], default: int | float | None = None) -> int | float | str:
-        """Read a value in the range of a setting's metadata; required without a default."""
+        """Read a value in the range of a setting's metadata, or one of its words; required without a default."""
+        if "minimum" not in metadata:
+            return self.choice(name, metadata["words"], metadata["words"][0])
         text = self._form.fields.get(name, "").strip()
         lowest, highest, words = metadata["minimum"], metadata["maximum"], metadata["words"]
         is_whole = isinstance(lowest, int)

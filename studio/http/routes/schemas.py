@@ -194,7 +194,7 @@ class TaskView(BaseModel):
     scores: list[Any] | None = Field(default=None, description="For each take of a conversion.")
     untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
     unsigned: str | None = Field(None, description="Why the takes carry no content credentials; null if they do.")
-    warning: str | None = Field(None, description="That the recording is no dry vocal; null if it is one.")
+    warning: str | None = Field(None, description="What you should know of the recording and its notes.")
     cost_minutes: float | None = Field(None, description="For a conversion: minutes x channels x takes.")
     comp: list[Any] | None = Field(None, description="Of a comp, the task and take of each phrase.")
     phrase_starts_s: list[float] | None = Field(None, description="Where each phrase of the recording begins.")

@@ -15,7 +15,9 @@ def setting_named(settings: type[Any], name: str) -> "Field[Any]":
 
 
 def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str, Any]:
-    """Return the documentation of a setting: its range, and words accepted instead of a number."""
+    """Return the documentation of a setting: its range, and words accepted instead of a number, or its only words."""
+    if "minimum" not in one.metadata:
+        return {"type": "string", "enum": list(one.metadata["words"]), "description": one.metadata["meaning"]}
     metadata = _in_the_call(one, is_published)
     number = {
         "type": "integer" if isinstance(metadata["minimum"], int) else "number",

@@ -8,7 +8,7 @@ import { make, tell } from "./dom.js";
 
 const RATE = 48_000;
 const SHOWN = 240; // meters of level and pitch that are drawn
-const LOWEST = 36, HIGHEST = 84; // MIDI notes of the drawing
+const LOWEST = 30, HIGHEST = 96; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
 const STYLES = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech" }; // as everywhere on the page
 const NAMES = {

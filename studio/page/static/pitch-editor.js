@@ -20,7 +20,7 @@ const EDGE = 7, NEAR = 16, STILL = 4; // pixels
 const TOUCH = 2.2; // times as many for a finger
 const VOICED = 0.6;
 const LEAP = 1.5; // semitones; more is another note
-const LOWEST_NOTE = 24, HIGHEST_NOTE = 96; // that can be drawn
+const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
 const HINT = "Drag to select. Double-click to select a note. Drag the selected curve to shift it. Click to play from there.";

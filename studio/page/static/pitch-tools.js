@@ -6,7 +6,7 @@ import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 
 const NAMES = { shift: "Shift", smooth: "Smooth", octave: "Fix octave", snap: "Snap to notes", draw: "Draw" };
-const LOWEST_NOTE = 36, HIGHEST_NOTE = 84; // that can be chosen from the list
+const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
 const MIDDLE_C = 60;
 const TYPED_S = 0.5; // length of a selection of which only one end was typed
 

@@ -8,7 +8,7 @@ from studio.page.parts.progress_bar import time_left, time_until
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # score, title, meaning
 _COLUMNS = (
-    ("pitch_accuracy", "Pitch accuracy", "Time within half a semitone of the target pitch. 100 % is best."),
+    ("pitch_accuracy", "Pitch accuracy", "Time within half a semitone of the target, of how much time. 100 % is best."),
     ("pitch_corr", "Melody", "Correlation of the pitch curve with the recording's. 1 is best."),
     ("voicing_error", "Voicing errors", "Time voiced in only the recording or only the take. 0 % is best."),
     ("leak_db", "Noise in pauses", "Level where the recording is silent, relative to the voice. Lower is better."),
@@ -73,7 +73,9 @@ def kept_brief(share: float | None, is_best: bool) -> str | None:
 
 
 def _row(take: dict[str, Any]) -> str:
-    cells = "".join(f"<td>{_written(name, take['scores'].get(name))}</td>" for name, _, _ in _COLUMNS)
+    scores = take["scores"]
+    values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
+    cells = "".join(f"<td>{value}</td>" for value in values)
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
 
 
@@ -84,9 +86,11 @@ def _shift(semitones: float | None) -> str:
     return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
 
 
-def _written(name: str, value: float | None) -> str:
+def _written(name: str, value: float | None, pitch_seconds: float | None) -> str:
     if value is None:
         return _NOTHING
+    if name == "pitch_accuracy" and pitch_seconds is not None:
+        return f"{100 * value:.1f} % ({pitch_seconds:.1f} s)"
     if name in ("pitch_accuracy", "voicing_error"):
         return f"{100 * value:.1f} %"
     return f"{value:.0f} dB" if name == "leak_db" else f"{value:.3f}"

@@ -152,3 +152,29 @@ def test_analyse_interpolates_the_pitch_through_silence_between_notes():
     result = analyse(Audio(samples[None], rate))
     middle = hertz_to_semitones(float(result.pitch.hertz[31 * 100]))
     assert middle == pytest.approx(63.0, abs=0.5)
+
+
+def test_analyse_gives_a_quiet_recording_the_style_and_range_of_a_loud_one():
+    samples = melody(4.0, 44_100)
+    loud, quiet = (analyse(Audio(gain * samples[None], 44_100)) for gain in (1.0, 0.008))
+    assert (quiet.style, quiet.vocal_range.min, quiet.vocal_range.max) == ("melodic", "A3", "E4")
+    assert quiet.pitch.voiced.sum() > 0.98 * loud.pitch.voiced.sum()
+
+
+def test_analyse_warns_of_notes_above_the_highest_one():
+    found = analyse(Audio(sung(np.full(88_200, 3136.0), 44_100)[None], 44_100))
+    assert found.vocal_range is None
+    assert found.warning is not None
+    assert "above C7, the highest note" in found.warning
+    assert analyse(Audio(melody(2.0, 44_100)[None], 44_100)).warning is None
+
+
+def test_analyse_gives_a_frame_the_same_pitch_in_any_window(monkeypatch):
+    levels = np.repeat(10 ** (np.random.default_rng(3).uniform(-35, 0, 20) / 20), 44_100)
+    samples = (melody(20.0, 44_100) * levels).astype(np.float32)
+    whole = analyse(Audio(samples[None], 44_100))
+    monkeypatch.setattr(module, "WINDOW_FRAMES", 400)
+    pieces = analyse(Audio(samples[None], 44_100))
+    np.testing.assert_allclose(pieces.pitch.voicing, whole.pitch.voicing, atol=0.02)
+    both = whole.pitch.voiced
+    np.testing.assert_allclose(pieces.pitch.semitones[both], whole.pitch.semitones[both], atol=0.02)

@@ -4,6 +4,7 @@ import tracemalloc
 from dataclasses import FrozenInstanceError, fields, replace
 from pathlib import Path
 
+import librosa
 import numpy as np
 import pytest
 import torch
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.loudness import measure_loudness, without_rumble
-from engine.analysis.pitch import detect_pitch
+from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio, resample, resampled_length, write_audio
 from engine.conversion import convert as module
@@ -22,10 +23,12 @@ from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semitones_to_hertz
+from tests.vowels import vowel
 
 SPEECH = Path(module.__file__).parents[1] / "samples" / "speech.flac"
 FIELDS = {field.name: field.metadata for field in fields(ConversionSettings)}
-RANGES = [(name, metadata["minimum"], metadata["maximum"]) for name, metadata in FIELDS.items()]
+RANGES = [(name, one["minimum"], one["maximum"]) for name, one in FIELDS.items() if "minimum" in one]
+NUMBERS = [name for name, _, _ in RANGES]
 # Cutting a recording into windows changes the result by less than this against the result's level (measured: -68 dB).
 WINDOWING_DB = -50.0
 
@@ -75,9 +78,9 @@ def test_conversion_settings_accept_both_ends_of_each_range(name, lowest, highes
 @pytest.mark.parametrize(
     ("name", "value"),
     [(name, value) for name, lowest, highest in RANGES for value in (lowest - 1, highest + 1, -1e9, 10**10)]
-    + [(name, value) for name in FIELDS for value in (float("nan"), float("inf"), "loud", "", None, True, [1])]
+    + [(name, value) for name in NUMBERS for value in (float("nan"), float("inf"), "loud", "", None, True, [1])]
     + [(name, 1.5) for name in ("takes", "seed")]
-    + [(name, "auto") for name in FIELDS if name != "transpose"],
+    + [(name, "auto") for name in NUMBERS if name != "transpose"],
 )
 def test_conversion_settings_refuse_an_invalid_value_and_name_field_and_range(name, value):
     with pytest.raises(SettingsError) as caught:
@@ -94,6 +97,17 @@ def test_conversion_settings_accept_transpose_auto_and_refuse_an_unknown_word():
     sentence = r"a number from -24\.0 to 24\.0, or one of the words auto, best, not up"
     with pytest.raises(SettingsError, match=sentence):
         ConversionSettings(transpose="up")
+
+
+def test_conversion_settings_refuse_an_unknown_word_for_notes_out_of_range():
+    assert ConversionSettings(notes_out_of_range="fold").notes_out_of_range == "fold"
+    with pytest.raises(SettingsError, match="notes_out_of_range must be one of refuse, fold, not clip"):
+        ConversionSettings(notes_out_of_range="clip")
+
+
+def test_conversion_settings_name_the_limits_of_the_range_of_notes():
+    meaning = FIELDS["notes_out_of_range"]["meaning"]
+    assert f"above {HIGHEST_NOTE} or below {LOWEST_NOTE}" in meaning
 
 
 def test_conversion_settings_describe_every_field():
@@ -239,6 +253,70 @@ def test_convert_best_transpose_brings_high_notes_down_to_the_vocal_range(sing, 
     recording = Audio(sing(1.0, hertz=float(semitones_to_hertz(highest + 13)))[None], SAMPLE_RATE)
     moved = convert(recording, voice, ConversionSettings(transpose="best")).transpose
     assert -17 <= moved <= -13
+
+
+def sung_hertz(hertz: np.ndarray | float, voice, seconds: float = 1.5, **chosen) -> np.ndarray:
+    """Pitch of a converted vowel, hertz by frame, by another detector than the engine's; NaN where unvoiced."""
+    recording = Audio(vowel(hertz, seconds)[None], SAMPLE_RATE)
+    take = only(recording, voice, **chosen)[0]
+    return librosa.pyin(take, fmin=200.0, fmax=2600.0, sr=SAMPLE_RATE, frame_length=2048, hop_length=HOP)[0]
+
+
+@pytest.mark.parametrize("hertz", [880.0, 1568.0, 2060.0])
+def test_convert_sings_high_notes_at_their_pitch(voice, hertz):
+    """G6 became a drone of 150 Hz."""
+    found = sung_hertz(hertz, voice)[20:-20]
+    assert np.isfinite(found).mean() > 0.9
+    assert abs(1200 * np.log2(np.nanmedian(found) / hertz)) < 50
+
+
+def test_convert_transposes_exactly_within_the_range(voice):
+    """A5 an octave up stopped at 1,400 Hz, 392 cents flat."""
+    notes = np.repeat([880.0, 659.3], SAMPLE_RATE)
+    found = sung_hertz(notes, voice, transpose=12)
+    for frames, hertz in ((slice(20, 80), 1760.0), (slice(120, 180), 1318.6)):
+        assert abs(1200 * np.log2(np.nanmedian(found[frames]) / hertz)) < 50
+
+
+def test_convert_refuses_notes_beyond_the_range_before_it_renders_or_folds_them(voice, monkeypatch):
+    recording = Audio(vowel(np.repeat([880.0, 659.3], SAMPLE_RATE))[None], SAMPLE_RATE)
+    asked = ConversionSettings(transpose=17)
+    folded = convert(recording, voice, replace(asked, notes_out_of_range="fold"))
+    assert folded.warning is not None
+    assert "D7 would be above C7, the highest note: sung as D6 instead." in folded.warning
+    pitch = detect_pitch(folded.takes[0].audio.samples[0], SAMPLE_RATE)
+    for frames, hertz in ((slice(20, 80), 1174.7), (slice(120, 180), 1760.0)):
+        assert abs(1200 * np.log2(np.median(pitch.hertz[frames]) / hertz)) < 50
+    monkeypatch.setattr("engine.conversion.renderer.Renderer.render", None)
+    with pytest.raises(SettingsError, match=r"A5 would become D7, above C7, the highest note: transpose by \+15"):
+        convert(recording, voice, asked)
+
+
+@pytest.mark.parametrize("transpose", ["auto", "best"])
+def test_convert_auto_and_best_transpose_stay_within_the_range(voice, transpose):
+    recording = Audio(vowel(1568.0)[None], SAMPLE_RATE)
+    low = replace(voice, card=replace(voice.card, vocal_range={"min": "C7", "max": "C8"}))
+    conversion = convert(recording, low, ConversionSettings(transpose=transpose))
+    assert conversion.transpose <= 5
+    assert conversion.warning is None
+
+
+def test_convert_says_what_is_beyond_the_range(voice):
+    conversion = convert(Audio(vowel(3000.0)[None], SAMPLE_RATE), voice, ConversionSettings())
+    assert conversion.warning is not None
+    assert "above C7, the highest note that can be converted" in conversion.warning
+    assert not detect_pitch(conversion.takes[0].audio.samples[0], SAMPLE_RATE).voiced[20:-20].any()
+
+
+@pytest.mark.parametrize("softer_db", [30, 42])
+def test_convert_of_a_quiet_recording_is_as_voiced_as_of_a_loud_one(sung, voice, softer_db):
+    """At -42 dB it was a whisper."""
+    recording = sung.samples / np.abs(sung.samples).max()
+    takes = [only(Audio(gain * recording, SAMPLE_RATE), voice)[0] for gain in (1.0, 10 ** (-softer_db / 20))]
+    loud, quiet = (detect_pitch(take / np.abs(take).max(), SAMPLE_RATE) for take in takes)
+    assert abs(loud.voiced.mean() - quiet.voiced.mean()) < 0.05
+    both = loud.voiced & quiet.voiced
+    assert (np.abs(loud.semitones - quiet.semitones)[both] < 0.5).mean() > 0.97
 
 
 def test_convert_follows_the_loudness_of_the_recording(sung, voice):

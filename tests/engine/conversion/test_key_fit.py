@@ -47,3 +47,10 @@ def test_best_key_for_refuses_a_voice_without_a_range():
     assert best_key_for(sung(m62=1.0), card).semitones == -3  # B2 to B3
     with pytest.raises(SettingsError, match="range of Kerstin is not known"):
         best_key_for(sung(m62=1.0), replace(card, vocal_range={}))
+
+
+def test_best_key_moves_no_note_beyond_the_range_of_notes():
+    """The voice of a whistle: nearest to its range would be three semitones above the highest note."""
+    seconds = np.zeros(128)
+    seconds[[81, 93]] = 1.0
+    assert best_key(seconds, 96, 108).semitones == 3  # C7 is the highest note, not 24 semitones up

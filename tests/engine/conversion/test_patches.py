@@ -7,7 +7,7 @@ from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, MARGIN_FRAMES, plan_patches
 from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
-from engine.conversion.settings import ConversionSettings
+from engine.conversion.settings import FOLD, ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_notes import WIDTH
 from engine.networks.synthesizer import cycles_per_frame
@@ -31,8 +31,8 @@ def edit_data(voiced: bool = True, takes: int = 2) -> EditData:
             phases[take, number] = cycles_per_frame(piece, phases[take, number - 1])[-1] + 0.07
     zeros = np.zeros(3, np.float32)
     return EditData(
-        "", ConversionSettings(takes=takes), 0, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
-        voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
+        "", ConversionSettings(takes=takes, notes_out_of_range=FOLD), 0, "melodic", 0.0, zeros, zeros,
+        PitchStatistics(50, 57, 64), 100, True, voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
     )  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def test_edit_pitch_loses_nothing_with_opposite_shifts():
 @given(edits())
 def test_edit_pitch_changes_only_its_stretch_and_stays_within_the_pitch_limits(edit):
     pitch = sung()
-    edited = edit_pitch(pitch, [edit])
+    edited = edit_pitch(pitch, [edit], folds=True)
     rest = untouched(edit, len(pitch))
     np.testing.assert_array_equal(edited.pitch.hertz[rest], pitch.hertz[rest])
     assert not edited.octaves[rest].any()
@@ -173,6 +173,41 @@ def test_edit_pitch_without_edits_changes_nothing():
     pitch = sung()
     assert not edit_pitch(pitch, []).differs(pitch).any()
     assert edit_pitch(pitch, []).pitch.hertz is not None
+
+
+@pytest.mark.parametrize(
+    ("note", "semitones", "sentence"),
+    [
+        (81.0, 24.0, r"At 1\.0\d s A5 would become A7, above C7, the highest note: move it less"),
+        (45.0, -24.0, r"At 1\.0\d s A2 would become A0, below F#1, the lowest note: move it less"),
+    ],
+)
+def test_edit_pitch_refuses_a_note_beyond_the_range_and_folds_it_if_asked(note, semitones, sentence):
+    pitch, edits = sung(note=note, vibrato=0.1), [Shift(1.0, 2.0, semitones)]
+    with pytest.raises(SettingsError, match=sentence):
+        edit_pitch(pitch, edits)
+    folded = edit_pitch(pitch, edits, folds=True)
+    moved = folded.pitch.semitones[105:195] - pitch.semitones[105:195]
+    np.testing.assert_allclose((moved + 6) % 12, 6.0, atol=0.01)  # the same note in another octave
+    assert folded.warning is not None
+    assert "is out of range: sung as" in folded.warning
+
+
+def test_edit_pitch_reaches_the_highest_note():
+    pitch = sung(note=84.0, vibrato=0.3)  # C6
+    edited = edit_pitch(pitch, [Shift(1.0, 2.0, 12.0)])
+    np.testing.assert_allclose(edited.pitch.semitones[110:190] - pitch.semitones[110:190], 12.0, atol=1e-3)
+    assert edited.warning is None
+
+
+def test_edit_pitch_does_not_refuse_for_a_few_frames_beyond_the_range():
+    pitch = sung(vibrato=0.0)
+    stray = pitch.semitones.copy()
+    stray[150:155] = 90.0  # the detector's errors
+    pitch = Pitch(semitones_to_hertz(stray).astype(np.float32), pitch.voicing)
+    edited = edit_pitch(pitch, [Shift(1.0, 2.0, 12.0)])
+    np.testing.assert_allclose(edited.pitch.semitones[110:140], 69.3, atol=1e-3)
+    assert edited.pitch.hertz.max() <= np.float32(HIGHEST_HERTZ)
 
 
 # ---- what cannot be

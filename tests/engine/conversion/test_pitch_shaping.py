@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.pitch_shaping import fitting_transpose, limit_pitch, smooth_pitch, snap_pitch
+from engine.conversion.pitch_shaping import fitting_transpose, fold_pitch, limit_pitch, smooth_pitch, snap_pitch
 from engine.units import hertz_to_semitones, semitones_to_hertz
 from engine.voices.card import VoiceCard
 
@@ -88,6 +88,26 @@ def test_snap_pitch_keeps_the_moment_of_a_note_change():
     np.testing.assert_allclose(snapped[20:80], 60.0, atol=0.02)
     np.testing.assert_allclose(snapped[120:180], 64.0, atol=0.02)
     assert np.diff(snapped).argmax() == 99
+
+
+def test_fold_pitch_keeps_what_is_within_the_range():
+    pitch = pitch_of(vibrato(note=95.5))
+    assert fold_pitch(pitch) is pitch
+
+
+@pytest.mark.parametrize(("note", "folded"), [(98.0, 86.0), (110.0, 86.0), (28.0, 40.0), (15.0, 39.0)])
+def test_fold_pitch_sings_notes_beyond_the_range_in_another_octave(note, folded):
+    semitones = np.concatenate([np.full(60, 90.0), vibrato(100, note, 0.4), np.full(60, 62.0)])
+    found = fold_pitch(pitch_of(semitones)).semitones
+    np.testing.assert_allclose(found[:60], 90.0, atol=1e-3)
+    np.testing.assert_allclose(found[60:160], semitones[60:160] - note + folded, atol=1e-3)
+    np.testing.assert_allclose(found[160:], 62.0, atol=1e-3)
+
+
+def test_fold_pitch_holds_the_peaks_of_vibrato_at_the_highest_note():
+    found = fold_pitch(pitch_of(vibrato(note=96.0, depth=0.8)))
+    assert found.semitones.min() > 95.0
+    assert found.hertz.max() == np.float32(HIGHEST_HERTZ)
 
 
 def test_limit_pitch_clips_to_the_lowest_and_highest_pitch():

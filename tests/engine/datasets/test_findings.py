@@ -1,8 +1,10 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from engine.datasets.findings import LIMITS, REMEDIES, Finding, finding, findings_in, worst
+from engine.analysis.pitch import Pitch
+from engine.datasets.findings import LIMITS, REMEDIES, Finding, finding, findings_beyond, findings_in, worst
 from engine.datasets.recording_quality import RecordingQuality
 
 CLEAN = RecordingQuality(
@@ -79,3 +81,13 @@ def test_worst_returns_the_most_severe_verdict():
 def test_remedies_are_sentences_and_cover_every_limit():
     assert all(text[0].isupper() and text.endswith(".") for text in REMEDIES.values())
     assert set(LIMITS) <= set(REMEDIES)
+
+
+def test_findings_beyond_names_how_long_notes_are_too_high_or_too_low():
+    beyond = np.repeat(np.array([1, 0, -1, 1], np.int8), [150, 50, 60, 5])
+    pitch = Pitch(np.full(len(beyond), 100.0, np.float32), np.zeros(len(beyond), np.float32), beyond)
+    high, low = findings_beyond(pitch)
+    assert (high.code, high.verdict) == ("beyond_range", "warn")
+    assert high.reason == "1.5 s of it are above C7, the highest note."
+    assert low.reason == "0.6 s of it are below F#1, the lowest note."
+    assert not findings_beyond(Pitch(pitch.hertz, pitch.voicing))

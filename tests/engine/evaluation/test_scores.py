@@ -107,6 +107,24 @@ def test_compare_performances_returns_zero_pitch_accuracy_for_silent_output():
     assert scores.voicing_error == pytest.approx(2 / 3, abs=0.05)
 
 
+def test_compare_performances_scores_a_quiet_recording_as_a_loud_one():
+    loud, quiet = performance_scores(sung(), sung()), performance_scores(0.01 * sung(), 0.01 * sung())
+    assert quiet.pitch_seconds > 0.98 * loud.pitch_seconds > 1.5
+    assert performance_scores(sung(), 0.01 * sung()).voicing_error < 0.02
+
+
+def test_pitch_accuracy_is_not_given_of_a_few_frames():
+    short = sung()[: RATE // 8]
+    scores = performance_scores(short, short)
+    assert scores.pitch_accuracy is None
+    assert scores.pitch_seconds < 0.176  # eleven frames
+
+
+def test_pitch_accuracy_expects_notes_beyond_the_range_in_another_octave():
+    high = performance_scores(sung(24.0), sung(36.0), transpose=24).pitch_accuracy
+    assert high > 0.9
+
+
 def test_length_error_is_negative_seconds_for_a_shorter_output():
     assert performance_scores(sung(), sung()[:-4410]).length_error == pytest.approx(-0.1)
 

@@ -17,6 +17,7 @@ from engine.networks.base import load_base
 from engine.networks.listener_stream import ListenerStream
 from engine.units import SAMPLE_RATE
 from engine.voices.card import DEMO_VOICES
+from tests.vowels import vowel
 
 SETTINGS = LiveSettings(block_ms=80, look_ahead_ms=60, content="student")  # which needs the least work
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
@@ -79,6 +80,29 @@ def test_convert_keeps_melody_and_rhythm_at_the_stated_delay(voice, sung, rate):
     curves = [np.log(np.sqrt(x[: len(x) // hop * hop].reshape(-1, hop).var(1)) + 1e-3) for x in (samples, aligned)]
     lags = [np.corrcoef(curves[0][5:-5], np.roll(curves[1], lag)[5:-5])[0, 1] for lag in range(-4, 5)]
     assert abs(int(np.argmax(lags)) - 4) <= 1
+
+
+def test_convert_sings_a_quiet_microphone_as_a_loud_one(voice, sung):
+    whole = np.tile(sung, 2)
+    voiced = []
+    for gain in (1.0, 0.01):
+        found, _ = converted(voice, gain * whole, [4410])
+        voiced.append(detect_pitch(found, SAMPLE_RATE).voiced[300:].mean())
+    assert voiced[1] > 0.9 * voiced[0] > 0.3
+
+
+def test_convert_folds_notes_above_the_range_by_octaves(voice):
+    live = LiveConverter(voice, SETTINGS.changed(transpose=20.0), SAMPLE_RATE)
+    found = live.convert(vowel(880.0, 2.0))[SAMPLE_RATE:]
+    pitch = detect_pitch(found, SAMPLE_RATE)
+    assert abs(1200 * np.log2(np.median(pitch.hertz[pitch.voiced]) / (880.0 * 2 ** (8 / 12)))) < 50
+
+
+def test_convert_sings_high_notes_at_their_pitch(voice):
+    live = LiveConverter(voice, SETTINGS, SAMPLE_RATE)
+    pitch = detect_pitch(live.convert(vowel(1568.0, 2.0))[SAMPLE_RATE:], SAMPLE_RATE)
+    assert pitch.voiced.mean() > 0.8
+    assert abs(1200 * np.log2(np.median(pitch.hertz[pitch.voiced]) / 1568.0)) < 50
 
 
 def test_change_switches_voice_transposition_and_bypass_without_a_click(voice, sung):

@@ -83,9 +83,9 @@ def test_listen_returns_a_feature_frame_every_20_ms(listener, count, rate):
 
 @pytest.mark.parametrize("frame", [3, 18, 26, 40, 49])
 def test_listen_changes_most_in_the_20_ms_frame_of_a_click(listener, frame):
-    quiet = 0.01 * np.random.default_rng(0).standard_normal(LISTENER_RATE).astype(np.float32)
+    quiet = 0.1 * np.random.default_rng(0).standard_normal(LISTENER_RATE).astype(np.float32)  # not soft
     clicked = quiet.copy()
-    clicked[STEP * frame] += 1.0
+    clicked[STEP * frame] += 10.0
     before, after = (listen(listener, samples, LISTENER_RATE).astype(float) for samples in (quiet, clicked))
     moved = np.median(np.abs(after - before), 1)  # a few numbers burst at times, wherever the click is
     assert moved.argmax() == frame
@@ -114,6 +114,14 @@ def test_spectrum_peaks_in_the_band_of_a_tone_and_spans_a_quarter_per_decade(lis
     assert abs(int(loud.mean(1).argmax()) - np.abs(centres - hertz).argmin()) <= 1
     torch.testing.assert_close(loud.amax() - quiet.amax(), torch.tensor(0.5), atol=1e-3, rtol=0)  # two decades of power
     torch.testing.assert_close(loud.amin(), loud.amax() - 2.0)  # no more than eight decades are told apart
+
+
+def test_listener_reads_quiet_speech_as_it_reads_loud_speech(listener, speech):
+    """Features of speech 30 dB softer were 3.4 times as far away as those of speech 10 dB softer."""
+    loud, usual, quiet = (
+        listen(listener, 10 ** (-softer_db / 20) * speech, LISTENER_RATE).astype(float) for softer_db in (0, 10, 30)
+    )
+    assert np.abs(quiet - loud).mean() < 2.2 * np.abs(usual - loud).mean()
 
 
 def test_spectrum_of_silence_is_at_the_floor(listener):

@@ -10,13 +10,14 @@ from typer.testing import CliRunner
 from engine.conversion.settings import ConversionSettings
 from studio.commands.cli import app
 
-RANGES = [(field.name, field.metadata["minimum"], field.metadata["maximum"]) for field in fields(ConversionSettings)]
+KNOWN = {field.name: field.metadata for field in fields(ConversionSettings)}
+RANGES = [(name, one["minimum"], one["maximum"]) for name, one in KNOWN.items() if "minimum" in one]
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [(name, str(value)) for name, lowest, highest in RANGES for value in (lowest - 1, highest + 1)]
-    + [(name, text) for name, _, _ in RANGES for text in ("nan", "much", "")],
+    + [(name, text) for name in KNOWN for text in ("nan", "much", "")],
 )
 def test_convert_refuses_a_setting_outside_its_range_and_writes_no_file(tmp_path, monkeypatch, name, text):
     monkeypatch.chdir(tmp_path)

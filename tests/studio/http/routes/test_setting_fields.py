@@ -28,12 +28,14 @@ def test_setting_properties_describe_every_setting_with_its_range():
     assert (said["transpose"]["default"], said["generations_count"]["default"]) == (0, 1)
     assert "default" not in said["likeness"]  # the preset's
     assert said["seed"]["type"] == "integer"
+    assert (said["notes_out_of_range"]["type"], said["notes_out_of_range"]["enum"]) == ("string", ["refuse", "fold"])
     assert (said["likeness"]["type"], said["likeness"]["maximum"]) == ("number", 1.0)
 
 
 def test_given_settings_contain_only_given_fields_and_defaults():
     assert read() == DEFAULTS
     assert read(likeness=" ", other="1") == DEFAULTS
+    assert read(notes_out_of_range="fold") == {**DEFAULTS, "notes_out_of_range": "fold"}
     assert read(likeness="0.5", seed="7", pitch_smoothing_ms="1e2") == {
         **DEFAULTS, "likeness": 0.5, "seed": 7, "pitch_smoothing_ms": 100.0,
     }  # fmt: skip
@@ -49,7 +51,8 @@ def test_given_settings_accepts_numbers_with_many_decimals_and_exponents(number)
 @pytest.mark.parametrize(
     ("name", "text"),
     [("likeness", "1.01"), ("likeness", "nan"), ("likeness", "inf"), ("likeness", "much"), ("seed", "0.5"),
-     ("seed", "-1"), ("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")],
+     ("seed", "-1"), ("notes_out_of_range", "clip"),
+     ("formant_shift_semitones", "-7"), ("pitch_snap", "1e999"), ("pitch_snap", "٣")],
 )  # fmt: skip
 def test_given_settings_names_the_invalid_field(name, text):
     with pytest.raises(Invalid) as error:

@@ -1,0 +1,91 @@
+"""Notes that a transposition moves beyond the range of notes: whether they are refused, and what is said of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE
+from engine.conversion.pitch_shaping import folding_semitones
+from engine.errors import SettingsError
+from engine.units import note_name, note_number
+
+SHORTEST_NOTE_S = 0.1  # what is sung for less in all is a glide, not a note that must be within a range
+_LEAST_SHARE = 0.005  # of the voiced time: less may be errors of the detector, and is folded
+_LISTED = 4  # notes in a sentence
+_LOWEST, _HIGHEST = note_number(LOWEST_NOTE), note_number(HIGHEST_NOTE)
+
+
+@dataclass(frozen=True)
+class NotesBeyond:
+    """The MIDI numbers of notes that a transposition in semitones moves beyond the range of notes, from low to high.
+
+    share: of the voiced time, 0..1.
+    """
+
+    semitones: float
+    notes: list[int]
+    share: float
+
+    def refuse(self) -> None:
+        """Raise SettingsError, naming the notes, unless they are too few to be more than errors of the detector."""
+        if self.share < _LEAST_SHARE:
+            return
+        now, then = _listed(self.notes), _listed([note + self.semitones for note in self.notes])
+        if self._are_above:
+            limit = _HIGHEST - max(self.notes)
+            raise SettingsError(
+                f"Transposed by {self.semitones:+g} semitones, {now} would become {then}, above {HIGHEST_NOTE}, the "
+                f"highest note: transpose by {limit:+d} at most, or choose fold for notes out of range."
+            )
+        limit = _LOWEST - min(self.notes)
+        raise SettingsError(
+            f"Transposed by {self.semitones:+g} semitones, {now} would become {then}, below {LOWEST_NOTE}, the lowest "
+            f"note: transpose by {limit:+d} at most, or choose fold for notes out of range."
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """Return a sentence on the notes that are folded; None if there are none."""
+        if not self.notes:
+            return None
+        wanted = np.array(self.notes) + self.semitones
+        then, folded = _listed(list(wanted)), _listed(list(wanted + folding_semitones(wanted)))
+        if self._are_above:
+            return f"{then} would be above {HIGHEST_NOTE}, the highest note: sung as {folded} instead."
+        return f"{then} would be below {LOWEST_NOTE}, the lowest note: sung as {folded} instead."
+
+    @property
+    def _are_above(self) -> bool:
+        return self.semitones > 0
+
+
+def notes_beyond(seconds: np.ndarray, semitones: float) -> NotesBeyond:
+    """Find the notes that a transposition moves beyond the range of notes.
+
+    seconds: of each semitone, (SEMITONES,) by MIDI number, as `measure_histogram` returns them.
+
+    >>> seconds = np.zeros(128)
+    >>> seconds[[76, 81]] = 1.0
+    >>> notes_beyond(seconds, 12).notes, notes_beyond(seconds, 17).warning
+    ([], 'D7 would be above C7, the highest note: sung as D6 instead.')
+    """
+    moved = np.arange(len(seconds)) + semitones
+    # half a semitone beyond a limit is still that note
+    beyond = ((moved < _LOWEST - 0.5) | (moved > _HIGHEST + 0.5)) & (seconds >= SHORTEST_NOTE_S)
+    total = float(seconds.sum())
+    share = float(seconds[beyond].sum()) / total if total else 0.0
+    return NotesBeyond(semitones, np.flatnonzero(beyond).tolist(), share)
+
+
+def nearest_within(seconds: np.ndarray, semitones: int, step: int = 1) -> int:
+    """Return the transposition nearest to `semitones`, towards 0 in steps, that moves no note beyond the range."""
+    while semitones and notes_beyond(seconds, semitones).notes:
+        semitones -= int(np.sign(semitones)) * min(step, abs(semitones))
+    return semitones
+
+
+def _listed(notes: list[float] | list[int]) -> str:
+    names = [note_name(note) for note in notes]
+    if len(names) > _LISTED:
+        return f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more"
+    return ", ".join(names)
