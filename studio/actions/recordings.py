@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from engine.audio.decoders import recognise_container
+from engine.audio.containers import recognise
 from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
@@ -119,7 +119,7 @@ def suffix_of(file_name: str, audio: Path) -> str:
     if suffix in AUDIO_SUFFIXES:
         return suffix
     try:
-        return _SUFFIXES.get(recognise_container(audio), "")
+        return _SUFFIXES.get(recognise(audio)[0].name, "")
     except AudioError:
         return ""
 

@@ -1,0 +1,319 @@
+"""Decode audio files with FFmpeg (PyAV): exactly their samples, each at its time.
+
+FFmpeg receives the container by name, and the content through a file of ours: so a playlist, or a name such as
+"concat:...", can never make it open anything else. Where packets have time stamps, gaps between them become silence, so
+that a recording stays in time with its backing.
+"""
+
+import io
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import BinaryIO
+
+import av
+import numpy as np
+import numpy.typing as npt
+
+from engine.audio.containers import Container, recognise
+from engine.audio.structure import Part, no_sound, parts_of, truncated
+from engine.errors import AudioError
+from engine.units import in_words
+
+Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
+
+CHUNK = 65_536  # samples per channel decoded at a time
+LARGEST_GAP_S = 3600.0  # a longer one is taken for a wrong time stamp
+_JITTER_S = 0.015  # of time stamps: WebM counts milliseconds, and recorders take theirs from a clock
+_RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
+_BUFFER = 1 << 18  # bytes read at a time
+# samples that a whole file may fall short of its header, if it is no PCM: two long frames of AAC, an MP3's header frame,
+# a block of ADPCM, what Opus packs into a page
+_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192}
+_STATE_LENGTHS = {"flac", "aiff", "au", "caf", "w64", *_SLACK}  # containers whose headers have the number of samples
+_STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding after that
+
+
+class Decoder:
+    """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file. Raises AudioError for anything but complete, readable audio."""
+        self._path = path
+        self._container, start = recognise(path)
+        try:
+            parts = parts_of(path, self._container, start)
+            self._file = path.open("rb")
+        except OSError as error:
+            raise AudioError(f'"{path.name}" cannot be read: {error.strerror}.') from error
+        try:
+            self._links = [_Link(path, self._container, self._file, link) for link in parts]
+            self.rate, self.channels = self._links[0].rate, self._links[0].channels
+            if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):
+                raise _changes(path)
+        except BaseException:
+            self.close()
+            raise
+        counts = [link.sample_count for link in self._links]
+        self.sample_count = None if None in counts else sum(count or 0 for count in counts)
+
+    def chunks(self) -> Iterator[Samples]:
+        """Yield float32 (channels, n) from the beginning. Raises AudioError where the file proves to be damaged."""
+        for link in self._links:
+            yield from link.chunks()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _Link:
+    """A recording in a file: all that it holds but in a chained Ogg, each link of which is one."""
+
+    def __init__(self, path: Path, container: Container, file: BinaryIO, parts: list[Part]) -> None:
+        self._path, self._container = path, container
+        self._file, self._parts = file, parts
+        with self._open() as opened:
+            stream = self._stream(opened)
+            self.rate, self.channels = int(stream.rate or 0), int(stream.channels or 0)
+            self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
+            self._is_pcm = self._codec.startswith("pcm_")
+            self.sample_count = self._stated_length(stream)
+
+    def _open(self) -> av.container.InputContainer:
+        content = _Spliced(self._file, self._parts)
+        try:
+            return av.open(content, format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace")
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise AudioError(f'"{self._path.name}" is damaged or incomplete, or is not audio.') from error
+
+    def _stream(self, opened: av.container.InputContainer) -> av.AudioStream:
+        """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
+        for stream in opened.streams:
+            stream.discard = av.stream.Discard.all
+        stream = next(iter(opened.streams.audio), None)
+        codec = stream.codec_context.codec if stream and stream.codec_context else None
+        if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
+            raise AudioError(f'"{self._path.name}" holds no audio, or is incomplete.')
+        if codec is None or codec.canonical_name not in self._container.codecs:
+            encoding = codec.long_name if codec else "an unknown encoding"
+            raise AudioError(
+                f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
+            )
+        stream.discard = av.stream.Discard.default
+        if self._container.name == "ogg":  # FFmpeg takes too much from the end of a Vorbis stream of a single page
+            stream.codec_context.options = {"flags2": "skip_manual"}
+        return stream
+
+    def _stated_length(self, stream: av.AudioStream) -> int | None:
+        name = self._container.name
+        if name not in _STATE_LENGTHS or stream.duration is None or stream.time_base is None:
+            return None
+        if name == "aiff" and not self._is_pcm:
+            return None  # counts packets
+        begin = (stream.start_time or 0) * stream.time_base
+        end = stream.duration * stream.time_base
+        if name == "mov":
+            end += begin
+        if name == "ogg":  # granules, which may begin anywhere
+            end -= Fraction(self._delay, self.rate) + (begin if begin > _RESTART_S else 0)
+        count = round(end * self.rate)
+        return count if 0 <= count < 2**48 else None
+
+    # ---- samples ----
+
+    def chunks(self) -> Iterator[Samples]:
+        """Yield float32 (channels, n), most of them CHUNK samples or a little more."""
+        held: list[Samples] = []
+        held_count = count = 0
+        for piece in self._without_padding(self._placed()):
+            held.append(piece)
+            held_count += piece.shape[1]
+            if held_count >= CHUNK:
+                yield np.concatenate(held, axis=1)
+                count += held_count
+                held, held_count = [], 0
+        if held:
+            yield np.concatenate(held, axis=1)
+        self._refuse_short(count + held_count)
+
+    def _refuse_short(self, count: int) -> None:
+        if self.sample_count is None or (self._container.name == "mp3" and not self._counts_its_frames()):
+            return
+        if count + (0 if self._is_pcm else _SLACK.get(self._container.name, 0)) < self.sample_count:
+            raise truncated(self._path)
+
+    def _counts_its_frames(self) -> bool:
+        """Return whether the first MP3 frame is a Xing, Info or VBRI header, so that the length is no estimate."""
+        self._file.seek(self._parts[0][0])
+        start = self._file.read(256)
+        place = max(start.find(b"Xing"), start.find(b"Info"))
+        return (place >= 0 and len(start) > place + 7 and bool(start[place + 7] & 1)) or b"VBRI" in start
+
+    def _without_padding(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
+        """Leave out what the last block has after the end that the header states.
+
+        A header that is wrong by more than two blocks says nothing, and one in milliseconds nothing within one.
+        """
+        end = self.sample_count if self._container.name in _STATE_ENDS else None
+        count = longest = 0
+        beyond: list[Samples] = []
+        for piece in pieces:
+            count, longest = count + piece.shape[1], max(longest, piece.shape[1])
+            if end is None or count <= end:
+                yield piece
+                continue
+            inside = max(0, piece.shape[1] - (count - end))
+            yield piece[:, :inside]
+            beyond.append(piece[:, inside:])
+            if count - end > 2 * longest:
+                yield from beyond
+                end, beyond = None, []
+        if end and beyond and count - end <= self.rate // 1000 and self._counts_milliseconds(end):
+            yield from beyond
+
+    def _counts_milliseconds(self, end: int) -> bool:
+        return self._container.name == "mov" and round(round(1000 * end / self.rate) * self.rate / 1000) == end
+
+    def _placed(self) -> Iterator[Samples]:
+        """Yield the samples of each frame, and silence where the time stamps leave a gap before it."""
+        clock, position = None, 0
+        for frame, is_last in _with_last(self._frames()):
+            if clock is None:
+                position = -self._priming(frame)
+                clock = _Clock(self._path, self._container, self.rate, frame, position)
+            if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
+                raise _changes(self._path)
+            silent = clock.silence_before(frame, position)
+            for start in range(0, silent, CHUNK):
+                yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
+            samples = _planar_float(frame, self.channels)
+            if is_last and self._container.name == "mov" and frame.duration:
+                samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
+            yield samples[:, max(0, -position) :]
+            position += silent + samples.shape[1]
+
+    def _priming(self, first: av.AudioFrame) -> int:
+        """Return how many samples of an Ogg come before its sound; elsewhere FFmpeg leaves them out itself."""
+        if self._container.name != "ogg" or self._codec == "flac":
+            return 0
+        return first.samples if self._codec == "vorbis" else self._delay
+
+    def _frames(self) -> Iterator[av.AudioFrame]:
+        """Yield decoded frames. Junk after the last one of an MP3 or FLAC (old tags) is allowed; other damage is not."""
+        damage: Exception | None = None
+        try:
+            with self._open() as opened:
+                for packet in opened.demux(self._stream(opened)):
+                    try:
+                        frames = packet.decode()
+                    except av.InvalidDataError as error:
+                        if self._container.name not in ("mp3", "flac"):
+                            raise
+                        damage = error
+                        continue
+                    if frames and damage:
+                        raise damage
+                    yield from frames
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise _damaged(self._path) from error
+
+
+class _Clock:
+    """The time stamps of a recording's frames, in samples."""
+
+    def __init__(self, path: Path, container: Container, rate: int, first: av.AudioFrame, position: int) -> None:
+        self._path, self._rate = path, rate
+        self._is_flac = container.name == "flac"
+        self._is_timed = container.timed or self._is_flac
+        stamp = self._stamp(first)
+        # an Ogg may begin at any time (RFC 7845, 4.5); before 0 comes what an encoder put before the sound
+        self._shift = position - stamp if container.name == "ogg" or stamp < 0 else 0.0
+
+    def _stamp(self, frame: av.AudioFrame) -> float:
+        return float((frame.pts or 0) * (frame.time_base or 0) * self._rate)
+
+    def silence_before(self, frame: av.AudioFrame, position: int) -> int:
+        """Return how many samples are missing between `position`, where the sound so far ends, and a frame.
+
+        Raises AudioError for a gap longer than LARGEST_GAP_S, and for one in a FLAC, where it is damage.
+        """
+        if frame.pts is None or not self._is_timed:
+            return 0
+        ahead = self._stamp(frame) + self._shift - position
+        if ahead < -_RESTART_S * self._rate:
+            self._shift -= ahead
+        if ahead <= _JITTER_S * self._rate:
+            return 0
+        if self._is_flac:
+            raise _damaged(self._path)
+        if ahead > LARGEST_GAP_S * self._rate:
+            at, gap = in_words(position / self._rate), in_words(ahead / self._rate)
+            raise AudioError(
+                f'"{self._path.name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.'
+            )
+        packets = round(ahead / frame.samples) * frame.samples  # what is lost is whole packets, while stamps are rounded
+        return packets if abs(packets - ahead) <= frame.time_base * self._rate else round(ahead)
+
+
+class _Spliced:
+    """Parts of a file, one after the other, as a file for FFmpeg."""
+
+    def __init__(self, file: BinaryIO, parts: list[Part]) -> None:
+        self._file, self._parts = file, parts
+        self._length = sum(stop - start for start, stop in parts)
+        self._place = 0
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes: fewer at the end of a part, none after the last."""
+        passed = self._place
+        for start, stop in self._parts:
+            if passed < stop - start:
+                self._file.seek(start + passed)
+                content = self._file.read(min(count, stop - start - passed))
+                self._place += len(content)
+                return content
+            passed -= stop - start
+        return b""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move as a file does."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._length}[whence]
+        self._place = max(0, base + offset)
+        return self._place
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._place
+
+
+def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:
+    """Yield each frame, and whether it is the last."""
+    before = next(frames, None)
+    for frame in frames:
+        yield before, False
+        before = frame
+    if before is not None:
+        yield before, True
+
+
+def _planar_float(frame: av.AudioFrame, channels: int) -> Samples:
+    """Convert a decoded frame of any sample format to float32 (channels, samples)."""
+    raw = frame.to_ndarray()
+    planar = raw if frame.format.is_planar else raw.reshape(-1, channels).T
+    if planar.dtype == np.uint8:
+        return (planar.astype(np.float32) - 128.0) / 128.0
+    if planar.dtype.kind == "i":
+        return (planar / 2.0 ** (8 * planar.dtype.itemsize - 1)).astype(np.float32)
+    with np.errstate(over="ignore"):  # doubles beyond the range become infinite, which is refused
+        return np.ascontiguousarray(planar, np.float32)
+
+
+def _damaged(path: Path) -> AudioError:
+    return AudioError(f'"{path.name}" is damaged or incomplete.')
+
+
+def _changes(path: Path) -> AudioError:
+    return AudioError(
+        f'"{path.name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.'
+    )
