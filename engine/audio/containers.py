@@ -11,9 +11,9 @@ from pathlib import Path
 from engine.errors import AudioError
 
 _PCM = frozenset(
-    f"pcm_{kind}" for kind in (
-        "u8 s8 s16le s16be s24le s24be s32le s32be f32le f32be f64le f64be alaw mulaw".split()
-    )
+    f"pcm_{kind}" for kind in ("u8", "s8", "alaw", "mulaw", *(
+        kind + order for kind in ("s16", "s24", "s32", "f32", "f64") for order in ("le", "be")
+    ))
 )  # fmt: skip
 _MPEG = frozenset({"mp3", "mp2"})
 _STORED = _PCM | _MPEG | {"aac", "ac3", "eac3", "alac", "flac", "opus", "vorbis"}
@@ -39,7 +39,7 @@ def _begins(pattern: bytes) -> re.Pattern[bytes]:
 
 
 CONTAINERS = (
-    Container("wav", "WAV", (".wav", ".wave", ".bwf", ".rf64"), _begins(rb"(RIFF|RIFX|RF64|BW64).{4}WAVE"),
+    Container("wav", "WAV", (".wav", ".wave", ".bwf", ".rf64"), _begins(rb"(RIFF|RF64|BW64).{4}WAVE"),
               _PCM | _MPEG | {"adpcm_ms", "adpcm_ima_wav", "gsm_ms"}),
     Container("flac", "FLAC", (".flac",), _begins(rb"fLaC"), frozenset({"flac"})),
     Container("mp3", "MP3", (".mp3", ".mp2"), _begins(rb"\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]"), _MPEG),
@@ -58,6 +58,8 @@ AUDIO_SUFFIXES = tuple(suffix for container in CONTAINERS for suffix in containe
 READABLE = "WAV, FLAC, MP3, OGG, OPUS, M4A, MP4, MOV, AAC, AIFF, WebM, MKA, CAF, W64 or AU"
 # sound of kinds that are not read, by the first bytes
 FOREIGN = {
+    "an MP3 of free format": _begins(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x00-\x0b]"),
+    "a big-endian WAV": _begins(rb"RIFX.{4}WAVE"),  # FFmpeg takes its samples for little-endian ones
     "AMR": _begins(rb"#!AMR"),
     "DSD": _begins(rb"DSD |FRM8.{8}DSD "),
     "WMA": _begins(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11"),
@@ -75,11 +77,14 @@ FOREIGN = {
     "MPEG video": _begins(rb"\0\0\x01[\xb3\xba]"),
 }
 _HEAD = 32  # bytes that tell a container
-_JUNK = 1 << 16  # bytes at most before the first frame of an MP3
+_JUNK = 1 << 17  # bytes in which the first frames of an MP3 are looked for
 _MOST_TAGS = 100
-_FRAMES = 3  # that follow one another where an MP3 begins with something else
-_KBPS = ((32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),  # MPEG 1, layer III
-         (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160))  # MPEG 2 and 2.5  # fmt: skip
+_FRAMES = 3  # that must follow one another, unless the file ends
+_KBPS = {
+    "layer 2": (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),  # of MPEG 1, as the next
+    "layer 3": (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    "low": (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),  # of MPEG 2 and 2.5
+}
 _RATES = (44_100, 48_000, 32_000)
 
 
@@ -106,14 +111,13 @@ def look_at(path: Path) -> Found:
                 break
             start += 10 + sum((byte & 0x7F) << 7 * place for place, byte in enumerate(reversed(head[6:10])))
         for container in CONTAINERS:
-            if container.start.match(head):
-                is_free = container is _MP3 and head[2:3] < b"\x10"
-                return Found(start=start, foreign="an MP3 of free format") if is_free else Found(container, start)
+            if container is not _MP3 and container.start.match(head):
+                return Found(container, start)
         for name, pattern in FOREIGN.items():
             if pattern.match(head):
                 return Found(start=start, foreign=name)
         file.seek(start)
-        junk = _first_mp3_frame(file.read(_JUNK + _FRAMES * 1500))
+        junk = _first_mpeg_frame(file.read(_JUNK))
     return Found() if junk is None else Found(_MP3, start + junk)
 
 
@@ -144,27 +148,28 @@ def recognise(path: Path) -> tuple[Container, int]:
 _MP3 = next(container for container in CONTAINERS if container.name == "mp3")
 
 
-def _first_mp3_frame(content: bytes) -> int | None:
-    """Return where MP3 frames begin that follow one another, behind zeros or a broken tag; None if nowhere."""
-    for match in re.finditer(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb]", content[:_JUNK], re.DOTALL):
+def _first_mpeg_frame(content: bytes) -> int | None:
+    """Return where MPEG frames begin that follow one another, perhaps behind zeros or a broken tag; None if nowhere."""
+    for match in _MP3.start.finditer(content):
         place = match.start()
         for _ in range(_FRAMES):
-            length = mp3_frame_length(content[place : place + 4])
+            length = mpeg_frame_length(content[place : place + 4])
             place += length
-            if not length:
+            if not length or place >= len(content):
                 break
-        else:
+        if length:
             return match.start()
     return None
 
 
-def mp3_frame_length(head: bytes) -> int:
-    """Return the bytes of the MP3 frame (layer III) with this header; 0 if it is none, or one of free format."""
-    if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2:
+def mpeg_frame_length(head: bytes) -> int:
+    """Return the bytes of the MPEG frame (layer II or III) with this header; 0 if it is none, or one of free format."""
+    if len(head) < 4 or not _MP3.start.match(head):
         return 0
-    version, kbps, rate = head[1] >> 3 & 3, head[2] >> 4, head[2] >> 2 & 3
-    if version == 1 or kbps in (0, 15) or rate == 3:
+    is_layer_2, is_mpeg1, halvings = bool(head[1] & 4), bool(head[1] & 8), (2, 0, 1, 0)[head[1] >> 3 & 3]
+    kbps, rate, is_padded = head[2] >> 4, head[2] >> 2 & 3, head[2] >> 1 & 1
+    if kbps in (0, 15) or rate == 3:
         return 0
-    is_mpeg1 = version == 3
-    hertz = _RATES[rate] >> (0 if is_mpeg1 else 2 - version // 2)
-    return (144 if is_mpeg1 else 72) * _KBPS[not is_mpeg1][kbps - 1] * 1000 // hertz + (head[2] >> 1 & 1)
+    per_frame = 144 if is_layer_2 or is_mpeg1 else 72
+    bits_per_s = 1000 * _KBPS["low" if not is_mpeg1 else "layer 2" if is_layer_2 else "layer 3"][kbps - 1]
+    return per_frame * bits_per_s // (_RATES[rate] >> halvings) + is_padded

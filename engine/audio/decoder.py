@@ -8,15 +8,18 @@ that a recording stays in time with its backing.
 import io
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
 import av
 import numpy as np
 import numpy.typing as npt
+from av.container import InputContainer
+from av.stream import Discard
 
 from engine.audio.containers import Container, recognise
-from engine.audio.structure import Part, no_sound, parts_of, truncated
+from engine.audio.structure import Part, parts_of, truncated
 from engine.errors import AudioError
 from engine.units import in_words
 
@@ -26,11 +29,12 @@ CHUNK = 65_536  # samples per channel decoded at a time
 LARGEST_GAP_S = 3600.0  # a longer one is taken for a wrong time stamp
 _JITTER_S = 0.015  # of time stamps: WebM counts milliseconds, and recorders take theirs from a clock
 _RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
+_LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
-# samples that a whole file may fall short of its header, if it is no PCM: two long frames of AAC, an MP3's header frame,
-# a block of ADPCM, what Opus packs into a page
-_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192}
-_STATE_LENGTHS = {"flac", "aiff", "au", "caf", "w64", *_SLACK}  # containers whose headers have the number of samples
+# samples that a whole file may fall short of its header: two long frames of AAC, the header frame of an MP3, a block of
+# ADPCM or of Vorbis, the padding of a W64
+_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7}
+_STATE_LENGTHS = {"flac", "aiff", "au", "caf", *_SLACK}  # containers whose headers have the number of samples
 _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding after that
 
 
@@ -47,7 +51,7 @@ class Decoder:
         except OSError as error:
             raise AudioError(f'"{path.name}" cannot be read: {error.strerror}.') from error
         try:
-            self._links = [_Link(path, self._container, self._file, link) for link in parts]
+            self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
             self.rate, self.channels = self._links[0].rate, self._links[0].channels
             if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):
                 raise _changes(path)
@@ -70,7 +74,7 @@ class Decoder:
 class _Link:
     """A recording in a file: all that it holds but in a chained Ogg, each link of which is one."""
 
-    def __init__(self, path: Path, container: Container, file: BinaryIO, parts: list[Part]) -> None:
+    def __init__(self, path: Path, container: Container, file: BinaryIO, parts: list[Part], is_first: bool) -> None:
         self._path, self._container = path, container
         self._file, self._parts = file, parts
         with self._open() as opened:
@@ -78,19 +82,23 @@ class _Link:
             self.rate, self.channels = int(stream.rate or 0), int(stream.channels or 0)
             self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
             self._is_pcm = self._codec.startswith("pcm_")
+            start_s = float((stream.start_time or 0) * (stream.time_base or 0))
+            self._may_be_late = is_first and (container.name != "ogg" or start_s <= _LATEST_START_S)
             self.sample_count = self._stated_length(stream)
 
-    def _open(self) -> av.container.InputContainer:
+    def _open(self) -> InputContainer:
         content = _Spliced(self._file, self._parts)
         try:
-            return av.open(content, format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace")
+            return av.open(
+                content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
+            )
         except (av.FFmpegError, OSError, ValueError) as error:
             raise AudioError(f'"{self._path.name}" is damaged or incomplete, or is not audio.') from error
 
-    def _stream(self, opened: av.container.InputContainer) -> av.AudioStream:
+    def _stream(self, opened: InputContainer) -> av.AudioStream:
         """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
-        for stream in opened.streams:
-            stream.discard = av.stream.Discard.all
+        for other in opened.streams:
+            other.discard = Discard.all
         stream = next(iter(opened.streams.audio), None)
         codec = stream.codec_context.codec if stream and stream.codec_context else None
         if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
@@ -100,7 +108,7 @@ class _Link:
             raise AudioError(
                 f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
             )
-        stream.discard = av.stream.Discard.default
+        stream.discard = Discard.default
         if self._container.name == "ogg":  # FFmpeg takes too much from the end of a Vorbis stream of a single page
             stream.codec_context.options = {"flags2": "skip_manual"}
         return stream
@@ -116,7 +124,7 @@ class _Link:
         if name == "mov":
             end += begin
         if name == "ogg":  # granules, which may begin anywhere
-            end -= Fraction(self._delay, self.rate) + (begin if begin > _RESTART_S else 0)
+            end -= Fraction(self._delay, self.rate) + (0 if self._may_be_late else begin)
         count = round(end * self.rate)
         return count if 0 <= count < 2**48 else None
 
@@ -140,7 +148,8 @@ class _Link:
     def _refuse_short(self, count: int) -> None:
         if self.sample_count is None or (self._container.name == "mp3" and not self._counts_its_frames()):
             return
-        if count + (0 if self._is_pcm else _SLACK.get(self._container.name, 0)) < self.sample_count:
+        is_exact = self._container.name == "wav" and self._is_pcm
+        if count + (0 if is_exact else _SLACK.get(self._container.name, 0)) < self.sample_count:
             raise truncated(self._path)
 
     def _counts_its_frames(self) -> bool:
@@ -181,14 +190,15 @@ class _Link:
         for frame, is_last in _with_last(self._frames()):
             if clock is None:
                 position = -self._priming(frame)
-                clock = _Clock(self._path, self._container, self.rate, frame, position)
+                clock = _Clock(self._path, self._container, self.rate)
+                clock.start(frame, position, self._may_be_late)
             if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
                 raise _changes(self._path)
             silent = clock.silence_before(frame, position)
             for start in range(0, silent, CHUNK):
                 yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
             samples = _planar_float(frame, self.channels)
-            if is_last and self._container.name == "mov" and frame.duration:
+            if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
                 samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
             yield samples[:, max(0, -position) :]
             position += silent + samples.shape[1]
@@ -200,7 +210,8 @@ class _Link:
         return first.samples if self._codec == "vorbis" else self._delay
 
     def _frames(self) -> Iterator[av.AudioFrame]:
-        """Yield decoded frames. Junk after the last one of an MP3 or FLAC (old tags) is allowed; other damage is not."""
+        """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3, or a FLAC of known length."""
+        may_end_in_junk = self._container.name == "mp3" or (self._container.name == "flac" and self.sample_count)
         damage: Exception | None = None
         try:
             with self._open() as opened:
@@ -208,7 +219,7 @@ class _Link:
                     try:
                         frames = packet.decode()
                     except av.InvalidDataError as error:
-                        if self._container.name not in ("mp3", "flac"):
+                        if not may_end_in_junk:
                             raise
                         damage = error
                         continue
@@ -222,13 +233,17 @@ class _Link:
 class _Clock:
     """The time stamps of a recording's frames, in samples."""
 
-    def __init__(self, path: Path, container: Container, rate: int, first: av.AudioFrame, position: int) -> None:
+    def __init__(self, path: Path, container: Container, rate: int) -> None:
         self._path, self._rate = path, rate
         self._is_flac = container.name == "flac"
         self._is_timed = container.timed or self._is_flac
+        self._shift = 0.0  # what is added to the stamps
+
+    def start(self, first: av.AudioFrame, position: int, may_be_late: bool) -> None:
+        """Take the first frame, which lies at a position; a late one may follow silence, unless it starts a stream."""
         stamp = self._stamp(first)
-        # an Ogg may begin at any time (RFC 7845, 4.5); before 0 comes what an encoder put before the sound
-        self._shift = position - stamp if container.name == "ogg" or stamp < 0 else 0.0
+        if stamp <= 0 or not may_be_late:
+            self._shift = position - stamp
 
     def _stamp(self, frame: av.AudioFrame) -> float:
         return float((frame.pts or 0) * (frame.time_base or 0) * self._rate)
@@ -252,8 +267,8 @@ class _Clock:
             raise AudioError(
                 f'"{self._path.name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.'
             )
-        packets = round(ahead / frame.samples) * frame.samples  # what is lost is whole packets, while stamps are rounded
-        return packets if abs(packets - ahead) <= frame.time_base * self._rate else round(ahead)
+        packets = round(ahead / frame.samples) * frame.samples  # mostly whole packets are lost, and stamps are rounded
+        return packets if abs(packets - ahead) <= float(frame.time_base or 0) * self._rate else round(ahead)
 
 
 class _Spliced:
@@ -289,12 +304,9 @@ class _Spliced:
 
 def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:
     """Yield each frame, and whether it is the last."""
-    before = next(frames, None)
-    for frame in frames:
-        yield before, False
-        before = frame
-    if before is not None:
-        yield before, True
+    for frame, following in pairwise(chain(frames, [None])):
+        if frame is not None:
+            yield frame, following is None
 
 
 def _planar_float(frame: av.AudioFrame, channels: int) -> Samples:

@@ -24,7 +24,7 @@ _SEGMENT, _CLUSTER = 0x18538067, 0x1F43B675  # of a WebM, which holds them in th
 
 @dataclass(frozen=True)
 class _Layout:
-    """Chunks: where the first one lies, the format of name and size, what they count in, and bytes of both if counted."""
+    """Chunks: where the first one lies, name and size, what they are padded to, and bytes of both if they count."""
 
     first: int
     header: str
@@ -36,6 +36,7 @@ _LAYOUTS = {
     "wav": _Layout(12, "<4sI", 2), "aiff": _Layout(12, ">4sI", 2), "caf": _Layout(8, ">4sQ", 1),
     "w64": _Layout(40, "<16sQ", 8, 24),
 }  # fmt: skip
+_NARROW = ("wav", "aiff")  # whose sizes have 32 bits
 
 
 def parts_of(path: Path, container: Container, start: int) -> list[list[Part]]:
@@ -49,8 +50,8 @@ def parts_of(path: Path, container: Container, start: int) -> list[list[Part]]:
             return [[link] for link in _ogg_links(path, file, start, length)]
         if container.name == "matroska":
             _refuse_cut_webm(path, file, start, length)
-        if container.name in _LAYOUTS and not start:
-            return [_chunked_parts(path, file, length, container.name)]
+        if container.name in _LAYOUTS:
+            return [_chunked_parts(path, file, start, length, container.name)]
     return [[(start, length)]]
 
 
@@ -67,46 +68,46 @@ def no_sound(path: Path) -> AudioError:
 # ---- chunks: WAV, AIFF, CAF, W64 ----
 
 
-def _chunked_parts(path: Path, file: BinaryIO, length: int, name: str) -> list[Part]:
-    """Check the chunk with the samples; leave out chunks of odd size that lack their padding, where FFmpeg gets lost."""
-    layout = _LAYOUTS[name]
+def _chunked_parts(path: Path, file: BinaryIO, start: int, length: int, name: str) -> list[Part]:
+    """Check the chunk with the samples; leave out chunks that lack their padding, where FFmpeg gets lost."""
+    file.seek(start)
     head = file.read(8)
-    big_endian = head[:4] == b"RIFX"
-    outer = struct.unpack((">" if big_endian else layout.header[0]) + "4xI", head)[0] if len(head) == 8 else 0
-    parts, kept, long_size = [], 0, 0
-    for chunk, start, size, stop in _chunks(file, length, layout, big_endian):
+    outer = struct.unpack(_LAYOUTS[name].header[0] + "4xI", head)[0] if len(head) == 8 else 0
+    parts: list[Part] = []
+    kept, long_size = start, 0
+    for chunk, body, size, stop in _chunks(file, start, length, _LAYOUTS[name]):
         if chunk == b"ds64" and size >= 16:
-            file.seek(start + 8)
+            file.seek(body + 8)
             long_size = int.from_bytes(file.read(8), "little")
         if chunk in (b"data", b"SSND"):
             size = long_size if size == 0xFFFF_FFFF and 0 < long_size < 2**63 else size
-            if size == 0 and start <= 8 + outer <= length and name == "wav":
+            if name == "wav" and size == 0 and body <= start + 8 + outer <= length:
                 raise no_sound(path)
-            if size not in STREAMING_SIZES and start + size > length:
+            if size not in STREAMING_SIZES and body + size > length:
                 raise truncated(path)
             return [*parts, (kept, length)]
-        if stop == start + size and size % layout.aligned and layout.aligned == 2:
-            parts, kept = [*parts, (kept, start - 8)], stop
-    if name in ("wav", "aiff") and outer not in STREAMING_SIZES and 8 + outer > length:
+        if name in _NARROW and stop == body + size and size % 2:
+            parts, kept = [*parts, (kept, body - 8)], stop
+    if name in _NARROW and outer not in STREAMING_SIZES and start + 8 + outer > length:
         raise truncated(path)
-    return [(0, length)]
+    return [(start, length)]
 
 
-def _chunks(file: BinaryIO, length: int, layout: _Layout, big_endian: bool) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield the name, the body's start, its size, and where the next chunk begins."""
-    header = struct.Struct(layout.header.replace("<", ">") if big_endian else layout.header)
-    place = layout.first
+def _chunks(file: BinaryIO, start: int, length: int, layout: _Layout) -> Iterator[tuple[bytes, int, int, int]]:
+    """Yield the first letters of a chunk's name, where its body begins, its size, and where the next chunk begins."""
+    header = struct.Struct(layout.header)
+    place = start + layout.first
     for _ in range(_MOST_CHUNKS):
         file.seek(place)
         read = file.read(header.size)
         if len(read) < header.size:
             return
         name, size = header.unpack(read)
-        start, size = place + header.size, max(0, size - layout.counted)
-        place = start + size + -size % layout.aligned
-        if layout.aligned == 2 and size % 2 and not _is_padded(file, start + size):
-            place = start + size
-        yield name[:4], start, size, place
+        body, size = place + header.size, size if size in STREAMING_SIZES else max(0, size - layout.counted)
+        place = body + size + -size % layout.aligned
+        if layout.aligned == 2 and size % 2 and not _is_padded(file, body + size):
+            place = body + size
+        yield name[:4], body, size, place
 
 
 def _is_padded(file: BinaryIO, place: int) -> bool:
