@@ -21,17 +21,20 @@ _STORED = _PCM | _MPEG | {"aac", "ac3", "eac3", "alac", "flac", "opus", "vorbis"
 
 @dataclass(frozen=True)
 class Container:
-    """A kind of file. `name` is FFmpeg's, `title` the user's; `start` matches the first bytes.
+    """A kind of file. `name` is FFmpeg's, `title` is for users; `start` matches the first bytes.
 
-    codecs: the encodings read from it, by FFmpeg's names. timed: its packets have time stamps of their own.
+    codecs: the encodings read from it, by FFmpeg's names. timed: its packets have time stamps of their own. media_type:
+    how it is served. played: whether all browsers play it.
     """
 
     name: str
     title: str
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # the usual one first
+    media_type: str
     start: re.Pattern[bytes]
     codecs: frozenset[str]
     timed: bool = False
+    played: bool = False
 
 
 def _begins(pattern: bytes) -> re.Pattern[bytes]:
@@ -39,23 +42,30 @@ def _begins(pattern: bytes) -> re.Pattern[bytes]:
 
 
 CONTAINERS = (
-    Container("wav", "WAV", (".wav", ".wave", ".bwf", ".rf64"), _begins(rb"(RIFF|RF64|BW64).{4}WAVE"),
-              _PCM | _MPEG | {"adpcm_ms", "adpcm_ima_wav", "gsm_ms"}),
-    Container("flac", "FLAC", (".flac",), _begins(rb"fLaC"), frozenset({"flac"})),
-    Container("mp3", "MP3", (".mp3", ".mp2"), _begins(rb"\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]"), _MPEG),
-    Container("ogg", "Ogg", (".ogg", ".oga", ".opus"), _begins(rb"OggS"), frozenset({"vorbis", "opus", "flac"}), True),
-    Container("mov", "M4A, MP4 or MOV", (".m4a", ".mp4", ".mov", ".m4b", ".3gp"),
-              _begins(rb".{4}(ftyp|moov|mdat|wide|free|skip)"),
-              _STORED | {"adpcm_ima_qt", "amr_nb", "amr_wb"}, True),
-    Container("aac", "AAC", (".aac",), _begins(rb"\xff[\xf0\xf1\xf8\xf9]"), frozenset({"aac"})),
-    Container("aiff", "AIFF", (".aiff", ".aif", ".aifc"), _begins(rb"FORM.{4}AIF[FC]"), _PCM | {"adpcm_ima_qt", "gsm"}),
-    Container("matroska", "WebM or Matroska", (".webm", ".mka", ".mkv"), _begins(rb"\x1aE\xdf\xa3"), _STORED, True),
-    Container("caf", "CAF", (".caf",), _begins(rb"caff"), _PCM | {"alac", "flac", "adpcm_ima_qt"}),
-    Container("w64", "W64", (".w64",), _begins(rb"riff\x2e\x91\xcf\x11"), _PCM),
-    Container("au", "AU", (".au", ".snd"), _begins(rb"\.snd"), _PCM),
+    Container("wav", "WAV", (".wav", ".wave", ".bwf", ".rf64"), "audio/wav", _begins(rb"(RIFF|RF64|BW64).{4}WAVE"),
+              _PCM | _MPEG | {"adpcm_ms", "adpcm_ima_wav", "gsm_ms"}, played=True),
+    Container("flac", "FLAC", (".flac",), "audio/flac", _begins(rb"fLaC"), frozenset({"flac"}), played=True),
+    Container("mp3", "MP3", (".mp3", ".mp2"), "audio/mpeg", _begins(rb"\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]"), _MPEG,
+              played=True),
+    Container("ogg", "OGG, OPUS", (".ogg", ".oga", ".opus"), "audio/ogg", _begins(rb"OggS"),
+              frozenset({"vorbis", "opus", "flac"}), timed=True, played=True),
+    Container("mov", "M4A, MP4, MOV", (".m4a", ".mp4", ".mov", ".m4b", ".3gp"), "audio/mp4",
+              _begins(rb".{4}(ftyp|moov|mdat|wide|free|skip)"), _STORED | {"adpcm_ima_qt", "amr_nb", "amr_wb"},
+              timed=True, played=True),
+    Container("aac", "AAC", (".aac",), "audio/aac", _begins(rb"\xff[\xf0\xf1\xf8\xf9]"), frozenset({"aac"})),
+    Container("aiff", "AIFF", (".aiff", ".aif", ".aifc"), "audio/aiff", _begins(rb"FORM.{4}AIF[FC]"),
+              _PCM | {"adpcm_ima_qt", "gsm"}),
+    Container("matroska", "WebM, MKA", (".webm", ".mka", ".mkv"), "audio/webm", _begins(rb"\x1aE\xdf\xa3"), _STORED,
+              timed=True),
+    Container("caf", "CAF", (".caf",), "audio/x-caf", _begins(rb"caff"), _PCM | {"alac", "flac", "adpcm_ima_qt"}),
+    Container("w64", "W64", (".w64",), "audio/x-w64", _begins(rb"riff\x2e\x91\xcf\x11"), _PCM),
+    Container("au", "AU", (".au", ".snd"), "audio/basic", _begins(rb"\.snd"), _PCM),
 )  # fmt: skip
-AUDIO_SUFFIXES = tuple(suffix for container in CONTAINERS for suffix in container.suffixes)
-READABLE = "WAV, FLAC, MP3, OGG, OPUS, M4A, MP4, MOV, AAC, AIFF, WebM, MKA, CAF, W64 or AU"
+AUDIO_SUFFIXES = (
+    *(container.suffixes[0] for container in CONTAINERS),
+    *(suffix for container in CONTAINERS for suffix in container.suffixes[1:]),
+)
+READABLE = " or ".join(", ".join(container.title for container in CONTAINERS).rsplit(", ", 1))
 # sound of kinds that are not read, by the first bytes
 FOREIGN = {
     "an MP3 of free format": _begins(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x00-\x0b]"),
