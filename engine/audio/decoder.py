@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import av
 import numpy as np
@@ -32,9 +32,9 @@ _RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
 # samples that a whole file may fall short of its header: two long frames of AAC, the header frame of an MP3, a block of
-# ADPCM or of Vorbis, the padding of a W64
-_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7}
-_STATE_LENGTHS = {"flac", "aiff", "au", "caf", *_SLACK}  # containers whose headers have the number of samples
+# ADPCM or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
+_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}
+_STATE_LENGTHS = {"flac", "aiff", "au", *_SLACK}  # containers whose headers have the number of samples
 _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding after that
 
 
@@ -109,6 +109,8 @@ class _Link:
                 f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
             )
         stream.discard = Discard.default
+        # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
+        stream.codec_context.layout = f"{stream.codec_context.channels} channels"
         if self._container.name == "ogg":  # FFmpeg takes too much from the end of a Vorbis stream of a single page
             stream.codec_context.options = {"flags2": "skip_manual"}
         return stream
@@ -187,6 +189,7 @@ class _Link:
     def _placed(self) -> Iterator[Samples]:
         """Yield the samples of each frame, and silence where the time stamps leave a gap before it."""
         clock, position = None, 0
+        to_float = av.AudioResampler(format="flt")
         for frame, is_last in _with_last(self._frames()):
             if clock is None:
                 position = -self._priming(frame)
@@ -197,11 +200,19 @@ class _Link:
             silent = clock.silence_before(frame, position)
             for start in range(0, silent, CHUNK):
                 yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
-            samples = _planar_float(frame, self.channels)
+            samples = self._samples(frame, to_float)
             if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
                 samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
             yield samples[:, max(0, -position) :]
             position += silent + samples.shape[1]
+
+    def _samples(self, frame: av.AudioFrame, to_float: av.AudioResampler) -> Samples:
+        """Convert a frame to float32 (channels, n): interleaved first, since PyAV reads past 8 separate channels."""
+        try:
+            (converted,) = to_float.resample(frame)
+        except (av.FFmpegError, ValueError) as error:
+            raise _damaged(self._path) from error
+        return cast(Samples, converted.to_ndarray().reshape(-1, self.channels).T)
 
     def _priming(self, first: av.AudioFrame) -> int:
         """Return how many samples of an Ogg come before its sound; elsewhere FFmpeg leaves them out itself."""
@@ -307,18 +318,6 @@ def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame,
     for frame, following in pairwise(chain(frames, [None])):
         if frame is not None:
             yield frame, following is None
-
-
-def _planar_float(frame: av.AudioFrame, channels: int) -> Samples:
-    """Convert a decoded frame of any sample format to float32 (channels, samples)."""
-    raw = frame.to_ndarray()
-    planar = raw if frame.format.is_planar else raw.reshape(-1, channels).T
-    if planar.dtype == np.uint8:
-        return (planar.astype(np.float32) - 128.0) / 128.0
-    if planar.dtype.kind == "i":
-        return (planar / 2.0 ** (8 * planar.dtype.itemsize - 1)).astype(np.float32)
-    with np.errstate(over="ignore"):  # doubles beyond the range become infinite, which is refused
-        return np.ascontiguousarray(planar, np.float32)
 
 
 def _damaged(path: Path) -> AudioError:
