@@ -57,7 +57,7 @@ CONTAINERS = (
               _PCM | {"adpcm_ima_qt", "gsm"}),
     Container("matroska", "WebM, MKA", (".webm", ".mka", ".mkv"), "audio/webm", _begins(rb"\x1aE\xdf\xa3"), _STORED,
               timed=True),
-    Container("caf", "CAF", (".caf",), "audio/x-caf", _begins(rb"caff"), _PCM | {"alac", "flac", "adpcm_ima_qt"}),
+    Container("caf", "CAF", (".caf",), "audio/x-caf", _begins(rb"caff"), _PCM | {"alac", "flac"}),
     Container("w64", "W64", (".w64",), "audio/x-w64", _begins(rb"riff\x2e\x91\xcf\x11"), _PCM),
     Container("au", "AU", (".au", ".snd"), "audio/basic", _begins(rb"\.snd"), _PCM),
 )  # fmt: skip

@@ -111,8 +111,10 @@ class _Link:
         stream.discard = Discard.default
         # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
         stream.codec_context.layout = f"{stream.codec_context.channels} channels"
-        if self._container.name == "ogg":  # FFmpeg takes too much from the end of a Vorbis stream of a single page
+        if self._container.name in ("ogg", "caf"):  # where FFmpeg takes too much from the end of Vorbis and ALAC
             stream.codec_context.options = {"flags2": "skip_manual"}
+        if codec.canonical_name == "flac":
+            stream.codec_context.options = {"err_detect": "crccheck+explode"}
         return stream
 
     def _stated_length(self, stream: av.AudioStream) -> int | None:

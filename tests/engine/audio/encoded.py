@@ -16,13 +16,13 @@ MPEG_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_
 
 
 def tone(count: int, rate: int, channels: int = 1, hertz: float = 220.0) -> np.ndarray:
-    """A sawtooth of ten harmonics with a peak of -12 dBFS, in each channel a little later: float32 (channels, count)."""
+    """A sawtooth of ten harmonics that peaks at -12 dBFS, in each channel a little later: float32 (channels, count)."""
     time_s = np.arange(count) / rate
     waves = [
         sum(np.sin(2 * np.pi * hertz * k * (time_s - 1e-4 * channel)) / k for k in range(1, 11) if hertz * k < rate / 2)
         for channel in range(channels)
     ]
-    return (0.25 * np.stack(waves) / np.abs(waves).max()).astype(np.float32)
+    return (0.25 * np.stack(waves) / np.abs(waves).max(initial=1e-9)).astype(np.float32)
 
 
 def with_sndfile(samples: np.ndarray, rate: int, **options: Any) -> bytes:
@@ -71,8 +71,9 @@ class Kind:
     """A container with an encoding, by FFmpeg's names, and how to write it.
 
     rates: those it can have; read_rate: what it is read at, if always the same. longer, shorter: samples by which it
-    may be read longer or shorter than it was, where neither its packets nor its header say better. step: the largest error of a
-    sample relative to full scale; None for lossy encodings, whose level may differ by `level_db` down to `floor_db`.
+    may be read longer or shorter than it was, where neither its packets nor its header say better. step: the largest
+    error of a sample relative to full scale; None for lossy encodings, whose level may differ by `level_db` down to
+    `floor_db`.
     """
 
     container: str
@@ -130,7 +131,8 @@ KINDS = (
     _stored("aiff", "pcm_alaw", "AIFF", "ALAW", None, longer=1, **_LAW),
     _stored("aiff", "pcm_mulaw", "AIFF", "ULAW", None, longer=1, **_LAW),
     _stored("aiff", "adpcm_ima_qt", "AIFF", "IMA_ADPCM", None, channels=2, level_db=1.5, floor_db=-40.0, longer=64),
-    _stored("aiff", "gsm", "AIFF", "GSM610", None, channels=1, rates=(8_000,), level_db=3.0, floor_db=-40.0, longer=160),
+    _stored("aiff", "gsm", "AIFF", "GSM610", None, channels=1, rates=(8_000,), level_db=3.0, floor_db=-40.0,
+            longer=160),
     *(_stored("caf", f"pcm_{name}be", "CAF", *subtype) for name, subtype in _SUBTYPES.items()),
     _stored("caf", "pcm_mulaw", "CAF", "ULAW", None, **_LAW),
     _coded("caf", "alac", "caf", channels=6, step=S16),  # that of libsndfile crashes
@@ -159,7 +161,8 @@ KINDS = (
     _coded("mov", "pcm_s24le", "mov", step=S24),
     _coded("mov", "pcm_f32le", "mov", step=1e-9),
     _coded("mov", "adpcm_ima_qt", "mov", channels=2, level_db=1.5, floor_db=-40.0, longer=64),
-    _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", channels=1, rates=(8_000,), level_db=6.0, floor_db=-40.0, longer=320),
+    _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", channels=1, rates=(8_000,), level_db=6.0, floor_db=-40.0,
+           longer=320),
     _coded("matroska", "opus", "webm", "libopus", rates=(48_000,), **_LOSSY),
     _coded("matroska", "opus", "matroska", "libopus", rates=(48_000,), **_LOSSY),
     _coded("matroska", "flac", "matroska", step=S16),
