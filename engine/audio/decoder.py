@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import av
 import numpy as np
@@ -31,6 +31,8 @@ _JITTER_S = 0.015  # of time stamps: WebM counts milliseconds, and recorders tak
 _RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
+_TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
+                                    "dbl": np.float64}  # fmt: skip
 # samples that a whole file may fall short of its header: two long frames of AAC, the header frame of an MP3, a block of
 # ADPCM or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
 _SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}
@@ -191,7 +193,6 @@ class _Link:
     def _placed(self) -> Iterator[Samples]:
         """Yield the samples of each frame, and silence where the time stamps leave a gap before it."""
         clock, position = None, 0
-        to_float = av.AudioResampler(format="flt")
         for frame, is_last in _with_last(self._frames()):
             if clock is None:
                 position = -self._priming(frame)
@@ -202,19 +203,11 @@ class _Link:
             silent = clock.silence_before(frame, position)
             for start in range(0, silent, CHUNK):
                 yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
-            samples = self._samples(frame, to_float)
+            samples = _floats(frame, self.channels)
             if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
                 samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
             yield samples[:, max(0, -position) :]
             position += silent + samples.shape[1]
-
-    def _samples(self, frame: av.AudioFrame, to_float: av.AudioResampler) -> Samples:
-        """Convert a frame to float32 (channels, n): interleaved first, since PyAV reads past 8 separate channels."""
-        try:
-            (converted,) = to_float.resample(frame)
-        except (av.FFmpegError, ValueError) as error:
-            raise _damaged(self._path) from error
-        return cast(Samples, converted.to_ndarray().reshape(-1, self.channels).T)
 
     def _priming(self, first: av.AudioFrame) -> int:
         """Return how many samples of an Ogg come before its sound; elsewhere FFmpeg leaves them out itself."""
@@ -320,6 +313,21 @@ def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame,
     for frame, following in pairwise(chain(frames, [None])):
         if frame is not None:
             yield frame, following is None
+
+
+def _floats(frame: av.AudioFrame, channels: int) -> Samples:
+    """Convert a frame to float32 (channels, n). PyAV's own way reads past the planes of eight separate channels."""
+    kind, is_planar = frame.format.name, frame.format.is_planar
+    planes, count = (channels, frame.samples) if is_planar else (1, frame.samples * channels)
+    raw = np.stack([np.frombuffer(plane, _TYPES[kind.rstrip("p")], count) for plane in frame.planes[:planes]])
+    values = raw if is_planar else raw.reshape(-1, channels).T
+    if values.dtype == np.uint8:
+        return (values.astype(np.float32) - 128.0) / 128.0
+    if values.dtype.kind == "i":
+        scale = np.float32(2.0 ** (1 - 8 * values.dtype.itemsize))
+        return np.multiply(values, scale, dtype=np.float32, casting="unsafe")
+    with np.errstate(over="ignore"):  # doubles beyond the range become infinite, which is refused
+        return values.astype(np.float32)
 
 
 def _damaged(path: Path) -> AudioError:
