@@ -5,12 +5,11 @@ FFmpeg receives the container by name, and the content through a file of ours: s
 that a recording stays in time with its backing.
 """
 
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import av
 import numpy as np
@@ -19,16 +18,13 @@ from av.container import InputContainer
 from av.stream import Discard
 
 from engine.audio.containers import Container, recognise
-from engine.audio.structure import Part, parts_of, truncated
+from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
+from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
-from engine.units import in_words
 
 Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 CHUNK = 65_536  # samples per channel decoded at a time
-LARGEST_GAP_S = 3600.0  # a longer one is taken for a wrong time stamp
-_JITTER_S = 0.015  # of time stamps: WebM counts milliseconds, and recorders take theirs from a clock
-_RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
 _TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
@@ -56,7 +52,7 @@ class Decoder:
             self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
             self.rate, self.channels = self._links[0].rate, self._links[0].channels
             if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):
-                raise _changes(path)
+                raise changes(path)
         except BaseException:
             self.close()
             raise
@@ -89,7 +85,7 @@ class _Link:
             self.sample_count = self._stated_length(stream)
 
     def _open(self) -> InputContainer:
-        content = _Spliced(self._file, self._parts)
+        content = Spliced(self._file, self._parts)
         try:
             return av.open(
                 content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
@@ -196,10 +192,10 @@ class _Link:
         for frame, is_last in _with_last(self._frames()):
             if clock is None:
                 position = -self._priming(frame)
-                clock = _Clock(self._path, self._container, self.rate)
+                clock = Clock(self._path, self._container, self.rate)
                 clock.start(frame, position, self._may_be_late)
             if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
-                raise _changes(self._path)
+                raise changes(self._path)
             silent = clock.silence_before(frame, position)
             for start in range(0, silent, CHUNK):
                 yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
@@ -233,79 +229,7 @@ class _Link:
                         raise damage
                     yield from frames
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise _damaged(self._path) from error
-
-
-class _Clock:
-    """The time stamps of a recording's frames, in samples."""
-
-    def __init__(self, path: Path, container: Container, rate: int) -> None:
-        self._path, self._rate = path, rate
-        self._is_flac = container.name == "flac"
-        self._is_timed = container.timed or self._is_flac
-        self._shift = 0.0  # what is added to the stamps
-
-    def start(self, first: av.AudioFrame, position: int, may_be_late: bool) -> None:
-        """Take the first frame, which lies at a position; a late one may follow silence, unless it starts a stream."""
-        stamp = self._stamp(first)
-        if stamp <= 0 or not may_be_late:
-            self._shift = position - stamp
-
-    def _stamp(self, frame: av.AudioFrame) -> float:
-        return float((frame.pts or 0) * (frame.time_base or 0) * self._rate)
-
-    def silence_before(self, frame: av.AudioFrame, position: int) -> int:
-        """Return how many samples are missing between `position`, where the sound so far ends, and a frame.
-
-        Raises AudioError for a gap longer than LARGEST_GAP_S, and for one in a FLAC, where it is damage.
-        """
-        if frame.pts is None or not self._is_timed:
-            return 0
-        ahead = self._stamp(frame) + self._shift - position
-        if ahead < -_RESTART_S * self._rate:
-            self._shift -= ahead
-        if ahead <= _JITTER_S * self._rate:
-            return 0
-        if self._is_flac:
-            raise _damaged(self._path)
-        if ahead > LARGEST_GAP_S * self._rate:
-            at, gap = in_words(position / self._rate), in_words(ahead / self._rate)
-            raise AudioError(
-                f'"{self._path.name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.'
-            )
-        packets = round(ahead / frame.samples) * frame.samples  # mostly whole packets are lost, and stamps are rounded
-        return packets if abs(packets - ahead) <= float(frame.time_base or 0) * self._rate else round(ahead)
-
-
-class _Spliced:
-    """Parts of a file, one after the other, as a file for FFmpeg."""
-
-    def __init__(self, file: BinaryIO, parts: list[Part]) -> None:
-        self._file, self._parts = file, parts
-        self._length = sum(stop - start for start, stop in parts)
-        self._place = 0
-
-    def read(self, count: int) -> bytes:
-        """Return the next bytes: fewer at the end of a part, none after the last."""
-        passed = self._place
-        for start, stop in self._parts:
-            if passed < stop - start:
-                self._file.seek(start + passed)
-                content = self._file.read(min(count, stop - start - passed))
-                self._place += len(content)
-                return content
-            passed -= stop - start
-        return b""
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move as a file does."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._length}[whence]
-        self._place = max(0, base + offset)
-        return self._place
-
-    def tell(self) -> int:
-        """Return the position."""
-        return self._place
+            raise damaged(self._path) from error
 
 
 def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:
@@ -319,7 +243,8 @@ def _floats(frame: av.AudioFrame, channels: int) -> Samples:
     """Convert a frame to float32 (channels, n). PyAV's own way reads past the planes of eight separate channels."""
     kind, is_planar = frame.format.name, frame.format.is_planar
     planes, count = (channels, frame.samples) if is_planar else (1, frame.samples * channels)
-    raw = np.stack([np.frombuffer(plane, _TYPES[kind.rstrip("p")], count) for plane in frame.planes[:planes]])
+    buffers = cast(Sequence[Any], frame.planes)
+    raw = np.stack([np.frombuffer(plane, _TYPES[kind.rstrip("p")], count) for plane in buffers[:planes]])
     values = raw if is_planar else raw.reshape(-1, channels).T
     if values.dtype == np.uint8:
         return (values.astype(np.float32) - 128.0) / 128.0
@@ -328,13 +253,3 @@ def _floats(frame: av.AudioFrame, channels: int) -> Samples:
         return np.multiply(values, scale, dtype=np.float32, casting="unsafe")
     with np.errstate(over="ignore"):  # doubles beyond the range become infinite, which is refused
         return values.astype(np.float32)
-
-
-def _damaged(path: Path) -> AudioError:
-    return AudioError(f'"{path.name}" is damaged or incomplete.')
-
-
-def _changes(path: Path) -> AudioError:
-    return AudioError(
-        f'"{path.name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.'
-    )

@@ -4,6 +4,7 @@ A recording that was cut off must be refused, not read as a shorter one; sizes t
 left open must not.
 """
 
+import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,6 +64,47 @@ def truncated(path: Path) -> AudioError:
 def no_sound(path: Path) -> AudioError:
     """Return the error for a file without samples."""
     return AudioError(f'"{path.name}" holds no audio (0 samples).')
+
+
+def damaged(path: Path) -> AudioError:
+    """Return the error for a file that cannot be decoded from beginning to end."""
+    return AudioError(f'"{path.name}" is damaged or incomplete.')
+
+
+def changes(path: Path) -> AudioError:
+    """Return the error for a file whose parts do not fit together."""
+    return AudioError(f'"{path.name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.')
+
+
+class Spliced:
+    """Parts of a file, one after the other, as a file for FFmpeg."""
+
+    def __init__(self, file: BinaryIO, parts: list[Part]) -> None:
+        self._file, self._parts = file, parts
+        self._length = sum(stop - start for start, stop in parts)
+        self._place = 0
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes: fewer at the end of a part, none after the last."""
+        passed = self._place
+        for start, stop in self._parts:
+            if passed < stop - start:
+                self._file.seek(start + passed)
+                content = self._file.read(min(count, stop - start - passed))
+                self._place += len(content)
+                return content
+            passed -= stop - start
+        return b""
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move as a file does."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._length}[whence]
+        self._place = max(0, base + offset)
+        return self._place
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._place
 
 
 # ---- chunks: WAV, AIFF, CAF, W64 ----
