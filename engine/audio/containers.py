@@ -16,7 +16,7 @@ _PCM = frozenset(
     ))
 )  # fmt: skip
 _MPEG = frozenset({"mp3", "mp2"})
-_STORED = _PCM | _MPEG | {"aac", "ac3", "eac3", "alac", "flac", "opus", "vorbis"}
+_STORED = _PCM | _MPEG | {"aac", "ac3", "eac3", "alac", "flac", "opus"}
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ CONTAINERS = (
     Container("aac", "AAC", (".aac",), "audio/aac", _begins(rb"\xff[\xf0\xf1\xf8\xf9]"), frozenset({"aac"})),
     Container("aiff", "AIFF", (".aiff", ".aif", ".aifc"), "audio/aiff", _begins(rb"FORM.{4}AIF[FC]"),
               _PCM | {"adpcm_ima_qt", "gsm"}),
-    Container("matroska", "WebM, MKA", (".webm", ".mka", ".mkv"), "audio/webm", _begins(rb"\x1aE\xdf\xa3"), _STORED,
-              timed=True),
+    Container("matroska", "WebM, MKA", (".webm", ".mka", ".mkv"), "audio/webm", _begins(rb"\x1aE\xdf\xa3"),
+              (_STORED | {"vorbis"}) - {"pcm_alaw", "pcm_mulaw"}, timed=True),
     Container("caf", "CAF", (".caf",), "audio/x-caf", _begins(rb"caff"), _PCM | {"alac", "flac"}),
     Container("w64", "W64", (".w64",), "audio/x-w64", _begins(rb"riff\x2e\x91\xcf\x11"), _PCM),
     Container("au", "AU", (".au", ".snd"), "audio/basic", _begins(rb"\.snd"), _PCM),

@@ -66,6 +66,18 @@ def _frame(samples: np.ndarray, kind: str, layout: str) -> av.AudioFrame:
     )
 
 
+def remuxed(content: bytes, kind: str, container: str) -> bytes:
+    """Put the packets of a recording into another container."""
+    file = io.BytesIO()
+    with av.open(io.BytesIO(content), format=kind) as source, av.open(file, "w", format=container) as target:
+        stream = target.add_stream_from_template(source.streams.audio[0])
+        for packet in source.demux(source.streams.audio[0]):
+            if packet.size:
+                packet.stream = stream
+                target.mux(packet)
+    return file.getvalue()
+
+
 @dataclass(frozen=True)
 class Kind:
     """A container with an encoding, by FFmpeg's names, and how to write it.
@@ -107,6 +119,13 @@ def _coded(container: str, codec: str, muxer: str, encoder: str = "", **expected
     )  # fmt: skip
 
 
+def _vorbis(container: str, muxer: str, **expected: Any) -> Kind:
+    def write(samples: np.ndarray, rate: int) -> bytes:
+        return remuxed(with_sndfile(samples, rate, format="OGG", subtype="VORBIS"), "ogg", muxer)
+
+    return Kind(container, "vorbis", write, **expected)
+
+
 S8, S16, S24 = 1.01 * 2.0**-7, 1.01 * 2.0**-15, 1.01 * 2.0**-23
 _SUBTYPES = {"s16": ("PCM_16", S16), "s24": ("PCM_24", S24), "s32": ("PCM_32", S24), "f32": ("FLOAT", 1e-9),
              "f64": ("DOUBLE", 1e-9)}  # fmt: skip
@@ -135,10 +154,14 @@ KINDS = (
             longer=160),
     *(_stored("caf", f"pcm_{name}be", "CAF", *subtype) for name, subtype in _SUBTYPES.items()),
     _stored("caf", "pcm_mulaw", "CAF", "ULAW", None, **_LAW),
+    _stored("caf", "pcm_alaw", "CAF", "ALAW", None, **_LAW),
     _coded("caf", "alac", "caf", channels=6, step=S16),  # that of libsndfile crashes
     _coded("caf", "flac", "caf", step=S16),
     *(_stored("w64", f"pcm_{name}le", "W64", *subtype) for name, subtype in _SUBTYPES.items()),
+    _stored("w64", "pcm_alaw", "W64", "ALAW", None, **_LAW),
+    _stored("w64", "pcm_mulaw", "W64", "ULAW", None, **_LAW),
     *(_stored("au", f"pcm_{name}be", "AU", *subtype) for name, subtype in _SUBTYPES.items()),
+    _stored("au", "pcm_alaw", "AU", "ALAW", None, **_LAW),
     _stored("au", "pcm_mulaw", "AU", "ULAW", None, **_LAW),
     _stored("flac", "flac", "FLAC", "PCM_16", S16),
     _stored("flac", "flac", "FLAC", "PCM_24", S24),
@@ -160,6 +183,9 @@ KINDS = (
     _coded("mov", "pcm_s16le", "mov", step=S16),
     _coded("mov", "pcm_s24le", "mov", step=S24),
     _coded("mov", "pcm_f32le", "mov", step=1e-9),
+    _coded("mov", "pcm_alaw", "mov", **_LAW),
+    _coded("mov", "pcm_mulaw", "mov", **_LAW),
+    _coded("mov", "mp2", "mp4", channels=2, rates=MPEG_RATES[3:], longer=2 * 1152, shorter=481, **_LOSSY),
     _coded("mov", "adpcm_ima_qt", "mov", channels=2, level_db=1.5, floor_db=-40.0, longer=64),
     _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", channels=1, rates=(8_000,), level_db=6.0, floor_db=-40.0,
            longer=320),
@@ -169,6 +195,10 @@ KINDS = (
     _coded("matroska", "aac", "matroska", channels=6, rates=_AAC_RATES, longer=1024, **_LOSSY),
     _coded("matroska", "mp3", "matroska", "libmp3lame", channels=2, rates=MPEG_RATES, **_LOSSY),
     _coded("matroska", "ac3", "matroska", channels=6, rates=(32_000, 44_100, 48_000), longer=1536, **_LOSSY),
+    _coded("matroska", "eac3", "matroska", channels=6, rates=(32_000, 44_100, 48_000), longer=1536, **_LOSSY),
+    _coded("matroska", "mp2", "matroska", channels=2, rates=MPEG_RATES[3:], longer=2 * 1152, shorter=481, **_LOSSY),
+    _coded("matroska", "alac", "matroska", channels=6, step=S16),
+    _vorbis("matroska", "webm", longer=2048, shorter=1024, **_LOSSY),  # as FFmpeg cuts the OGG
     _coded("matroska", "pcm_s16le", "matroska", step=S16),
     _coded("matroska", "pcm_s24le", "matroska", step=S24),
 )  # fmt: skip
