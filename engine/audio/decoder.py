@@ -81,7 +81,8 @@ class _Link:
             self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
             self._is_pcm = self._codec.startswith("pcm_")
             start_s = float((stream.start_time or 0) * (stream.time_base or 0))
-            self._may_be_late = is_first and (container.name != "ogg" or start_s <= _LATEST_START_S)
+            is_cut_out = container.name == "ogg" and start_s > _LATEST_START_S
+            self._may_be_late = is_first and container.timed and not is_cut_out
             self.sample_count = self._stated_length(stream)
 
     def _open(self) -> InputContainer:

@@ -80,9 +80,9 @@ def test_read_audio_keeps_length_level_and_pitch_of_any_recording(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_read_audio_keeps_length_level_and_pitch_at_every_rate_and_gain(tmp_path: Path, kind: Kind) -> None:
-    for channels in range(1, kind.channels + 1):
+    for channels in {1, 2, 5, 6, kind.channels} - set(range(kind.channels + 1, 9)):
         for rate in kind.rates:
-            for gain_db in (-60.0, -30.0, 0.0, 12.0):
+            for gain_db in (-60.0, 12.0):
                 check(tmp_path, kind, channels, rate, rate // 2 + 7, gain_db)
 
 
