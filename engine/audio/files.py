@@ -22,8 +22,9 @@ import numpy.typing as npt
 import soxr
 
 from engine.audio.channels import fold
-from engine.audio.decoders import open_decoder, truncated
+from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
+from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError, is_full_disk
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
@@ -100,14 +101,14 @@ class AudioSource:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._decoder = open_decoder(self.path)
+        self._decoder = Decoder(self.path)
         self.rate = self._decoder.rate
         self.channels = self._decoder.channels
         self.sample_count = self._decoder.sample_count
         try:
             refuse_outside_limits(self.path, self.rate, self.channels)
-            if self.sample_count == 0 and self._decoder.slack == 0:
-                raise _no_sound(self.path)
+            if self.sample_count == 0:
+                raise no_sound(self.path)
         except AudioError:
             self.close()
             raise
@@ -125,17 +126,14 @@ class AudioSource:
         return _reblocked(self._checked_chunks(), samples_per_block)
 
     def _checked_chunks(self) -> Iterator[Samples]:
-        """Yield the decoder's chunks, checking that all are finite and together as long as the header says."""
+        """Yield the decoder's chunks, checking that all are finite and that there are any."""
         count = 0
         for chunk in self._decoder.chunks():
             refuse_no_sound(chunk, f'"{self.path.name}"', count / self.rate)
             count += chunk.shape[1]
             yield chunk
-        slack = self._decoder.slack
-        if self.sample_count and slack is not None and count + slack < self.sample_count:
-            raise truncated(self.path)
         if count == 0:
-            raise _no_sound(self.path)
+            raise no_sound(self.path)
 
     def close(self) -> None:
         """Close the file; a `with` statement does this."""
@@ -180,10 +178,6 @@ def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
         )
     if not 1 <= channels <= MOST_CHANNELS:
         raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
-
-
-def _no_sound(path: Path) -> AudioError:
-    return AudioError(f'"{path.name}" holds no audio (0 samples).')
 
 
 def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:

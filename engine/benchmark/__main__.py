@@ -36,6 +36,7 @@ import numpy as np
 import soundfile
 import torch
 
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.audio.files import Audio, open_audio, read_audio, write_audio
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import ConversionSettings
@@ -52,7 +53,6 @@ Log = Callable[[str], None]
 
 PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
 SAMPLES = Path(__file__).parents[1] / "samples"
-SUFFIXES = {".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff", ".aif", ".m4a"}
 LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
 QUICK_LENGTHS_MINUTES = (1 / 6, 1.0)
 QUICK_SOURCES, QUICK_VOICES = 2, 1
@@ -353,7 +353,7 @@ def find_recordings(folder: Path) -> list[Path]:
     """List the audio files directly in `folder`, by name. Raises AudioError if there is none."""
     if not folder.is_dir():
         raise AudioError(f"There is no folder {folder}.")
-    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES)
     if not paths:
         raise AudioError(f"There is no recording in {folder}.")
     return paths

@@ -19,9 +19,9 @@ import numpy as np
 from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import detect_pitch
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.audio.files import read_audio, resample
 from engine.benchmark.mixes import beside, chords, drums, hiss, in_a_room
-from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.units import SAMPLE_RATE
 
 _LONGEST_S, _SHORTEST_S = 10, 3.0

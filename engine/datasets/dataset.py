@@ -6,6 +6,7 @@ Every imported dataset has the same layout:
 
     model.json      the profile
     audio/          the recordings, in their original sub-folders
+    left_out.json   files of the source that are not used, each with the reason, if there are any
     report.json     written later: the data report, its picture, ...
     training/       ... checkpoints and auditions
     untrained/      ... the voice before training, until it is trained
@@ -24,11 +25,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
+from engine.audio.containers import AUDIO_SUFFIXES
+from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, write_atomically
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
-AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
 MODEL_FILE = "model.json"
 AUDIO_FOLDER = "audio"
 REPORT_FILE = "report.json"
@@ -45,11 +47,12 @@ _READ = f"supported formats are {', '.join(AUDIO_SUFFIXES)}"
 
 @dataclass(frozen=True)
 class Dataset:
-    """The recordings of one voice, in natural order (2.wav before 10.wav), and its profile."""
+    """The recordings of one voice, in natural order (2.wav before 10.wav), its profile, and what was left out."""
 
     folder: Path
     profile: VoiceProfile
     recordings: tuple[Path, ...]  # below `folder`
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def cache(self) -> Path:
@@ -59,10 +62,11 @@ class Dataset:
 
 @dataclass(frozen=True)
 class _Brought:
-    """A source file: its path, and its place in the ZIP file or folder it came from."""
+    """A source file: its path, its place in the ZIP file or folder it came from, and why it is no recording, if so."""
 
     path: Path
     place: PurePosixPath
+    why_not: str = ""
 
 
 def create_dataset(
@@ -91,10 +95,12 @@ def create_dataset(
         values = {} if home is None else _read_model_file(home.path)
         profile = read_profile(merge_values(values, given or {}))
         places = _apart(_recordings(label, brought, home))
+        left_out = _left_out(brought, home)
         for place, recording in places.items():
             target = unfinished / AUDIO_FOLDER / place
             target.parent.mkdir(parents=True, exist_ok=True)
             (os.replace if may_move else shutil.copyfile)(recording.path, target)
+        write_left_out(unfinished, left_out)
         shutil.rmtree(unfinished / _UNPACKED, ignore_errors=True)
         write_atomically(unfinished / MODEL_FILE, profile_text(profile), durable=True)
         unfinished.rename(folder)
@@ -116,12 +122,13 @@ def load_dataset(folder: Path) -> Dataset:
     audio = folder / AUDIO_FOLDER
     try:
         profile = read_profile(_read_model_file(folder / MODEL_FILE))
-        places = [place for place, is_link in _walk(audio) if _is_recording(place) and not is_link]
+        places = [place for place, is_link in _walk(audio) if not is_link and not why_no_recording(audio / place)]
     except OSError as cause:
         raise DatasetError(f'The dataset "{folder.name}" cannot be read: {cause.strerror or cause}.') from cause
     if not places:
         raise DatasetError(f'"{folder.name}" has no recordings left; create it again.')
-    return Dataset(folder, profile, tuple(audio / place for place in sorted(places, key=_natural)))
+    recordings = tuple(audio / place for place in sorted(places, key=_natural))
+    return Dataset(folder, profile, recordings, read_left_out(folder))
 
 
 # ---- sources ----
@@ -135,7 +142,7 @@ def _bring(source: Path | Sequence[Path], unpacked: Path, limits: ArchiveLimits)
     for path in paths:
         if not (path.is_file() or path.is_dir()):
             raise DatasetError(f'There is no file or folder "{path.name}".')
-    if len(paths) > 1 or _is_recording(PurePosixPath(paths[0].name)):
+    if len(paths) > 1 or not (paths[0].is_dir() or _is_zip(paths[0]) or why_no_recording(paths[0])):
         if all(path.is_file() for path in paths):
             return "The selection", _loose(paths), False
         if len(paths) > 1:
@@ -147,7 +154,7 @@ def _bring(source: Path | Sequence[Path], unpacked: Path, limits: ArchiveLimits)
         raise DatasetError(f'"{path.name}" is not a ZIP file, folder or recording; {_READ}.')
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
-    return f'"{path.name}"', [_Brought(unpacked / place, place) for place in places], True
+    return f'"{path.name}"', [_brought(unpacked / place, place) for place in places], True
 
 
 def _loose(paths: Sequence[Path]) -> list[_Brought]:
@@ -158,7 +165,7 @@ def _loose(paths: Sequence[Path]) -> list[_Brought]:
     brought = []
     for path in paths:
         name = _safe(path.name)
-        brought.append(_Brought(path, name if _is_model_file(name) else AUDIO_FOLDER / name))
+        brought.append(_brought(path, name if _is_model_file(name) else AUDIO_FOLDER / name))
     return brought
 
 
@@ -168,7 +175,7 @@ def _of_folder(folder: Path) -> list[_Brought]:
     root = folder.resolve()
     for place, is_link in _walk(root):
         if not is_link:
-            brought.append(_Brought(root / place, _safe(str(place))))
+            brought.append(_brought(root / place, _safe(str(place))))
         elif not (root / place).resolve().is_relative_to(root):
             raise DatasetError(
                 f'"{_safe(place.name)}" in "{root.name}" links to a file outside the folder; put the file itself there.'
@@ -206,8 +213,8 @@ def _is_zip(path: Path) -> bool:
     return path.suffix.lower() == ".zip" or begins_as_zip(path)
 
 
-def _is_recording(place: PurePosixPath) -> bool:
-    return place.suffix.lower() in AUDIO_SUFFIXES and not is_junk(place)
+def _brought(path: Path, place: PurePosixPath) -> _Brought:
+    return _Brought(path, place, NOT_AUDIO if is_junk(place) else why_no_recording(path))
 
 
 def _is_model_file(place: PurePosixPath) -> bool:
@@ -240,7 +247,7 @@ def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
 
 def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) -> list[_Brought]:
     """Return the recordings to use, each with its place in the dataset's audio folder."""
-    found = [one for one in brought if _is_recording(one.place)]
+    found = [one for one in brought if not one.why_not]
     above = _common_folder([one.place for one in found])
     if home is not None:
         above = len(home.place.parts)
@@ -258,6 +265,23 @@ def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) 
     if sum(one.path.stat().st_size for one in found) > LIMITS.most_bytes:
         raise DatasetError(f"{label} holds more than {LIMITS.most_bytes >> 30} GB of recordings; remove some.")
     return [replace(one, place=PurePosixPath(*one.place.parts[above:])) for one in found]
+
+
+def _left_out(brought: Sequence[_Brought], home: _Brought | None) -> list[LeftOut]:
+    """Return what is not used: of files beside a model.json, which may be anything, only the recordings."""
+    root = PurePosixPath() if home is None else home.place.parent
+    depth = len(root.parts)
+    left_out = []
+    for one in brought:
+        name, reason = one.place, one.why_not
+        if _lies_in_audio(one.place, root):
+            name = PurePosixPath(*one.place.parts[depth + 1 :])
+        elif home is not None:
+            is_for_use = not reason and one.place.parts[depth] not in (TRAINING_FOLDER, UNTRAINED_FOLDER, CACHE_FOLDER)
+            reason = f"This file is left out, since it lies outside the folder {AUDIO_FOLDER}." if is_for_use else ""
+        if reason and not _is_model_file(one.place):
+            left_out.append(LeftOut(str(name), reason))
+    return left_out
 
 
 def _lies_in_audio(place: PurePosixPath, home: PurePosixPath) -> bool:

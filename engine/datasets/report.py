@@ -21,6 +21,7 @@ from engine.audio.files import open_audio
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
 from engine.datasets.duplicates import Words, near_duplicates, words_of
 from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, worst
+from engine.datasets.left_out import LeftOut, left_out_from
 from engine.datasets.other_speakers import find_other_speakers
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.errors import AudioError, DatasetError
@@ -110,6 +111,7 @@ class DataReport:
     stated_gender: str | None  # by the profile, as those below
     stated_voice_type: str | None
     stated_range: tuple[str, str] | None
+    left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as JSON values, which `from_json` turns back into the same report."""
@@ -128,6 +130,7 @@ class DataReport:
             known["recordings"] = tuple(
                 RecordingReport(**one | {"findings": _findings_from(one["findings"])}) for one in known["recordings"]
             )
+            known["left_out"] = left_out_from(known.get("left_out", ()))
             known["pitch_histogram"] = {int(note): seconds for note, seconds in known["pitch_histogram"].items()}
             for name in ("vocal_range", "stated_range"):
                 known[name] = tuple(known[name]) if known[name] else None
@@ -196,6 +199,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     except (OSError, ValueError, DatasetError):
         pass  # missing or damaged: examine again
     found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
+    found = replace(found, left_out=dataset.left_out)
     try:
         write_atomically(kept, json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
     except OSError as cause:
@@ -206,7 +210,10 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
 
 def _still_holds(found: DataReport, dataset: Dataset, root: Path) -> bool:
     stated = (found.stated_gender, found.stated_voice_type, found.stated_range)
-    if stated != _stated(dataset.profile) or [one.name for one in found.recordings] != _names(dataset.recordings, root):
+    names = [one.name for one in found.recordings]
+    if (stated, found.left_out) != (_stated(dataset.profile), dataset.left_out):
+        return False
+    if names != _names(dataset.recordings, root):
         return False
     pairs = zip(found.recordings, dataset.recordings, strict=True)
     try:

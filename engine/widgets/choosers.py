@@ -10,8 +10,8 @@ from typing import Any
 import ipywidgets
 from IPython.display import display
 
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.audio.files import Audio, read_audio
-from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import EngineError, VoiceError
 from engine.voices.card import DEMO_VOICES, list_voices
 from engine.widgets.playing import player

@@ -10,7 +10,9 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from engine.datasets.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
+from engine.audio.containers import AUDIO_SUFFIXES
+from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset
+from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called, take
@@ -32,10 +34,11 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
         with called(file, f'"{file.name}"'):
             dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
+        refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
         return profile_as_json(dataset.profile)
     if suffix == _JSON:
         return _model_file(file)
-    if suffix not in AUDIO_SUFFIXES:
+    if why_no_recording(file) == NOT_AUDIO:
         raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
     _gather_one(file, file.name, PurePosixPath(file.name), gathered)
     return {}

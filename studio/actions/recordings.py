@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-from engine.audio.decoders import recognise_container
+from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
-from engine.datasets.dataset import AUDIO_SUFFIXES
 from engine.errors import AudioError
 from engine.spelling import composed
 from engine.units import in_words
@@ -18,11 +17,6 @@ from studio.settings.service import ServiceSettings
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
-# of the containers that browsers may play
-_SUFFIXES = {
-    "wav": ".wav", "flac": ".flac", "ogg": ".ogg", "mp3": ".mp3", "aac": ".aac", "aiff": ".aiff", "mov": ".m4a",
-    "matroska": ".webm",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -113,13 +107,14 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
 
 
 def suffix_of(file_name: str, audio: Path) -> str:
-    """Return a file suffix that browsers can play: that of the name if it is an audio suffix, else that of the
-    container; empty if neither is audio."""
+    """Return the usual suffix of the container that the name's suffix stands for, else of the one that the file has;
+    empty if neither is audio."""
     suffix = PurePath(file_name).suffix.lower()
-    if suffix in AUDIO_SUFFIXES:
-        return suffix
+    for container in CONTAINERS:
+        if suffix in container.suffixes:
+            return container.suffixes[0]
     try:
-        return _SUFFIXES.get(recognise_container(audio), "")
+        return recognise(audio)[0].suffixes[0]
     except AudioError:
         return ""
 

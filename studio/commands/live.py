@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import say, show, translated
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
 
-_FILES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".aiff", ".m4a")
 _RATE = 48_000  # of devices and of the measurement
 _WITHOUT_DEVICES = (
     "Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
@@ -54,8 +54,8 @@ def live(
     settings, loaded = read_settings(LiveSettings(), given), _voice(voice)
     if measure is not None:
         _measure(loaded, settings, measure)
-    elif Path(source).suffix.lower() in _FILES:
-        if Path(output).suffix.lower() not in _FILES:
+    elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
+        if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
             raise EngineError("A recording is converted into a file: name it with --output.")
         _convert_file(Path(source), Path(output), loaded, settings)
         typer.echo(output)

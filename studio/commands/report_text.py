@@ -31,6 +31,11 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
     if len(noted) > MOST_RECORDINGS:
         rest = len(noted) - MOST_RECORDINGS
         yield writer.line("", f"and {rest} more recordings; report --json lists them all")
+    for file in report.left_out[:MOST_RECORDINGS]:
+        yield writer.line("warn", file.reason, f"{file.name}: ")
+    if len(report.left_out) > MOST_RECORDINGS:
+        rest = len(report.left_out) - MOST_RECORDINGS
+        yield writer.line("", f"and {rest} more files left out; report --json lists them all")
 
 
 class _Writer:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError, EngineError
 from studio.errors import NotFound, Unavailable
@@ -16,7 +17,7 @@ from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 if TYPE_CHECKING:
     from engine.analysis.exploration import Curves, Exploration, Tile
 
-HEARD = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a")  # what browsers play
+HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
 _BLOCK_S = 4

@@ -9,6 +9,7 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
+from engine.audio.containers import CONTAINERS
 from studio.actions.files import open_file
 from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
 from studio.http.routes.call import Calling
@@ -16,10 +17,8 @@ from studio.http.routes.documentation import problems
 
 # Browsers display no other types, whatever was uploaded.
 _SHOWN = {
-    ".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".opus": "audio/ogg",
-    ".m4a": "audio/mp4", ".aac": "audio/aac", ".aiff": "audio/aiff", ".aif": "audio/aiff", ".webm": "audio/webm",
-    ".png": "image/png", ".json": "application/json",  # made only by the studio, never uploads
-}  # fmt: skip
+    suffix: container.media_type for container in CONTAINERS for suffix in container.suffixes
+} | {".png": "image/png", ".json": "application/json"}  # made only by the studio, never uploads
 _UNKNOWN = "application/octet-stream"
 _POLICY = "default-src 'none'; sandbox"
 

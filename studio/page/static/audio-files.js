@@ -2,7 +2,9 @@
 // a video, or a file without an extension. Here all files are sent; the server reads them and reports bad ones.
 
 const PLACES = "#convert-drop, #explore-first, #explore-second";
-const ACCEPTED = "audio/*,video/webm,.webm,.m4a,.aac,.opus,.aif,.aiff";
+// as engine/audio/containers.py lists them
+const ACCEPTED = "audio/*,video/*,.wav,.flac,.mp3,.ogg,.m4a,.aac,.aiff,.webm,.caf,.w64,.au,.wave,.bwf,.rf64,.mp2,.oga,.opus,"
+  + ".mp4,.mov,.m4b,.3gp,.aif,.aifc,.mka,.mkv,.snd";
 const AS_AUDIO = "audio/x-any";
 
 const isIn = (target) => target instanceof Element && target.closest(PLACES) !== null;

@@ -16,7 +16,8 @@ const FIRST = 12; // recordings listed at first
 
 class Report extends HTMLElement {
   set data(report) {
-    this.replaceChildren(...(report ? [verdict(report), facts(report), ...findings(report.findings), recordings(report.recordings)] : []));
+    this.replaceChildren(...(report ? [verdict(report), facts(report), ...findings(report.findings), recordings(report.recordings),
+      ...leftOut(report.left_out ?? [])] : []));
   }
 }
 
@@ -92,6 +93,13 @@ function recording(one, longest) {
     make("div", { class: "what" },
       make("span", { class: "name", translate: "no" }, one.name), make("span", { class: "measures" }, row(measures, " · ")), bar,
       one.findings.length ? make("ul", { class: "plain found" }, one.findings.map(({ reason, remedy }) => make("li", {}, reason, " ", make("em", {}, remedy)))) : null));
+}
+
+// Files of the source that are not used, and why. Reports of earlier versions do not have them.
+function leftOut(files) {
+  if (!files.length) return [];
+  return [make("h3", { class: "part" }, "Left out"), make("ul", { class: "plain found" }, files.map(({ name, reason }) =>
+    make("li", {}, make("span", { class: "name", translate: "no" }, name), ": ", reason)))];
 }
 
 function number(value, unit, digits) {

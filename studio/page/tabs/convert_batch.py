@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.datasets.dataset import AUDIO_SUFFIXES
+from engine.audio.containers import AUDIO_SUFFIXES
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.preferences import FORMATS

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.datasets.dataset import AUDIO_SUFFIXES
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import separator_state
 from studio.actions.arrivals import take_upload, workplace

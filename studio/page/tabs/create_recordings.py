@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.datasets.dataset import AUDIO_SUFFIXES
+from engine.audio.containers import AUDIO_SUFFIXES
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered

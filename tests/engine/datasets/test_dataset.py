@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from engine.archives import ArchiveLimits
+from engine.audio.containers import AUDIO_SUFFIXES
 from engine.audio.files import Audio, write_audio
 from engine.datasets import dataset as module
-from engine.datasets.dataset import AUDIO_SUFFIXES, create_dataset, load_dataset
+from engine.datasets.dataset import create_dataset, load_dataset
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError
 from engine.voices.profile import VoiceProfile
 
@@ -299,7 +300,7 @@ def test_create_dataset_reports_recordings_outside_the_audio_folder(refused):
 
 def test_create_dataset_lists_the_files_found_instead_of_recordings(refused):
     files = {"model.json": ANNA, "audio/a.txt": "", "audio/b.TXT": "", "audio/c.wma": "", "audio/d": ""}
-    formats = r"supported formats are \.wav, .*\.aif"
+    formats = r"supported formats are \.wav, .*\.aif, .*\.snd"
     words = rf"holds no recordings: {formats}; found instead: 2 \.txt, 1 \.wma, 1 without a suffix\."
     refused(files, words)
 

@@ -129,6 +129,22 @@ def test_add_recordings_names_unreadable_files_and_takes_the_rest(studio, record
         assert str(tmp_path) not in sentence
 
 
+def test_add_recordings_takes_recordings_by_what_they_hold_and_names_the_rest_of_a_zip(studio, recording, tmp_path):
+    plain = recording(1.0, "good.wav")
+    loose = tmp_path / "take.bin"
+    shutil.copyfile(plain, loose)
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        archive.write(plain, "a.rec")
+        archive.writestr("notes.txt", "la la")
+        archive.writestr("b.amr", b"#!AMR" + bytes(50))
+    brought = add_recordings(studio, studio.local, None, [loose, tmp_path / "set.zip"], NOW_S)
+    assert sorted(names(studio, brought.draft_id)) == ["a.rec", "take.bin"]
+    assert sorted(brought.refused) == [
+        "b.amr: This file is left out, since it is AMR, which cannot be read: export it as WAV or FLAC.",
+        "notes.txt: This file is left out, since it is not audio.",
+    ]
+
+
 def test_add_recordings_refuses_a_zip_with_an_invalid_field_and_takes_nothing(studio, package):
     brought = add_recordings(studio, studio.local, None, [package(genre="polka")], NOW_S)
     assert (brought.added, brought.values) == (0, {})

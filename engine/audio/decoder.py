@@ -1,0 +1,256 @@
+"""Decode audio files with FFmpeg (PyAV): exactly their samples, each at its time.
+
+FFmpeg receives the container by name, and the content through a file of ours: so a playlist, or a name such as
+"concat:...", can never make it open anything else. Where packets have time stamps, gaps between them become silence, so
+that a recording stays in time with its backing.
+"""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import av
+import numpy as np
+import numpy.typing as npt
+from av.container import InputContainer
+from av.stream import Discard
+
+from engine.audio.containers import Container, recognise
+from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
+from engine.audio.time_stamps import Clock
+from engine.errors import AudioError
+
+Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
+
+CHUNK = 65_536  # samples per channel decoded at a time
+_LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
+_BUFFER = 1 << 18  # bytes read at a time
+_TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
+                                    "dbl": np.float64}  # fmt: skip
+# samples that a whole file may fall short of its header: two long frames of AAC, the header frame of an MP3, a block of
+# ADPCM or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
+_SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}
+_STATE_LENGTHS = {"flac", "aiff", "au", *_SLACK}  # containers whose headers have the number of samples
+_STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding after that
+
+
+class Decoder:
+    """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file. Raises AudioError for anything but complete, readable audio."""
+        self._path = path
+        self._container, start = recognise(path)
+        try:
+            parts = parts_of(path, self._container, start)
+            self._file = path.open("rb")
+        except OSError as error:
+            raise AudioError(f'"{path.name}" cannot be read: {error.strerror}.') from error
+        try:
+            self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
+            self.rate, self.channels = self._links[0].rate, self._links[0].channels
+            if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):
+                raise changes(path)
+        except BaseException:
+            self.close()
+            raise
+        counts = [link.sample_count for link in self._links]
+        self.sample_count = None if None in counts else sum(count or 0 for count in counts)
+
+    def chunks(self) -> Iterator[Samples]:
+        """Yield float32 (channels, n) from the beginning. Raises AudioError where the file proves to be damaged."""
+        for link in self._links:
+            yield from link.chunks()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class _Link:
+    """A recording in a file: all that it holds but in a chained Ogg, each link of which is one."""
+
+    def __init__(self, path: Path, container: Container, file: BinaryIO, parts: list[Part], is_first: bool) -> None:
+        self._path, self._container = path, container
+        self._file, self._parts = file, parts
+        with self._open() as opened:
+            stream = self._stream(opened)
+            self.rate, self.channels = int(stream.rate or 0), int(stream.channels or 0)
+            self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
+            self._is_pcm = self._codec.startswith("pcm_")
+            start_s = float((stream.start_time or 0) * (stream.time_base or 0))
+            is_cut_out = container.name == "ogg" and start_s > _LATEST_START_S
+            self._may_be_late = is_first and container.timed and not is_cut_out
+            self.sample_count = self._stated_length(stream)
+
+    def _open(self) -> InputContainer:
+        content = Spliced(self._file, self._parts)
+        try:
+            return av.open(
+                content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
+            )
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise AudioError(f'"{self._path.name}" is damaged or incomplete, or is not audio.') from error
+
+    def _stream(self, opened: InputContainer) -> av.AudioStream:
+        """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
+        for other in opened.streams:
+            other.discard = Discard.all
+        stream = next(iter(opened.streams.audio), None)
+        codec = stream.codec_context.codec if stream and stream.codec_context else None
+        if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
+            raise AudioError(f'"{self._path.name}" holds no audio, or is incomplete.')
+        if codec is None or codec.canonical_name not in self._container.codecs:
+            encoding = codec.long_name if codec else "an unknown encoding"
+            raise AudioError(
+                f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
+            )
+        stream.discard = Discard.default
+        # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
+        stream.codec_context.layout = f"{stream.codec_context.channels} channels"
+        if self._container.name in ("ogg", "caf"):  # where FFmpeg takes too much from the end of Vorbis and ALAC
+            stream.codec_context.options = {"flags2": "skip_manual"}
+        if codec.canonical_name == "flac":
+            stream.codec_context.options = {"err_detect": "crccheck+explode"}
+        return stream
+
+    def _stated_length(self, stream: av.AudioStream) -> int | None:
+        name = self._container.name
+        if name not in _STATE_LENGTHS or stream.duration is None or stream.time_base is None:
+            return None
+        if name == "aiff" and not self._is_pcm:
+            return None  # counts packets
+        begin = (stream.start_time or 0) * stream.time_base
+        end = stream.duration * stream.time_base
+        if name == "mov":
+            end += begin
+        if name == "ogg":  # granules, which may begin anywhere
+            end -= Fraction(self._delay, self.rate) + (0 if self._may_be_late else begin)
+        count = round(end * self.rate)
+        return count if 0 <= count < 2**48 else None
+
+    # ---- samples ----
+
+    def chunks(self) -> Iterator[Samples]:
+        """Yield float32 (channels, n), most of them CHUNK samples or a little more."""
+        held: list[Samples] = []
+        held_count = count = 0
+        for piece in self._without_padding(self._placed()):
+            held.append(piece)
+            held_count += piece.shape[1]
+            if held_count >= CHUNK:
+                yield np.concatenate(held, axis=1)
+                count += held_count
+                held, held_count = [], 0
+        if held:
+            yield np.concatenate(held, axis=1)
+        self._refuse_short(count + held_count)
+
+    def _refuse_short(self, count: int) -> None:
+        if self.sample_count is None or (self._container.name == "mp3" and not self._counts_its_frames()):
+            return
+        is_exact = self._container.name == "wav" and self._is_pcm
+        if count + (0 if is_exact else _SLACK.get(self._container.name, 0)) < self.sample_count:
+            raise truncated(self._path)
+
+    def _counts_its_frames(self) -> bool:
+        """Return whether the first MP3 frame is a Xing, Info or VBRI header, so that the length is no estimate."""
+        self._file.seek(self._parts[0][0])
+        start = self._file.read(256)
+        place = max(start.find(b"Xing"), start.find(b"Info"))
+        return (place >= 0 and len(start) > place + 7 and bool(start[place + 7] & 1)) or b"VBRI" in start
+
+    def _without_padding(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
+        """Leave out what the last block has after the end that the header states.
+
+        A header that is wrong by more than two blocks says nothing, and one in milliseconds nothing within one.
+        """
+        end = self.sample_count if self._container.name in _STATE_ENDS else None
+        count = longest = 0
+        beyond: list[Samples] = []
+        for piece in pieces:
+            count, longest = count + piece.shape[1], max(longest, piece.shape[1])
+            if end is None or count <= end:
+                yield piece
+                continue
+            inside = max(0, piece.shape[1] - (count - end))
+            yield piece[:, :inside]
+            beyond.append(piece[:, inside:])
+            if count - end > 2 * longest:
+                yield from beyond
+                end, beyond = None, []
+        if end and beyond and count - end <= self.rate // 1000 and self._counts_milliseconds(end):
+            yield from beyond
+
+    def _counts_milliseconds(self, end: int) -> bool:
+        return self._container.name == "mov" and round(round(1000 * end / self.rate) * self.rate / 1000) == end
+
+    def _placed(self) -> Iterator[Samples]:
+        """Yield the samples of each frame, and silence where the time stamps leave a gap before it."""
+        clock, position = None, 0
+        for frame, is_last in _with_last(self._frames()):
+            if clock is None:
+                position = -self._priming(frame)
+                clock = Clock(self._path, self._container, self.rate)
+                clock.start(frame, position, self._may_be_late)
+            if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
+                raise changes(self._path)
+            silent = clock.silence_before(frame, position)
+            for start in range(0, silent, CHUNK):
+                yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
+            samples = _floats(frame, self.channels)
+            if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
+                samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
+            yield samples[:, max(0, -position) :]
+            position += silent + samples.shape[1]
+
+    def _priming(self, first: av.AudioFrame) -> int:
+        """Return how many samples of an Ogg come before its sound; elsewhere FFmpeg leaves them out itself."""
+        if self._container.name != "ogg" or self._codec == "flac":
+            return 0
+        return first.samples if self._codec == "vorbis" else self._delay
+
+    def _frames(self) -> Iterator[av.AudioFrame]:
+        """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3, or a FLAC of known length."""
+        may_end_in_junk = self._container.name == "mp3" or (self._container.name == "flac" and self.sample_count)
+        damage: Exception | None = None
+        try:
+            with self._open() as opened:
+                for packet in opened.demux(self._stream(opened)):
+                    try:
+                        frames = packet.decode()
+                    except av.InvalidDataError as error:
+                        if not may_end_in_junk:
+                            raise
+                        damage = error
+                        continue
+                    if frames and damage:
+                        raise damage
+                    yield from frames
+        except (av.FFmpegError, OSError, ValueError) as error:
+            raise damaged(self._path) from error
+
+
+def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:
+    """Yield each frame, and whether it is the last."""
+    for frame, following in pairwise(chain(frames, [None])):
+        if frame is not None:
+            yield frame, following is None
+
+
+def _floats(frame: av.AudioFrame, channels: int) -> Samples:
+    """Convert a frame to float32 (channels, n). PyAV's own way reads past the planes of eight separate channels."""
+    kind, is_planar = frame.format.name, frame.format.is_planar
+    planes, count = (channels, frame.samples) if is_planar else (1, frame.samples * channels)
+    buffers = cast(Sequence[Any], frame.planes)
+    raw = np.stack([np.frombuffer(plane, _TYPES[kind.rstrip("p")], count) for plane in buffers[:planes]])
+    values = raw if is_planar else raw.reshape(-1, channels).T
+    if values.dtype == np.uint8:
+        return (values.astype(np.float32) - 128.0) / 128.0
+    if values.dtype.kind == "i":
+        scale = np.float32(2.0 ** (1 - 8 * values.dtype.itemsize))
+        return np.multiply(values, scale, dtype=np.float32, casting="unsafe")
+    with np.errstate(over="ignore"):  # doubles beyond the range become infinite, which is refused
+        return values.astype(np.float32)

@@ -1,0 +1,392 @@
+"""Every container and encoding: length, level and pitch; time stamps, chains, padding, and what is refused."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.analysis.pitch import detect_pitch
+from engine.audio.files import open_audio, read_audio
+from engine.errors import AudioError
+from tests.engine.audio.encoded import KINDS, Kind, tone, with_ffmpeg, with_sndfile
+
+HERTZ = 220.0
+
+
+def read(folder: Path, content: bytes, name: str = "recording") -> np.ndarray:
+    path = folder / name
+    path.write_bytes(content)
+    return read_audio(path).samples
+
+
+def refusal(folder: Path, content: bytes, name: str = "recording") -> str:
+    """The sentence with which a file is refused."""
+    with pytest.raises(AudioError) as caught:
+        read(folder, content, name)
+    sentence = str(caught.value)
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    return sentence
+
+
+def level_db(samples: np.ndarray) -> float:
+    return float(10 * np.log10(np.mean(samples.astype(np.float64) ** 2) + 1e-20))
+
+
+# ---- every container ----
+
+
+def check(folder: Path, kind: Kind, channels: int, rate: int, count: int, gain_db: float) -> None:
+    """Encode a tone, read it, and compare length, level and pitch."""
+    samples = np.clip(10 ** (gain_db / 20) * tone(count, rate, channels, HERTZ), -1, 1)
+    path = folder / "recording"
+    path.write_bytes(kind.write(samples, rate))
+    audio = read_audio(path)
+    ratio = (kind.read_rate or rate) / rate
+    assert (audio.rate, audio.channels) == (kind.read_rate or rate, channels)
+    assert -kind.shorter <= audio.sample_count - round(count * ratio) <= kind.longer
+    if kind.step is not None:
+        assert np.abs(audio.samples[:, :count] - samples).max() <= kind.step
+    inside = slice(audio.sample_count // 4, audio.sample_count // 4 * 3)
+    expected_db = level_db(samples[0, count // 4 : count // 4 * 3])
+    if kind.step is None and expected_db > kind.floor_db:
+        assert level_db(audio.samples[0, inside]) == pytest.approx(expected_db, abs=kind.level_db)
+    quantised_db = kind.floor_db if kind.step is None else 20 * np.log10(kind.step) + 20
+    if expected_db > quantised_db:
+        loud = audio.samples[0] * (0.25 / np.abs(audio.samples[0]).max())
+        pitch = detect_pitch(loud, audio.rate)
+        voiced = pitch.hertz[pitch.voiced]
+        assert len(voiced) > len(pitch) / 2
+        assert abs(1200 * np.log2(np.median(voiced) / HERTZ)) < 50
+
+
+@settings(max_examples=120, deadline=None, derandomize=True)
+@given(
+    kind=st.sampled_from(KINDS), channels=st.integers(1, 8), rate=st.integers(0, 99),
+    milliseconds=st.integers(400, 900), gain_db=st.floats(-60, 12),
+)  # fmt: skip
+def test_read_audio_keeps_length_level_and_pitch_of_any_recording(
+    tmp_path_factory: pytest.TempPathFactory, kind: Kind, channels: int, rate: int, milliseconds: int, gain_db: float
+) -> None:
+    hertz = kind.rates[rate % len(kind.rates)]
+    count = milliseconds * hertz // 1000 + 1
+    check(tmp_path_factory.getbasetemp(), kind, min(channels, kind.channels), hertz, count, gain_db)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_read_audio_keeps_length_level_and_pitch_at_every_rate_and_gain(tmp_path: Path, kind: Kind) -> None:
+    for channels in {1, 2, 5, 6, kind.channels} - set(range(kind.channels + 1, 9)):
+        for rate in kind.rates:
+            for gain_db in (-60.0, 12.0):
+                check(tmp_path, kind, channels, rate, rate // 2 + 7, gain_db)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    kind=st.sampled_from(KINDS), changes=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), max_size=6),
+    kept=st.one_of(st.none(), st.integers(0, 600)),
+)  # fmt: skip
+def test_read_audio_reads_or_refuses_any_damaged_recording(
+    tmp_path_factory: pytest.TempPathFactory, kind: Kind, changes: list[tuple[int, int]], kept: int | None
+) -> None:
+    content = bytearray(kind.write(tone(3000, kind.rates[0], 1), kind.rates[0]))
+    for place, value in changes:
+        content[min(place, len(content) - 1)] = value
+    try:
+        samples = read(tmp_path_factory.getbasetemp(), bytes(content[:kept]))
+    except AudioError:
+        return
+    assert np.isfinite(samples).all()
+    assert samples.shape[1] > 0
+
+
+# ---- time stamps ----
+
+TIMED = [("libopus", "webm"), ("libopus", "matroska"), ("flac", "matroska"), ("aac", "matroska"), ("aac", "ipod"),
+         ("alac", "mov"), ("flac", "mp4"), ("libopus", "mp4"), ("libopus", "ogg")]  # fmt: skip
+RATE = 48_000
+TICK = RATE // 1000  # of Matroska's time stamps, in samples
+
+
+def with_gaps(codec: str, container: str, frames: int, moved: Callable[[int], int]) -> tuple[bytes, int, int]:
+    """A tone whose frame n begins `moved(n)` samples later than it would; the samples, and those of a frame."""
+    size = {"libopus": 960, "aac": 1024, "alac": 4096, "flac": 4608}[codec]
+    starts = [size * number + moved(number) for number in range(frames)]
+    return with_ffmpeg(tone(size * frames, RATE), RATE, codec, container, starts), size * frames, size
+
+
+def longest_silence(samples: np.ndarray) -> tuple[int, int]:
+    """Where the longest run of zeros begins, and its length."""
+    edges = np.diff(np.concatenate([[0], (samples[0] == 0).astype(int), [0]]))
+    begins, lengths = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1) - np.flatnonzero(edges == 1)
+    if not len(begins):
+        return 0, 0
+    longest = int(np.argmax(lengths))
+    return int(begins[longest]), int(lengths[longest])
+
+
+@pytest.mark.parametrize(("codec", "container"), TIMED)
+def test_read_audio_fills_a_gap_in_the_time_stamps_with_silence(tmp_path: Path, codec: str, container: str) -> None:
+    content, count, size = with_gaps(codec, container, 100, lambda number: RATE * (number >= 50))
+    samples = read(tmp_path, content)
+    assert abs(samples.shape[1] - count - RATE) <= TICK
+    begin, length = longest_silence(samples)
+    assert abs(begin - 50 * size) <= 2 * size if container == "ogg" else abs(begin - 50 * size) <= 1024
+    assert abs(length - RATE) <= TICK
+
+
+@pytest.mark.parametrize(("codec", "container"), TIMED)
+def test_read_audio_begins_a_late_track_with_silence(tmp_path: Path, codec: str, container: str) -> None:
+    content, count, _ = with_gaps(codec, container, 60, lambda number: RATE)
+    samples = read(tmp_path, content)
+    assert abs(samples.shape[1] - count - RATE) <= TICK
+    begin, length = longest_silence(samples)
+    assert begin == 0
+    assert abs(length - RATE) <= 1024 + 3 * TICK  # with the priming of AAC
+
+
+@pytest.mark.parametrize(("codec", "container"), TIMED)
+@pytest.mark.parametrize("jitter", [0, 200])
+def test_read_audio_ignores_jitter_of_time_stamps(tmp_path: Path, codec: str, container: str, jitter: int) -> None:
+    content, count, _ = with_gaps(codec, container, 90, lambda number: (0, jitter, -jitter)[number % 3])
+    samples = read(tmp_path, content)
+    assert abs(samples.shape[1] - count) <= jitter  # of the end, which MP4 and Ogg state by the time stamps
+    assert longest_silence(samples)[1] <= 2
+
+
+def test_read_audio_fills_lost_packets_exactly(tmp_path: Path) -> None:
+    content, count, _ = with_gaps("libopus", "webm", 200, lost_before)
+    samples = read(tmp_path, content)
+    assert samples.shape[1] == count + 3 * 960
+
+
+def lost_before(number: int) -> int:
+    """Three packets of 20 ms are lost, one here and two there."""
+    return 960 * ((number >= 60) + 2 * (number >= 120))
+
+
+@pytest.mark.parametrize("container", ["webm", "ogg"])
+def test_read_audio_refuses_a_gap_of_hours(tmp_path: Path, container: str) -> None:
+    content, _, _ = with_gaps("libopus", container, 100, lambda number: 10 * 3600 * RATE * (number >= 50))
+    assert "has a gap of 600 minutes in its time stamps" in refusal(tmp_path, content)
+
+
+def test_read_audio_begins_an_ogg_cut_out_of_a_stream_with_its_sound(tmp_path: Path) -> None:
+    content, count, _ = with_gaps("libopus", "ogg", 150, lambda number: 2 * 3600 * RATE)
+    samples = read(tmp_path, content)
+    assert samples.shape[1] == count
+
+
+def test_open_audio_counts_the_samples_of_a_late_or_chained_recording(tmp_path: Path) -> None:
+    late, count, _ = with_gaps("alac", "mov", 20, lambda number: RATE)
+    part = ogg(10_000)
+    for content, expected in ((late, count + RATE), (part * 3, 30_000)):
+        (tmp_path / "a").write_bytes(content)
+        with open_audio(tmp_path / "a") as source:
+            assert source.sample_count == expected
+
+
+# ---- chained Ogg ----
+
+
+def ogg(count: int, rate: int = 44_100, channels: int = 1, subtype: str = "VORBIS", hertz: float = 220.0) -> bytes:
+    return with_sndfile(tone(count, rate, channels, hertz), rate, format="OGG", subtype=subtype)
+
+
+@pytest.mark.parametrize(("subtype", "rate"), [("VORBIS", 44_100), ("OPUS", 48_000)])
+def test_read_audio_reads_all_links_of_a_chained_ogg(tmp_path: Path, subtype: str, rate: int) -> None:
+    links = [ogg(88_200, rate, 1, subtype, 220.0), ogg(44_100, rate, 1, subtype, 330.0), ogg(2, rate, 1, subtype)]
+    samples = read(tmp_path, b"".join(links))
+    assert samples.shape == (1, 132_302)
+    for begin, stop, hertz in ((0, 88_200, 220.0), (88_200, 132_300, 330.0)):
+        pitch = detect_pitch(samples[0, begin:stop], rate)
+        assert np.median(pitch.hertz[pitch.voiced]) == pytest.approx(hertz, rel=0.01)
+    alone = [read(tmp_path, link) for link in links]
+    assert np.array_equal(samples, np.concatenate(alone, axis=1))
+
+
+def test_read_audio_reads_a_chain_of_ogg_flac_exactly(tmp_path: Path) -> None:
+    part = tone(20_000, 44_100, 2)
+    content = with_ffmpeg(part, 44_100, "flac", "ogg")
+    assert np.abs(read(tmp_path, content + content) - np.concatenate([part, part], axis=1)).max() < 2.0**-15
+
+
+def test_read_audio_refuses_a_chain_that_changes_rate_or_channels(tmp_path: Path) -> None:
+    for other in (ogg(10_000, 48_000), ogg(10_000, channels=2)):
+        assert "changes its sample rate or number of channels midway: export" in refusal(tmp_path, ogg(10_000) + other)
+
+
+def test_read_audio_refuses_a_cut_last_link_and_a_damaged_page(tmp_path: Path) -> None:
+    assert "incomplete" in refusal(tmp_path, ogg(30_000) + ogg(30_000)[:-100])
+    damaged = bytearray(ogg(60_000))
+    damaged[len(damaged) * 3 // 4] ^= 0x55
+    assert "incomplete" in refusal(tmp_path, bytes(damaged))
+
+
+# ---- MPEG ----
+
+
+def mp3(count: int = 30_000, **options: object) -> bytes:
+    return with_sndfile(tone(count, 44_100), 44_100, format="MP3", **options)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"ID3\x03\0\0\0\0\0\x0a" + bytes(10), 2 * (b"ID3\x03\0\0\0\0\0\x0a" + bytes(10)), bytes(5000), b"junk" * 500,
+     b"ID3\x03\0\0\0\0\0\x0a" + bytes(300)],
+    ids=["tag", "two tags", "zeros", "junk", "wrong tag"],
+)  # fmt: skip
+@pytest.mark.parametrize("after", [b"", b"TAG" + bytes(125), b"APETAGEX" + bytes(60) + b"TAG" + bytes(125)])
+def test_read_audio_finds_an_mp3_among_tags_and_junk(tmp_path: Path, before: bytes, after: bytes) -> None:
+    samples = read(tmp_path, before + mp3() + after)
+    assert samples.shape == (1, 30_000)
+    assert np.array_equal(samples, read(tmp_path, mp3()))
+
+
+def test_read_audio_names_an_mp3_of_free_format(tmp_path: Path) -> None:
+    content = bytearray(mp3(bitrate_mode="CONSTANT", compression_level=0.5))
+    first = content.index(b"\xff\xfb")
+    content[first + 2] &= 0x0F
+    assert "is an MP3 of free format, which cannot be read: export it" in refusal(tmp_path, bytes(content))
+
+
+# ---- WAV and its kin ----
+
+
+def wav(count: int = 30_000, rate: int = 44_100, **options: object) -> bytes:
+    return with_sndfile(tone(count, rate), rate, **({"format": "WAV", "subtype": "PCM_16"} | options))
+
+
+@pytest.mark.parametrize(("subtype", "count", "rate"), [("IMA_ADPCM", 30_000, 44_100), ("MS_ADPCM", 20_001, 22_050)])
+def test_read_audio_leaves_out_the_padding_of_the_last_adpcm_block(
+    tmp_path: Path, subtype: str, count: int, rate: int
+) -> None:
+    content = bytearray(wav(count, rate, subtype=subtype))
+    fact = content.index(b"fact")
+    content[fact + 8 : fact + 12] = struct.pack("<I", count)
+    assert read(tmp_path, bytes(content)).shape == (1, count)
+    content[fact + 8 : fact + 12] = struct.pack("<I", 100)  # wrong by far: all is sound
+    assert read(tmp_path, bytes(content)).shape[1] >= count
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24"])
+@pytest.mark.parametrize("count", [30_001, 30_003])
+def test_read_audio_leaves_out_the_padding_of_a_w64(tmp_path: Path, subtype: str, count: int) -> None:
+    content = wav(count, format="W64", subtype=subtype)
+    assert read(tmp_path, content + bytes(-len(content) % 8)).shape == (1, count)
+
+
+@pytest.mark.parametrize("padding", [b"", b"\0"])
+def test_read_audio_reads_an_odd_chunk_with_and_without_padding(tmp_path: Path, padding: bytes) -> None:
+    plain = wav()
+    chunk = b"junk" + struct.pack("<I", 5) + b"abcde" + padding
+    for content in (plain[:12] + chunk + plain[12:], plain[:36] + chunk + chunk + plain[36:]):
+        assert np.array_equal(read(tmp_path, content), read(tmp_path, plain))
+        assert "incomplete" in refusal(tmp_path, content[:-100])
+    plain = wav(format="AIFF")
+    chunk = b"NAME" + struct.pack(">I", 5) + b"abcde" + padding
+    place = plain.index(b"SSND")
+    for content in (plain[:12] + chunk + plain[12:], plain[:place] + chunk + plain[place:]):
+        assert np.array_equal(read(tmp_path, content), read(tmp_path, plain))
+
+
+def test_read_audio_takes_no_tag_for_sound(tmp_path: Path) -> None:
+    content = bytearray(wav(0)) + b"LIST" + struct.pack("<I", 16) + b"INFOICMT\4\0\0\0abcd"
+    content[4:8] = struct.pack("<I", len(content) - 8)
+    assert "holds no audio (0 samples)" in refusal(tmp_path, bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("kind", "subtype"),
+    [("CAF", "PCM_16"), ("W64", "PCM_24"), ("AU", "PCM_16"), ("WAV", "IMA_ADPCM"), ("WAV", "GSM610"),
+     ("RF64", "PCM_16")],
+)  # fmt: skip
+@pytest.mark.parametrize("part", [0.3, 0.95, 0.999])
+def test_read_audio_refuses_a_cut_recording_of_any_studio_format(
+    tmp_path: Path, kind: str, subtype: str, part: float
+) -> None:
+    content = wav(format=kind, subtype=subtype, rate=8_000)
+    assert "incomplete" in refusal(tmp_path, content[: int(len(content) * part)])
+
+
+def test_read_audio_reads_a_wav_with_mp3(tmp_path: Path) -> None:
+    content = with_ffmpeg(tone(30_000, 44_100), 44_100, "libmp3lame", "wav")
+    assert read(tmp_path, content).shape == (1, 30_000 + 1105)  # with the encoder's delay, which a WAV does not state
+
+
+# ---- FLAC ----
+
+
+def of_unknown_length(content: bytes) -> bytes:
+    """A FLAC as a pipe leaves it: no number of samples, no MD5 sum."""
+    streamed = bytearray(content)
+    streamed[21] &= 0xF0
+    streamed[22:42] = bytes(20)
+    return bytes(streamed)
+
+
+@pytest.mark.parametrize("after", [b"", b"TAG" + bytes(125)])
+@pytest.mark.parametrize("before", [b"", b"ID3\x03\0\0\0\0\0\x0a" + bytes(10)])
+def test_read_audio_reads_a_flac_of_unknown_length(tmp_path: Path, before: bytes, after: bytes) -> None:
+    content = wav(132_300, format="FLAC")
+    samples = read(tmp_path, before + of_unknown_length(content) + after)
+    assert np.array_equal(samples, read(tmp_path, content))
+    assert samples.shape == (1, 132_300)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_read_audio_refuses_a_damaged_flac(tmp_path: Path, is_known: bool) -> None:
+    content = wav(60_000, format="FLAC")
+    content = content if is_known else of_unknown_length(content)
+    for place in (len(content) // 2, len(content) - 300):
+        damaged = bytearray(content)
+        damaged[place] ^= 0x55
+        assert "incomplete" in refusal(tmp_path, bytes(damaged))
+    assert "incomplete" in refusal(tmp_path, content[:-500])
+
+
+# ---- what is not read ----
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"#!AMR\n" + bytes(50), "is AMR"),
+        (b"DSD " + bytes(50), "is DSD"),
+        (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11" + bytes(50), "is WMA"),
+        (b"RIFX\0\0\0\0WAVEfmt " + bytes(50), "is a big-endian WAV"),
+        (wav(rate=8_000, subtype="G721_32"), "holds G.726 ADPCM"),
+        (with_ffmpeg(tone(9000, 44_100), 44_100, "aac", "wav"), "holds AAC"),
+        (with_ffmpeg(tone(9000, 44_100), 44_100, "wavpack", "matroska"), "holds WavPack"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_read_audio_names_an_encoding_that_is_not_read(tmp_path: Path, content: bytes, words: str) -> None:
+    sentence = refusal(tmp_path, content)
+    assert words in sentence
+    assert "cannot be read: export it as WAV" in sentence
+
+
+def test_read_audio_takes_neither_random_bytes_nor_utf16_for_an_mp3(tmp_path: Path) -> None:
+    random = np.random.default_rng(1).bytes(100_000)  # begins with what looks like an MPEG frame
+    assert random[:2] == b"\xff\xe4"
+    for content in (random, "These are my lyrics.".encode("utf-16") * 100, bytes(100_000), b"\xff\xfb"):
+        assert "is not an audio file" in refusal(tmp_path, content)
+
+
+def test_read_audio_reads_eight_separate_channels_in_an_unusual_order(tmp_path: Path) -> None:
+    """PyAV reads past the eighth of separate channels, and frees the layout of a CAF by FFmpeg twice."""
+    samples = tone(9000, RATE, 8)
+    assert np.abs(read(tmp_path, with_ffmpeg(samples, RATE, "pcm_s24le", "caf")) - samples).max() < 1e-6
+    assert read(tmp_path, with_ffmpeg(samples, RATE, "libopus", "webm")).shape == (8, 9000)
+
+
+def test_read_audio_never_passes_a_name_to_ffmpeg(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_bytes(wav(1000))
+    for name in ("concat:a.wav|a.wav", "http:x.wav", "pipe:0", "-", "%03d.wav"):
+        assert read(tmp_path, wav(500), name).shape == (1, 500)
