@@ -89,7 +89,7 @@ def refuse_foreign_pickle(name: str, said: str) -> None:
 
 
 def refuse_other_encoder(name: str, stated: Mapping[str, Any], layer: int) -> None:
-    """Raise ModelFileError for a model that was trained on another content encoder than ContentVec, or on another layer.
+    """Raise ModelFileError for a model that was trained on another content encoder than ContentVec, or another layer.
 
     stated: what the file says of itself, as RVC's forks write it: `embedder_model` (Applio), `embedder_name` and
     `embedder_output_layer`, or `embedder` and `embOutputLayer` (in ONNX). layer: which RVC reads for this width. Files
@@ -107,7 +107,7 @@ def refuse_other_encoder(name: str, stated: Mapping[str, Any], layer: int) -> No
 
 def _other_encoder(name: str, encoder: str) -> ModelFileError:
     return ModelFileError(
-        f'"{name}" was trained on {encoder}; the studio has ContentVec alone, with which its words would be lost: import '
-        "a model that was trained on ContentVec, or create a new voice of the recordings behind it.",
+        f'"{name}" was trained on {encoder}; the studio has ContentVec alone, with which its words would be lost: '
+        "import a model that was trained on ContentVec, or create a new voice of the recordings behind it.",
         "other_encoder",
     )

@@ -1,10 +1,10 @@
 """Where a vocal lies in its backing, and whether the backing already holds it.
 
 Two recordings that share a sound are aligned by generalized cross-correlation with phase transform (GCC-PHAT; Knapp
-and Carter, 1976): coarsely at 4 kHz within a minute, then to the sample around it. The peak counts only if no other place
-comes near it, which periodic sounds and noise do not pass, and if both halves of the vocal have it, which a chance
-likeness of two clicks does not. A vocal and a true instrumental share nothing, so nothing is found; then equal lengths
-mean an equal beginning, and otherwise the offset is asked for.
+and Carter, 1976): coarsely at 4 kHz within a minute, then to the sample around it. The peak counts only if no other
+place comes near it, as it does in periodic sounds and noise, and if both halves of the vocal have it, unlike two clicks
+that happen to be alike. A vocal and a true instrumental share nothing, so nothing is found; then equal lengths mean an
+equal beginning, and otherwise the offset is asked for.
 """
 
 from collections.abc import Iterator
@@ -101,8 +101,8 @@ def align(vocal: Path, backing: Path, given_s: float | None = None, may_hold: bo
 class Lag:
     """By how many samples one recording lies later in another, where they are most alike.
 
-    distinctness: how many times higher the peak is than any other. halves: the lower of the standard deviations by which
-    it stands out in the first and the second half of the sound.
+    distinctness: how many times higher the peak is than any other. halves: the standard deviations by which it stands
+    out in the first and in the second half of the sound, the lower of both.
     """
 
     samples: int

@@ -154,9 +154,9 @@ def test_extract_reads_a_configuration_that_states_the_width_of_its_content(tmp_
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"weight": {"quantizer.vq.x": 0, "ref_enc.fc.fc.weight": 0, "enc_p.ssl_proj.weight": 0}, "config": {}}, "GPT-SoVITS"),
-        ({"weight": {"model.ar_text_embedding.word_embeddings.weight": 0}, "config": {}, "info": "GPT-e15"}, "GPT-SoVITS"),
-        ({"model": {"ref_enc.convs.0.bias": 0, "dec.conv_pre.bias": 0}, "optimizer": None, "iteration": 1}, "OpenVoice"),
+        ({"weight": {"quantizer.vq.x": 0, "ref_enc.fc.weight": 0, "ssl_proj.weight": 0}, "config": {}}, "GPT-SoVITS"),
+        ({"weight": {"model.ar_text_embedding.weight": 0}, "config": {}, "info": "GPT-e15"}, "GPT-SoVITS"),
+        ({"model": {"ref_enc.convs.0.bias": 0, "dec.conv_pre.bias": 0}, "optimizer": None}, "OpenVoice"),
         ({"model": {"enc_p.emb.weight": 0, "sdp.pre.weight": 0}, "iteration": 1}, "VITS"),
         ({"model": {"pre.weight": 0, "emb_uv.weight": 0}, "optimizer": {}}, "so-vits-svc"),
     ],

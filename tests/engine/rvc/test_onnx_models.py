@@ -65,7 +65,8 @@ def test_inspect_finds_dialect_width_and_rate(tmp_path, dialect, width, pitched,
 def test_inspect_refuses_a_model_of_another_encoder_by_name(tmp_path):
     stated = {"embedder": "hubert_base", "embOutputLayer": 12, "samplingRate": 40_000, "embChannels": 768}
     inspect(small_model(tmp_path / "a.onnx", 1, 768, stated=stated))
-    for changed, said in [({"embedder": "hubert-base-japanese"}, "hubert-base-japanese"), ({"embOutputLayer": 9}, "layer 9")]:
+    japanese = {"embedder": "hubert-base-japanese"}
+    for changed, said in [(japanese, "hubert-base-japanese"), ({"embOutputLayer": 9}, "layer 9")]:
         with pytest.raises(ModelFileError, match=f"trained on .*{said}.* words would be lost") as caught:
             inspect(small_model(tmp_path / "a.onnx", 1, 768, stated=stated | changed))
         assert caught.value.code == "other_encoder"

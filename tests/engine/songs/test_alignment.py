@@ -87,8 +87,8 @@ def with_phrase(backing, phrase, offset_s, level_db):
 
 
 SHARED = [  # length and level of the phrase, length of the backing, offset
-    (1.2, 0, 6, 2.1), (1.2, 0, 30, 17.3), (1.5, -6, 20, 18.2), (2.0, -12, 6, 1.3), (3.0, -6, 8, -0.7), (3.0, -15, 30, 9.0),
-    (6.0, -20, 10, 2.2), (8.0, -20, 8, 0.0), (8.0, -20, 14, 3.3),
+    (1.2, 0, 6, 2.1), (1.2, 0, 30, 17.3), (1.5, -6, 20, 18.2), (2.0, -12, 6, 1.3), (3.0, -6, 8, -0.7),
+    (3.0, -15, 30, 9.0), (6.0, -20, 10, 2.2), (8.0, -20, 8, 0.0), (8.0, -20, 14, 3.3),
 ]  # fmt: skip
 
 
@@ -129,7 +129,7 @@ UNSHARED = {
     "the same tone and chords": lambda sung: (tone(220, 20), tone(220, 20) + chords(20)),
     "a note and its chord": lambda sung: (tone(220, 20, 7), tone(275, 20, 7) + 0.3 * tone(220, 20, 7)),
     "a note and a longer one": lambda sung: (tone(220, 3, 7), tone(220, 13, 7) + chords(13)),
-    "a loop and its repetition": lambda sung: (chords(8)[: 2 * SAMPLE_RATE], np.tile(chords(8)[: 2 * SAMPLE_RATE], 6)),
+    "a loop and its repetition": lambda sung: (chords(2), np.tile(chords(2), 6)),
     "a phrase and its repetition": lambda sung: (sung[: 2 * SAMPLE_RATE], np.tile(sung[: 2 * SAMPLE_RATE], 5)),
 }  # fmt: skip
 
