@@ -2,9 +2,9 @@
 
 Names are UTF-8 where the flag says so, where an extra field gives them so (Info-ZIP, Unicode Path), and where all of
 them can be. Else the code page is guessed: each is a model of how names in it look, by the bits that they take. Letters
-cost as much as they are rare in the language, characters of Chinese, Japanese and Korean by the level of their standard,
-and what hardly occurs in a name (box drawing, fractions, a capital inside a word, an accent beside a Chinese character)
-more. The cheapest wins. All names of an archive count together, since one alone is short.
+cost as much as they are rare in the language, characters of Chinese, Japanese and Korean by the level of their
+standard, and what hardly occurs in a name (box drawing, fractions, a capital inside a word, an accent beside a Chinese
+character) more. The cheapest wins. All names of an archive count together, since one alone is short.
 """
 
 import struct

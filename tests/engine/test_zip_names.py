@@ -60,7 +60,8 @@ def test_guess_code_page_makes_names_of_recordings_readable(page, together):
     ("page", "language", "least"),
     [
         ("cp932", "ja", 0.99), ("gbk", "zh_Hans", 0.95), ("cp950", "zh_Hant", 0.99), ("cp949", "ko", 0.95),
-        ("cp866", "ru", 0.99), ("cp1251", "ru", 0.99), ("cp850", "fr", 0.97), ("cp850", "pt", 0.95), ("cp852", "pl", 0.95),
+        ("cp866", "ru", 0.99), ("cp1251", "ru", 0.99), ("cp850", "fr", 0.97), ("cp850", "pt", 0.95),
+        ("cp852", "pl", 0.95),
     ],
 )  # fmt: skip
 def test_guess_code_page_reads_most_pairs_of_names_it_was_not_made_with(page, language, least):
