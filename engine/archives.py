@@ -22,13 +22,12 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from engine.errors import ArchiveError
-from engine.files import replacing
+from engine.files import LONGEST_NAME_BYTES, replacing
 from engine.spelling import composed
 from engine.zip_names import names_of
 
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LARGEST_READ = 8 << 20  # bytes; the central directory is read in one piece, so this limits its size
-_LONGEST_PART_BYTES = 255  # limit of file systems for one name
 _LEAST_ENTRY_BYTES = 30  # the local header before a file's data, without its name
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -258,7 +257,7 @@ def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
 
 def _refuse_long(path: PurePosixPath, limits: ArchiveLimits) -> None:
     too_long = len(str(path)) > limits.longest_path
-    if too_long or any(len(part.encode("utf-8")) > _LONGEST_PART_BYTES for part in path.parts):
+    if too_long or any(len(part.encode("utf-8")) > LONGEST_NAME_BYTES for part in path.parts):
         raise ArchiveError(f"The name {_quoted(str(path))} in the ZIP file is too long; shorten it.")
     if len(path.parts) > limits.deepest:
         raise ArchiveError(

@@ -25,7 +25,7 @@ from typing import Any
 
 from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
 from engine.errors import DatasetError, ProfileError
-from engine.files import UNFINISHED, write_atomically
+from engine.files import UNFINISHED, fitting_name, write_atomically
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif")
@@ -278,7 +278,7 @@ def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
         place, number = one.place, 1
         while str(place).casefold() in taken:
             number += 1
-            place = one.place.with_name(f"{one.place.stem}-{number}{one.place.suffix}")
+            place = one.place.with_name(fitting_name(one.place.stem, f"-{number}{one.place.suffix}"))
         taken.add(str(place).casefold())
         places[place] = one
     return places

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.datasets.dataset import AUDIO_FOLDER, AUDIO_SUFFIXES, LARGEST_MODEL_FILE, Dataset, create_dataset
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
+from engine.files import beside
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called, take
 from studio.actions.recordings import check_recording
@@ -87,5 +88,5 @@ def _model_file(file: Path) -> dict[str, Any]:
 
 def free_path(path: Path) -> Path:
     """Return the path, numbered if it exists: vocal.wav, vocal-2.wav."""
-    numbered = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    numbered = (beside(path, f"-{number}{path.suffix}") for number in count(2))
     return path if not path.exists() else next(one for one in numbered if not one.exists())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import SettingsError
+from engine.files import beside
 from studio.commands.convert import Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
@@ -33,7 +34,7 @@ def comp(
     from engine.conversion.comping import comp_files, joins, parts_of
     from engine.conversion.convert import refuse_overwriting
 
-    target = output or takes[0].with_name(f"{takes[0].stem}.comp.wav")
+    target = output or beside(takes[0], ".comp.wav")
     refuse_overwriting(target, [source, *takes])
     with progress_bar() as report:
         analysis = analyse_file(source, report)

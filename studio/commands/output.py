@@ -18,7 +18,7 @@ class _OutputError(OSError):
 class _Raw(io.FileIO):
     """An output stream whose errors are known from those of other files."""
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as cause:

@@ -26,7 +26,7 @@ def run_to(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encoding", "language", "shown"), [("ascii", "en", b"G?khan"), ("cp1252", "ja", b"G\xf6khan    ????")]
+    ("encoding", "language", "shown"), [("ascii", "en", b"G?khan"), ("cp1252", "ja", b"G\xf6khan   ????")]
 )
 def test_output_replaces_characters_that_its_encoding_lacks(run_to, encoding, language, shown):
     status, wrote, errors = run_to("--language", language, "voices", PYTHONIOENCODING=encoding)
