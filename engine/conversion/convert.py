@@ -115,14 +115,14 @@ def convert_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
-    surveyed: Callable[[Survey], None] = lambda survey: None,
+    surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
     settings, report and device: as for `convert`. The suffix of each target chooses its format. installation: signs the
     takes' content credentials; by default that of the environment. `surveyed` receives what is known of the recording
-    before it is converted, and may raise. Raises AudioError for a
-    file that cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
+    before it is converted, and may raise; by default it refuses silence. Raises AudioError for a file that is silent or
+    cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
     does not work or runs out of memory. The targets are written atomically at the end.
 
     >>> from engine import load_voice

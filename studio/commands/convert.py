@@ -183,7 +183,8 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
 
 
 def _warn(survey: "Survey") -> None:
-    """Say before the conversion that the recording is no dry vocal."""
+    """Say before the conversion that the recording is no dry vocal. Raises AudioError for silence."""
+    survey.refuse_silence()
     if survey.dryness and survey.dryness.warning:
         say(survey.dryness.warning)
 

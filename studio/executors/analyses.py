@@ -101,6 +101,7 @@ def _summary(found: "Exploration") -> dict[str, Any]:
         "peak_db": round(found.peak_db, 1),
         "clipped_runs": found.clipped_runs,
         "warning": analysis.dryness.warning,
+        "is_mix": analysis.dryness.is_mix,
     }
 
 

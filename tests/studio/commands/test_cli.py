@@ -480,7 +480,8 @@ def test_convert_names_results_of_long_names_so_that_they_fit(here, stem):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"], ["comp", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["comp", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
         ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"], ["report", "y" * 300],
         ["voices", "export", "koguchi", "-o", "y" * 300],
     ],
