@@ -1,8 +1,8 @@
 """Whether there is a voice in a recording at all: silence, clicks, noise and hum have none.
 
-A voice has a pitch for a stretch of time, which moves, or its loudness does. Noise and clicks have a pitch in single frames
-at most, and hum one that stands still. Whispering has no pitch either and cannot be told from noise for certain, so such
-a recording is converted, with a warning.
+A voice has a pitch for a stretch of time, which moves, or its loudness does. Noise and clicks have a pitch in single
+frames at most, and hum one that stands still. Whispering has no pitch either and cannot be told from noise for certain,
+so such a recording is converted, with a warning.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ SILENT = "This recording is silent: choose another one, or check the microphone.
 
 @dataclass(frozen=True)
 class VoicePresence:
-    """loudest_db: of all frames. voiced_s: seconds with a pitch, single frames left out. still: whether pitch and loudness
-    stand still there."""
+    """loudest_db: of all frames. voiced_s: seconds with a pitch, single frames left out. still: whether pitch and
+    loudness stand still there."""
 
     loudest_db: float
     voiced_s: float
@@ -40,8 +40,8 @@ class VoicePresence:
             return SILENT
         if not self.voiced_s:
             return (
-                "No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so check "
-                "that this is the vocal."
+                "No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
+                "check that this is the vocal."
             )
         if self.still:
             return "This recording is a steady hum or tone without a voice: check that this is the vocal."
