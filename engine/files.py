@@ -41,13 +41,23 @@ def fitting_name(stem: str, ending: str, most_bytes: int = LONGEST_NAME_BYTES - 
 
 def beside(path: Path, ending: str) -> Path:
     """Return a path beside `path`, which ends otherwise; its name is that of `path` without the suffix, shortened where
-    it must be."""
+    it must be.
+
+    >>> beside(Path("vocal.koguchi.wav"), ".take2.wav").name
+    'vocal.koguchi.take2.wav'
+    """
     return path.with_name(fitting_name(path.stem, ending, LONGEST_NAME_BYTES))
 
 
 @contextmanager
 def names_that_fit() -> Iterator[None]:
-    """Raise SettingsError for a name that is too long for the file system. Other errors pass."""
+    """Raise SettingsError for a name that is too long for the file system. Other errors pass.
+
+    >>> with names_that_fit():
+    ...     Path(300 * "x").exists()
+    Traceback (most recent call last):
+    engine.errors.SettingsError: The name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" is too long for the disk: ...
+    """
     try:
         yield
     except OSError as cause:

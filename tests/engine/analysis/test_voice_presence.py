@@ -51,7 +51,8 @@ def presence(samples):
     ("make", "said"),
     [
         (lambda: np.zeros(2 * SAMPLE_RATE), SILENT), (lambda: 3e-5 * noise(), NO_VOICE),
-        (lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE), (lambda: np.eye(1, 2 * SAMPLE_RATE, SAMPLE_RATE)[0], NO_VOICE),
+        (lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE),
+        (lambda: np.eye(1, 2 * SAMPLE_RATE, SAMPLE_RATE)[0], NO_VOICE),
         (lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), HUM), (lambda: hum(60.0, 0.01), HUM),
         (lambda: 0.03 * hum(120.0, 0.01), HUM),
     ],
