@@ -18,7 +18,6 @@ import numpy as np
 
 from engine.analysis.loudness import SILENCE_DB
 from engine.analysis.phrases import Phrase
-from engine.audio.channels import mid_of
 from engine.audio.files import Audio, AudioWriter, open_audio, quietest_frame
 from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
@@ -153,9 +152,9 @@ def _levels_db(path: Path) -> np.ndarray:
     with open_audio(path) as source:
         reader = Reader(at_engine_rate(source), source.channels)
         while (block := reader.read(_BLOCK_S * SAMPLE_RATE)).shape[1]:
-            mid = mid_of(block)
-            frames = np.pad(mid, (0, -len(mid) % HOP)).reshape(-1, HOP)
-            levels.append(decibels(np.sqrt(np.square(frames, dtype=float).mean(1)), SILENCE_DB))
+            power = np.square(block, dtype=float).mean(0)
+            frames = np.pad(power, (0, -len(power) % HOP)).reshape(-1, HOP)
+            levels.append(decibels(np.sqrt(frames.mean(1)), SILENCE_DB))
     return np.concatenate(levels) if levels else np.zeros(0)
 
 
