@@ -22,15 +22,14 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from engine.errors import ArchiveError
-from engine.files import replacing
+from engine.files import LONGEST_NAME_BYTES, replacing
 from engine.spelling import composed
+from engine.zip_names import names_of
 
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LARGEST_READ = 8 << 20  # bytes; the central directory is read in one piece, so this limits its size
-_LONGEST_PART_BYTES = 255  # limit of file systems for one name
 _LEAST_ENTRY_BYTES = 30  # the local header before a file's data, without its name
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
-_UTF8_NAME = 0x800
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _JUNK = {"__macosx", ".ds_store", "thumbs.db"}
 # Control characters, those that change the writing direction, lone surrogates, and those Windows allows in no name.
@@ -145,32 +144,33 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
         text = f'Not enough disk space to unpack "{archive.name}": it needs {_size(promised_bytes)}.'
         raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _unpack_one(opened, entry, target, budget)
+        _unpack_one(opened, entry, path, folder, budget)
     return [path for _, path in entries]
 
 
-def _unpack_one(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, budget: "_Budget") -> None:
-    written = 0
+def _unpack_one(
+    opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: PurePosixPath, folder: Path, budget: "_Budget"
+) -> None:
+    target, written = folder / path, 0
+    target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("xb") as out:
         try:
             content = opened.open(entry)
         except _DAMAGED as cause:
-            raise _damaged(budget.archive, entry) from cause
+            raise _damaged(budget.archive, path) from cause
         with content:
             while True:
                 try:
                     block = content.read(_BLOCK)  # checks the contents' checksum at their end
                 except _DAMAGED as cause:
-                    raise _damaged(budget.archive, entry) from cause
+                    raise _damaged(budget.archive, path) from cause
                 if not block:
                     break
                 budget.spend(len(block))
                 out.write(block)
                 written += len(block)
     if written != entry.file_size:
-        raise _damaged(budget.archive, entry)
+        raise _damaged(budget.archive, path)
 
 
 class _Budget:
@@ -205,11 +205,10 @@ def _chosen(
     chosen: list[tuple[zipfile.ZipInfo, PurePosixPath]] = []
     files: set[str] = set()
     folders: set[str] = set()
-    for entry in entries:
-        name = _name_of(entry)
+    for entry, name in zip(entries, names_of(entries), strict=True):
         path = safe_path(name)
         is_folder = name.endswith(("/", "\\"))
-        _refuse_special(entry, is_folder, archive)
+        _refuse_special(entry, name, is_folder, archive)
         if path is None or is_junk(path):
             continue
         _refuse_long(path, limits)
@@ -232,28 +231,17 @@ def _chosen(
     return chosen
 
 
-def _name_of(entry: zipfile.ZipInfo) -> str:
-    """Return the name as written; macOS writes UTF-8 without setting the flag."""
-    name = entry.orig_filename
-    if entry.flag_bits & _UTF8_NAME:
-        return name
-    try:
-        return name.encode("cp437").decode("utf-8")
-    except UnicodeError:
-        return name
-
-
 def _key(path: PurePosixPath) -> str:
     """Return a key that is equal for names some systems treat as the same."""
     return composed(str(path).casefold())
 
 
-def _refuse_special(entry: zipfile.ZipInfo, is_folder: bool, archive: Path) -> None:
+def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive: Path) -> None:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG) and not (is_folder and kind == stat.S_IFDIR):
         what = "a link to another file" if kind == stat.S_IFLNK else "not a regular file"
         raise ArchiveError(
-            f'In "{archive.name}", {_quoted(_name_of(entry))} is {what}; create the ZIP file with the files themselves.'
+            f'In "{archive.name}", {_quoted(name)} is {what}; create the ZIP file with the files themselves.'
         )
 
 
@@ -269,7 +257,7 @@ def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
 
 def _refuse_long(path: PurePosixPath, limits: ArchiveLimits) -> None:
     too_long = len(str(path)) > limits.longest_path
-    if too_long or any(len(part.encode("utf-8")) > _LONGEST_PART_BYTES for part in path.parts):
+    if too_long or any(len(part.encode("utf-8")) > LONGEST_NAME_BYTES for part in path.parts):
         raise ArchiveError(f"The name {_quoted(str(path))} in the ZIP file is too long; shorten it.")
     if len(path.parts) > limits.deepest:
         raise ArchiveError(
@@ -294,8 +282,8 @@ def _not_whole(archive: Path) -> ArchiveError:
     return ArchiveError(f'"{archive.name}" is not a ZIP file.')
 
 
-def _damaged(archive: Path, entry: zipfile.ZipInfo) -> ArchiveError:
-    return ArchiveError(f'{_quoted(_name_of(entry))} in "{archive.name}" is damaged; create the ZIP file again.')
+def _damaged(archive: Path, path: PurePosixPath) -> ArchiveError:
+    return ArchiveError(f'{_quoted(str(path))} in "{archive.name}" is damaged; create the ZIP file again.')
 
 
 def _quoted(name: str) -> str:

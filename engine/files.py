@@ -1,14 +1,72 @@
-"""Write files and folders atomically."""
+"""Write files and folders atomically, under names that fit."""
 
+import errno
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 
+from engine.errors import SettingsError
+
+LONGEST_NAME_BYTES = 255  # of file systems, for one name
+_ROOM_BYTES = 15  # that a name of ours leaves for what is written beside it: .take10, .backing
 UNFINISHED = ".part"  # ending of a file or folder that is still being written
+_NAME_SHOWN = 40  # characters
 _NAME_KEPT = 60  # characters of the final name; at four bytes each they fit into a file name with the rest
+
+
+def shortened(text: str, most_bytes: int) -> str:
+    """Cut a text so that it has at most so many bytes in UTF-8, between two characters."""
+    return text.encode(errors="surrogateescape")[:most_bytes].decode(errors="ignore").strip()
+
+
+def fitting_name(stem: str, ending: str, most_bytes: int = LONGEST_NAME_BYTES - _ROOM_BYTES) -> str:
+    """Return a file name that file systems take: a stem, shortened where it must be, and an ending that stays whole.
+
+    What is cut off is told apart by a digest, so that other names stay other names.
+
+    >>> fitting_name("vocal", ".koguchi.wav")
+    'vocal.koguchi.wav'
+    >>> fitting_name(300 * "x", ".wav")[224:]
+    'xxx~0d4e2ca9.wav'
+    """
+    if len(os.fsencode(stem + ending)) <= most_bytes:
+        return stem + ending
+    ending = f"~{sha256(os.fsencode(stem)).hexdigest()[:8]}{ending}"
+    return shortened(stem, most_bytes - len(os.fsencode(ending))) + ending
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return a path beside `path`, which ends otherwise; its name is that of `path` without the suffix, shortened where
+    it must be.
+
+    >>> beside(Path("vocal.koguchi.wav"), ".take2.wav").name
+    'vocal.koguchi.take2.wav'
+    """
+    return path.with_name(fitting_name(path.stem, ending, LONGEST_NAME_BYTES))
+
+
+@contextmanager
+def names_that_fit() -> Iterator[None]:
+    """Raise SettingsError for a name that is too long for the file system. Other errors pass.
+
+    >>> with names_that_fit():
+    ...     Path(300 * "x").exists()
+    Traceback (most recent call last):
+    engine.errors.SettingsError: The name "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…" is too long for the disk: ...
+    """
+    try:
+        yield
+    except OSError as cause:
+        if cause.errno != errno.ENAMETOOLONG:
+            raise
+        shown = f"{Path(str(cause.filename)).name[:_NAME_SHOWN]}…"
+        raise SettingsError(
+            f'The name "{shown}" is too long for the disk: give a shorter one, and for a result choose it with -o.'
+        ) from cause
 
 
 @contextmanager

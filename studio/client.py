@@ -22,7 +22,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from engine.errors import Cancelled, EngineError, SettingsError
-from engine.files import replacing
+from engine.files import fitting_name, replacing
 from engine.progress import Report
 
 T = TypeVar("T")
@@ -457,4 +457,4 @@ def _segment(identifier: str) -> str:
 
 def _take_name(stem: str, model: str, number: int, url: str) -> str:
     suffix = Path(urlsplit(url).path).suffix or ".wav"
-    return f"{stem}.{model}{suffix}" if number == 1 else f"{stem}.{model}.take{number}{suffix}"
+    return fitting_name(stem, f".{model}{suffix}" if number == 1 else f".{model}.take{number}{suffix}")

@@ -19,7 +19,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 
 from engine.errors import EngineError
-from engine.files import replacing
+from engine.files import names_that_fit, replacing
 from studio.actions.arrivals import workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
@@ -102,7 +102,9 @@ class _Tools:
         return await self._followed(task_id, wait_s, context)
 
     def _start(self, source: Path, request: ConversionRequest) -> str:
-        if not source.is_file():
+        with names_that_fit():
+            there = source.is_file()
+        if not there:
             raise Invalid([("recording", f"There is no file {source}.")])
         with workplace(self._studio) as place:  # the action takes the file away
             copy = Path(shutil.copyfile(source, place / source.name))

@@ -20,6 +20,7 @@ from scipy import fft
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.reverberation import free_decays
+from engine.analysis.voice_presence import VoicePresence, VoicePresenceMeter
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
 # the linear score: a mix above zero
@@ -48,6 +49,7 @@ class Dryness:
     between_db: float | None
     floors_db: tuple[float, float]  # 5th and 20th percentile of the loudness, relative to the 95th
     decay_s: float | None
+    presence: VoicePresence
 
     @property
     def score(self) -> float:
@@ -76,6 +78,8 @@ class Dryness:
     @property
     def warning(self) -> str | None:
         """Return a sentence for the user; None for a dry vocal."""
+        if self.presence.warning:
+            return self.presence.warning
         if self.is_mix:
             return (
                 "This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
@@ -95,10 +99,12 @@ class DrynessMeter:
     def __init__(self) -> None:
         self._between_db: list[float] = []
         self._voiced = 0
+        self._presence = VoicePresenceMeter()
 
     def add(self, samples: np.ndarray, pitch: Pitch, loudness_db: np.ndarray, kept: slice) -> None:
         """Measure the kept frames of a window, mono (samples,) at SAMPLE_RATE, with its pitch and loudness."""
         self._voiced += int(pitch.voiced[kept].sum())
+        self._presence.add(pitch[kept], loudness_db[kept])
         frames = _steady_frames(pitch, loudness_db)
         frames = frames[(frames >= kept.start) & (frames < kept.stop)][::_EVERY_FRAMES]
         starts = frames * HOP - _SPAN // 2
@@ -116,6 +122,7 @@ class DrynessMeter:
             None if between is None else float(np.percentile(between, 75)),
             (low_db - loud_db, high_db - loud_db),
             float(np.percentile(decays, 25)) if len(decays) >= _FEWEST_DECAYS else None,
+            self._presence.finish(),
         )
 
 

@@ -16,18 +16,23 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.analysis.loudness import SILENCE_DB
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, AudioWriter, open_audio, quietest_frame
-from engine.audio.streams import Reader, Source
+from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
-from engine.units import FRAME_RATE
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, in_words
 
 FADE_S = 0.03
 _SHORTEST_PART_S = 2 * FADE_S
 _BLOCK_S = 4
+_SAME_LENGTH_S = 0.1  # what encoders add to a file
+_LEAST_LIKENESS = 0.6  # of levels: takes of a recording reach 0.88, with effects 0.80, those of others 0.33
+_LEAST_CHANGE_DB = 2.0  # standard deviation of levels that tell recordings apart
+_HEARD_DB = 50.0  # below the loudest frame
 _SMOOTH_FRAMES = 5  # a join lies in this much quiet, not in one low frame
 _LEAST_CORRELATION = 0.0  # of opposite phases, whose sum could only be raised to full power by raising its noise
 
@@ -121,6 +126,47 @@ def comp_files(
     return writer.unsigned
 
 
+def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
+    """Raise EditError for a take of another recording: one that is not as long, or is loud where this one is quiet.
+
+    Takes follow the loudness of their recording, also with effects. Of a recording whose loudness hardly changes only
+    the length tells. Raises AudioError for a file that cannot be read.
+
+    >>> refuse_other_recordings(Path("vocal.flac"), [Path("vocal.flac")])
+    """
+    own = _levels_db(recording)
+    for take in takes:
+        found = _levels_db(take)
+        if abs(len(found) - len(own)) > _SAME_LENGTH_S * FRAME_RATE:
+            raise EditError(
+                f'"{take.name}" lasts {in_words(len(found) / FRAME_RATE)} and "{recording.name}" '
+                f"{in_words(len(own) / FRAME_RATE)}: choose takes of this recording."
+            )
+        if _likeness(own, found) < _LEAST_LIKENESS:
+            raise EditError(f'"{take.name}" is a take of another recording than "{recording.name}": choose one of it.')
+
+
+def _levels_db(path: Path) -> np.ndarray:
+    """Measure the level of each frame, float64 (frames,)."""
+    levels = []
+    with open_audio(path) as source:
+        reader = Reader(at_engine_rate(source), source.channels)
+        while (block := reader.read(_BLOCK_S * SAMPLE_RATE)).shape[1]:
+            power = np.square(block, dtype=float).mean(0)
+            frames = np.pad(power, (0, -len(power) % HOP)).reshape(-1, HOP)
+            levels.append(decibels(np.sqrt(frames.mean(1)), SILENCE_DB))
+    return np.concatenate(levels) if levels else np.zeros(0)
+
+
+def _likeness(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the correlation of two curves of levels; 1 where one of them says nothing."""
+    count = min(len(one), len(other))
+    heard = [np.maximum(levels[:count], levels.max(initial=SILENCE_DB) - _HEARD_DB) for levels in (one, other)]
+    if min(levels.std() if count else 0.0 for levels in heard) < _LEAST_CHANGE_DB:
+        return 1.0
+    return float(np.corrcoef(*heard)[0, 1])
+
+
 def _refuse_unlike(takes: Sequence[Source]) -> int:
     if not takes:
         raise EditError("Give the takes to choose from.")
@@ -170,7 +216,7 @@ def _refuse_wrong_parts(parts: Sequence[CompPart], takes: int) -> None:
     starts = [part.start_s for part in parts]
     if not parts or starts[0] != 0.0:
         raise SettingsError("The first part must begin at 0 s.")
-    if any(not later - earlier >= _SHORTEST_PART_S for earlier, later in pairwise(starts)):
+    if any(not round(later - earlier, 6) >= _SHORTEST_PART_S for earlier, later in pairwise(starts)):  # to the sample
         raise SettingsError(f"The parts must be in order of time, and at least {_SHORTEST_PART_S:g} s long.")
     for part in parts:
         if not 0 <= part.take < takes:

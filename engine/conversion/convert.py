@@ -32,6 +32,7 @@ from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
+from engine.files import names_that_fit
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
@@ -117,14 +118,14 @@ def convert_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
-    surveyed: Callable[[Survey], None] = lambda survey: None,
+    surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
     """Convert a file of any length into one file for each take, in memory that does not grow with the length.
 
     settings, report and device: as for `convert`. The suffix of each target chooses its format. installation: signs the
     takes' content credentials; by default that of the environment. `surveyed` receives what is known of the recording
-    before it is converted, and may raise. Raises AudioError for a
-    file that cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
+    before it is converted, and may raise; by default it refuses silence. Raises AudioError for a file that is silent or
+    cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
     does not work or runs out of memory. The targets are written atomically at the end.
 
     >>> from engine import load_voice
@@ -159,14 +160,15 @@ def convert_file(
 
 
 def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
-    """Raise SettingsError if one of the targets is the recording itself.
+    """Raise SettingsError if one of the targets is the recording itself, or has a name that is too long.
 
     >>> refuse_overwriting(Path("vocal.flac"), [Path("vocal.flac")])
     Traceback (most recent call last):
     engine.errors.SettingsError: The result would overwrite the recording: choose another file name.
     """
-    if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-        raise SettingsError("The result would overwrite the recording: choose another file name.")
+    with names_that_fit():
+        if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+            raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
 def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: str | None) -> Statement:

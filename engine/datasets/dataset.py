@@ -28,7 +28,7 @@ from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_ju
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
 from engine.errors import DatasetError, ProfileError
-from engine.files import UNFINISHED, write_atomically
+from engine.files import UNFINISHED, fitting_name, write_atomically
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 MODEL_FILE = "model.json"
@@ -302,7 +302,7 @@ def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
         place, number = one.place, 1
         while str(place).casefold() in taken:
             number += 1
-            place = one.place.with_name(f"{one.place.stem}-{number}{one.place.suffix}")
+            place = one.place.with_name(fitting_name(one.place.stem, f"-{number}{one.place.suffix}"))
         taken.add(str(place).casefold())
         places[place] = one
     return places

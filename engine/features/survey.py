@@ -4,7 +4,7 @@ The survey finds the level, the mean of the listener's features, the speaker's t
 the sustained notes of singing. Of a long recording it analyses the first minutes, then every eighth window.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
+from engine.analysis.voice_presence import SILENT, SILENT_PEAK
 from engine.analysis.windows import cut_windows
 from engine.errors import AudioError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -47,6 +48,12 @@ class Survey:
     dryness: Dryness | None  # None for a survey made of stored data
     seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
     beyond_warning: str | None = None  # that there are tones beyond the range of notes
+    peak: float = 1.0  # of all channels; 1 for a survey made of stored data
+
+    def refuse_silence(self) -> None:
+        """Raise AudioError if there is nothing but zeros."""
+        if self.peak < SILENT_PEAK:
+            raise AudioError(SILENT)
 
 
 def survey_recording(
@@ -64,7 +71,15 @@ def survey_recording(
     envelopes, pitches, loudness, timbres = [], [], [], []
     meter = DrynessMeter()
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
-    for number, window in enumerate(cut_windows(blocks)):
+    peak = 0.0
+
+    def measured() -> Iterator[np.ndarray]:
+        nonlocal peak
+        for block in blocks:
+            peak = max(peak, float(np.abs(block).max(initial=0.0)))
+            yield block
+
+    for number, window in enumerate(cut_windows(measured())):
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])
@@ -105,6 +120,7 @@ def survey_recording(
         dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
         seconds_of_notes=measure_histogram(pitch, loudness_db),
         beyond_warning=pitch.beyond_warning,
+        peak=peak,
     )
 
 

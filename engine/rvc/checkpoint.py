@@ -16,17 +16,19 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.errors import VoiceError
-from engine.rvc.configuration import GeneratorConfiguration, from_checkpoint, from_json
+from engine.rvc.configuration import LAYERS, GeneratorConfiguration, from_checkpoint, from_json
+from engine.rvc.foreign_files import (
+    beginning_of,
+    no_model,
+    refuse_foreign,
+    refuse_foreign_pickle,
+    refuse_other_encoder,
+    refuse_other_programs,
+)
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-_OTHERS = {  # how files begin that people rename
-    b"\x08": "an ONNX model: give its name the ending .onnx",
-    b"IwFl": "an index of RVC: import it together with its model",
-    b"IxF": "an index of RVC: import it together with its model",
-    b"RIFF": "a recording: import the model that was made of it",
-}
 _CUT = ("central directory", "unexpected EOF", "truncated", "corrupt", "ran out", "not enough", "tried to read")
 
 
@@ -46,6 +48,7 @@ def extract(path: Path, target: str) -> dict[str, Any]:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
         raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+    refuse_other_encoder(path.name, content, LAYERS[configuration.version])
     # copied, since a file of anybody's may let weights share their numbers
     save_file({name: value.clone(memory_format=torch.contiguous_format) for name, value in weights.items()}, target)
     return configuration.as_json()
@@ -56,13 +59,13 @@ def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
 
     safe: classes that may stand in the file, as `torch.serialization.safe_globals` takes them.
     """
-    with path.open("rb") as file:
-        start = file.read(len(_OLD_PICKLE))
+    refuse_foreign(path)
+    start = beginning_of(path)
     if start.startswith(_ZIP):
         _refuse_packed(path)
-    elif start != _OLD_PICKLE:
-        cut = not start or _OLD_PICKLE.startswith(start) or _ZIP.startswith(start)
-        raise truncated(path.name) if cut else _no_model(path.name, start)
+    elif not start.startswith(_OLD_PICKLE):
+        cut = _OLD_PICKLE.startswith(start) or _ZIP.startswith(start)
+        raise truncated(path.name) if cut else no_model(path.name, start)
     with _named(path.name), torch.serialization.safe_globals(safe or []):
         return torch.load(path, map_location="cpu", weights_only=True)
 
@@ -74,12 +77,12 @@ def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
     without end or have none.
     """
     if not isinstance(values, Mapping) or not values:
-        raise _no_model(name)
+        raise no_model(name)
     found = {key: value for key, value in values.items() if isinstance(key, str) and isinstance(value, Tensor)}
     if len(found) != len(values) or not all(
         one.is_floating_point() and not one.is_sparse and not one.is_meta for one in found.values()
     ):
-        raise _no_model(name)
+        raise no_model(name)
     if sum(one.numel() * one.element_size() for one in found.values()) > size:
         raise too_demanding(name)
     return found
@@ -94,15 +97,10 @@ def _weights_of(path: Path, content: Any) -> dict[str, Tensor]:
     """Return the weights of a finished model. Raises ModelFileError for the other files that people have."""
     name = path.name
     if not isinstance(content, Mapping):
-        raise _no_model(name)
+        raise no_model(name)
     inner = content.get("weight", content.get("model"))
     names = set(inner) if isinstance(inner, Mapping) else set(content)
-    if {"pre.weight", "emb_uv.weight"} & names or any(str(one).startswith("f0_decoder.") for one in names):
-        raise ModelFileError(
-            f'"{name}" is a model of so-vits-svc, which works in another way: the studio opens those of RVC. With the '
-            "recordings behind it, create a new voice.",
-            "so_vits",
-        )
+    refuse_other_programs(name, names)
     if "optimizer" in content or any(str(one).startswith("discriminators.") for one in names):
         raise ModelFileError(
             f'"{name}" is a training file of RVC (G_ or D_), not a finished model: choose the small .pth in the folder '
@@ -110,7 +108,7 @@ def _weights_of(path: Path, content: Any) -> dict[str, Tensor]:
             "training_file",
         )
     if "weight" not in content:
-        raise _no_model(name)
+        raise no_model(name)
     if content.get("config") is None:
         raise ModelFileError(
             f'"{name}" has no configuration, so nobody can tell the shape of its networks: extract it in RVC again.',
@@ -125,11 +123,11 @@ def _refuse_packed(path: Path) -> None:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()
             if any(one.compress_type != zipfile.ZIP_STORED or one.file_size != one.compress_size for one in members):
-                raise _no_model(path.name)
+                raise no_model(path.name)
             if sum(one.file_size for one in members) > path.stat().st_size:
-                raise _no_model(path.name)
+                raise no_model(path.name)
             if not any(one.filename.endswith("data.pkl") for one in members):
-                raise _no_model(path.name)
+                raise no_model(path.name)
     except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError) as cause:
         raise truncated(path.name) from cause
 
@@ -148,17 +146,8 @@ def _named(name: str) -> Iterator[None]:
         raise too_demanding(name) if memory else truncated(name) from cause
     except Exception as cause:  # a pickle made by anybody raises anything
         if type(cause).__name__ != "UnpicklingError":
-            raise _no_model(name) from cause
+            raise no_model(name) from cause
         if any(word in str(cause) for word in _CUT):
             raise truncated(name) from cause
+        refuse_foreign_pickle(name, str(cause))
         raise unsafe(name) from cause
-
-
-def _no_model(name: str, start: bytes = b"") -> ModelFileError:
-    for beginning, kind in _OTHERS.items():
-        if start.startswith(beginning):
-            return ModelFileError(f'"{name}" is {kind}.', "not_a_model")
-    return ModelFileError(
-        f'"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
-        "not_a_model",
-    )

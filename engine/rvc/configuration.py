@@ -10,7 +10,9 @@ from engine.errors import VoiceError
 RATES = (32_000, 40_000, 48_000)
 FRAME_RATE = 100  # frames per second of every generator
 CONTENT_WIDTHS = {"v1": 256, "v2": 768}
+LAYERS = {"v1": 9, "v2": 12}  # of ContentVec
 _VALUES = 18
+_WIDTH_AT = 17  # in a list of one more, of a fork whose models have either width in either version
 _MOST = 4096  # of any size: a checkpoint from anybody must not ask for all memory
 _DEEPEST = 12  # layers, stages, kernels
 _NO_RVC = (
@@ -94,21 +96,20 @@ def from_json(values: Any) -> GeneratorConfiguration:
 
 def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) -> GeneratorConfiguration:
     """Read the configuration of a `.pth`: the list, "v1" or "v2", whether it follows a pitch, and how many speakers
-    its table has. Raises VoiceError.
+    its table has, in any of the ways that RVC and its forks write them. Raises VoiceError.
     """
     if isinstance(values, dict):
         values = list(values.values())
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != _VALUES:
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) not in (_VALUES, _VALUES + 1):
         raise VoiceError(_NO_RVC)
-    rate = values[17]
-    rate = {"32k": 32_000, "40k": 40_000, "48k": 48_000}.get(rate, rate) if isinstance(rate, str) else rate
-    if not isinstance(has_pitch, int | str | None) or not isinstance(version, str | None):
-        raise VoiceError(_NO_RVC)
+    if len(values) > _VALUES:
+        version = {width: name for name, width in CONTENT_WIDTHS.items()}.get(values[_WIDTH_AT], "")
+        values = [*values[:_WIDTH_AT], values[_WIDTH_AT + 1]]
     try:
         return GeneratorConfiguration(
-            version=version or "v1",
-            has_pitch=bool(int(has_pitch)) if has_pitch is not None else True,
-            sample_rate=rate,
+            version=_version(version),
+            has_pitch=_flag(has_pitch),
+            sample_rate=_rate(values[17]),
             latent=values[2],
             hidden=values[3],
             filter=values[4],
@@ -124,5 +125,31 @@ def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) ->
             speakers=speakers,
             speaker_width=values[16],
         )
-    except (TypeError, ValueError) as cause:
+    except (TypeError, ValueError, KeyError) as cause:
         raise VoiceError(_NO_RVC) from cause
+
+
+def _version(stated: Any) -> str:
+    """Read "v2", "V2", "2" or 2; v1 models may state none. Raises ValueError."""
+    if stated is None:
+        return "v1"
+    if not isinstance(stated, str | int) or isinstance(stated, bool):
+        raise ValueError(stated)
+    return f"v{str(stated).strip().lower().removeprefix('v')}"
+
+
+def _flag(stated: Any) -> bool:
+    """Read 1, "1", True or "True"; models without it follow a pitch. Raises KeyError, ValueError."""
+    if not isinstance(stated, str | int | None):
+        raise ValueError(stated)
+    return {"none": True, "true": True, "1": True, "false": False, "0": False}[str(stated).strip().lower()]
+
+
+def _rate(stated: Any) -> int:
+    """Read 48000, "48000" or "48k". Raises ValueError."""
+    if isinstance(stated, str):
+        plain = stated.strip().lower().removesuffix("hz").strip()
+        stated = float(plain.removesuffix("k")) * (1_000 if plain.endswith("k") else 1)
+    if not isinstance(stated, int | float) or stated not in RATES:
+        raise ValueError(stated)
+    return int(stated)

@@ -25,6 +25,8 @@ from torch.nn import functional
 
 from engine.errors import VoiceError
 from engine.rvc.checkpoint import load_pickle, tensors_of
+from engine.rvc.configuration import LAYERS
+from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.sandbox import ModelFileError, run_apart
 from engine.rvc.sources import CONTENTVEC_FILE
 from engine.rvc.sources import contentvec_path as contentvec_path
@@ -33,7 +35,6 @@ from engine.units import SAMPLE_RATE
 RATE = 16_000  # hertz
 HOP, FIELD = 320, 400  # samples: between two frames, and that one frame depends on
 _CONVOLUTIONS = ((10, 5), (3, 2), (3, 2), (3, 2), (3, 2), (2, 2), (2, 2))  # length, stride
-_LAYER_OF_V1 = 9
 _WIDTH, _LAYERS, _PROJECTED = 768, 12, 256  # of HuBERT base, which RVC reads
 _FAIRSEQ = (
     (r"^feature_extractor\.conv_layers\.(\d+)\.0\.", r"feature_extractor.conv_layers.\1.conv."),
@@ -153,7 +154,7 @@ class ContentVec(nn.Module):
                 "These weights of ContentVec lack the final projection that models of RVC v1 need: run "
                 "`python -m studio rvc fetch`."
             )
-        return self.final_proj(self.forward(samples, _LAYER_OF_V1))
+        return self.final_proj(self.forward(samples, LAYERS["v1"]))
 
 
 def content_of(contentvec: ContentVec, samples: np.ndarray, frames: int, version: str) -> Tensor:
@@ -241,6 +242,7 @@ def _file_in(source: Path) -> Path:
 def _published(path: Path) -> dict[str, Tensor]:
     """Return the weights of a file under the names of Transformers, without weight norm."""
     if path.suffix == ".safetensors":
+        refuse_foreign(path)
         try:
             found = load_file(path)
         except (SafetensorError, OSError) as cause:

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.sandbox import ModelFileError, run_apart
 
 WIDTHS = (256, 768)
@@ -51,6 +52,7 @@ def extract(path: Path, target: str) -> dict[str, Any]:
 
 def parse_index(path: Path) -> VoiceIndex:
     """Parse an index of type IVF,Flat or Flat. Raises ModelFileError for anything else, and for one that is cut off."""
+    refuse_foreign(path)
     with path.open("rb") as file:
         try:
             index = _Reader(file, path.stat().st_size).index()

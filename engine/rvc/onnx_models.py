@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from engine.errors import VoiceError
-from engine.rvc.configuration import CONTENT_WIDTHS, RATES
+from engine.rvc.configuration import CONTENT_WIDTHS, LAYERS, RATES
+from engine.rvc.foreign_files import beginning_of, refuse_foreign, refuse_other_encoder
 from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart, too_demanding
 
 _TRIAL_FRAMES = 32
@@ -71,10 +72,10 @@ def read_onnx(path: Path, speaker: int = 0) -> OnnxModel:
 
 def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
     """Do the work of `read_onnx`, in the process where it is safe."""
-    with path.open("rb") as file:
-        if file.read(2).startswith(_PICKLES):
-            text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
-            raise ModelFileError(text, "not_a_model")
+    refuse_foreign(path)
+    if beginning_of(path).startswith(_PICKLES):
+        text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
+        raise ModelFileError(text, "not_a_model")
     try:
         session = seeded_session(path, 0)
         inputs = {one.name: one for one in session.get_inputs()}
@@ -85,7 +86,8 @@ def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
         names = OnnxInputs(**{field: known[name] for field, name in asdict(names).items()})
         if set(inputs) - set(known) or bool(names.pitch) != bool(names.hertz):
             raise _no_model(path)
-        stated = json.loads(session.get_modelmeta().custom_metadata_map.get("metadata", "{}"))
+        said = session.get_modelmeta().custom_metadata_map
+        stated = said | json.loads(said.get("metadata", "{}"))
         content = inputs[names.content]
         width = content.shape[2] if isinstance(content.shape[2], int) else int(stated.get("embChannels", 768))
         latent = inputs[names.noise].shape[1] if names.noise else 0
@@ -97,8 +99,10 @@ def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
     except Exception as cause:  # ONNX Runtime raises its own kinds
         raise too_demanding(path.name) if "allocat" in str(cause) else _no_model(path) from cause
     rate = samples * 100 // _TRIAL_FRAMES
-    if rate not in RATES or width not in CONTENT_WIDTHS.values():
+    versions = {width: version for version, width in CONTENT_WIDTHS.items()}
+    if rate not in RATES or width not in versions:
         raise _no_model(path)
+    refuse_other_encoder(path.name, stated, LAYERS[versions[width]])
     return asdict(model) | {"sample_rate": rate}
 
 

@@ -19,6 +19,7 @@ from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import Chosen, convert_file
 from engine.devices import AUTO
 from engine.errors import SettingsError
+from engine.features.survey import Survey
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
@@ -108,7 +109,9 @@ def convert_parts(
                 report((done + fraction * length) / count, message)
 
             off = replace(installation or Installation.from_environment(), signs=False)  # the whole is signed instead
-            found = convert_file(place / "gathered.wav", [place / f"{name}.wav"], voice, settings, share, device, off)
+            found = convert_file(
+                place / "gathered.wav", [place / f"{name}.wav"], voice, settings, share, device, off, _even_silence
+            )
             transposes[name], styles[name] = found.transpose, found.style
             statements.append(found.statement)
             warnings.append(found.notes_warning)
@@ -122,6 +125,10 @@ def convert_parts(
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
     notes_warning = " ".join(filter(None, warnings)) or None
     return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
+
+
+def _even_silence(survey: Survey) -> None:
+    """Convert stretches in which a voice happens to rest."""
 
 
 def quiet_joins(source: Path, wanted_s: Sequence[float]) -> list[int]:

@@ -20,7 +20,7 @@ from engine.analysis.style import Style
 from engine.conversion.convert import Chosen
 from engine.devices import AUTO
 from engine.errors import SettingsError
-from engine.files import write_atomically
+from engine.files import names_that_fit, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
@@ -223,8 +223,9 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
     common_channels([(lead.name, STEREO if song.separates else channels_of(lead)), *channels])
     for target in (files.mix, files.vocal, files.backing, *files.stems):
         for path in (lead, *given):
-            if target.exists() and target.samefile(path):
-                raise SettingsError(f'The result would overwrite "{path.name}": choose another file name.')
+            with names_that_fit():
+                if target.exists() and target.samefile(path):
+                    raise SettingsError(f'The result would overwrite "{path.name}": choose another file name.')
 
 
 def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], report: Report) -> tuple[Path, Path]:

@@ -8,7 +8,7 @@ The fields of `analysis_view`:
     summary                               style, vocal_range {min, max, lowest, highest} or None,
                                           pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
                                           None, peak_db, clipped_runs (flat tops), warning (a sentence if it is no dry
-                                          vocal, else None)
+                                          vocal, else None), is_mix (whether the warning is of more than one voice)
     notes                                 [{start_s, end_s, midi, cents}]
         pitch_histogram                       [{midi, seconds}], rising, sung notes only
     roll                                  data of <timbre-roll>, to which the caller adds `follows`

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any
 
 from engine.errors import SettingsError
+from engine.files import fitting_name
 from engine.provenance.statement import Statement, canonical_json
 from engine.songs.mixing import Fader, Lane, mix_files
 from studio.actions.arrivals import workplace
@@ -54,7 +55,7 @@ def mix_again(
             mix_files(files, place / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(place / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)
-    name = f"{PurePath(str(task.parameters['file_name'])).stem} - {voice} mix.{kind}"
+    name = fitting_name(PurePath(str(task.parameters["file_name"])).stem, f" - {voice} mix.{kind}")
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 

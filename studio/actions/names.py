@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
 
+from engine.files import shortened
 from studio.actions.preferences import Preferences, preferences_of
 from studio.store.accounts import Account
 from studio.store.catalogue import names_of
@@ -61,14 +62,14 @@ def named_take(
     parts = {**facts, "take": number, "recording": "", "voice": ""}
     recording, voice = _fit(PurePath(file_name).stem), _fit(voice)
     room = _LONGEST_STEM_BYTES - len(pattern.format(**parts).encode())
-    recording = _cut(recording, max(room - len(voice.encode()), _LEAST_OF_RECORDING_BYTES))
-    voice = _cut(voice, room - len(recording.encode()))
+    recording = shortened(recording, max(room - len(voice.encode()), _LEAST_OF_RECORDING_BYTES))
+    voice = shortened(voice, room - len(recording.encode()))
     return named_file(pattern.format(**parts | {"recording": recording, "voice": voice}) or "take", kind)
 
 
 def named_file(stem: str, kind: str) -> str:
     """Turn any text into a file name that is valid on every system."""
-    return f"{_cut(_fit(stem), _LONGEST_STEM_BYTES)}.{kind}"
+    return f"{shortened(_fit(stem), _LONGEST_STEM_BYTES)}.{kind}"
 
 
 def unlike(name: str, taken: set[str]) -> str:
@@ -82,7 +83,3 @@ def unlike(name: str, taken: set[str]) -> str:
 
 def _fit(text: str) -> str:
     return _UNFIT.sub(" ", text).strip()
-
-
-def _cut(text: str, most_bytes: int) -> str:
-    return text.encode()[:most_bytes].decode(errors="ignore").strip()

@@ -25,6 +25,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.notebooks import notebooks
+from studio.commands.output import writable_output
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.rvc import rvc
@@ -150,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # must precede the import of torch, which reads it: spinning idle threads take the processor from others (a training
     # here took five times as long while the service trained)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    app(arguments, prog_name="python -m studio")
+    with writable_output():
+        app(arguments, prog_name="python -m studio")
 
 
 def start() -> None:

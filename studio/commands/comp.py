@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import SettingsError
+from engine.files import beside
 from studio.commands.convert import Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
@@ -30,10 +31,10 @@ def comp(
     """Put one take together out of several, joined where the recording IN is quiet."""
     from engine.analysis.phrases import find_phrases
     from engine.analysis.recording import analyse_file
-    from engine.conversion.comping import comp_files, joins, parts_of
+    from engine.conversion.comping import comp_files, joins, parts_of, refuse_other_recordings
     from engine.conversion.convert import refuse_overwriting
 
-    target = output or takes[0].with_name(f"{takes[0].stem}.comp.wav")
+    target = output or beside(takes[0], ".comp.wav")
     refuse_overwriting(target, [source, *takes])
     with progress_bar() as report:
         analysis = analyse_file(source, report)
@@ -42,6 +43,7 @@ def comp(
             for number, start_s in enumerate(starts_s, 1):
                 typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"))
             return
+        refuse_other_recordings(source, takes)
         parts = parts_of(starts_s, [_number(one) - 1 for one in choose.split(",")])
         unsigned = comp_files(takes, parts, target, report, _one_voice(takes))
     if unsigned:

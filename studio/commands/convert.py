@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import EngineError
+from engine.files import beside, fitting_name
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.songs import SongOptions, convert_song
@@ -178,13 +179,14 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
     """Return the path of each take: vocal.kathleen.wav, vocal.kathleen.take2.wav, ... Raises SettingsError."""
     first = output or Path()
     if first.is_dir():
-        first = first / f"{source.stem}.{voice}.wav"
-    rest = [first.with_name(f"{first.stem}.take{number}{first.suffix}") for number in range(2, takes + 1)]
+        first = first / fitting_name(source.stem, f".{voice}.wav")
+    rest = [beside(first, f".take{number}{first.suffix}") for number in range(2, takes + 1)]
     return [first, *rest]
 
 
 def _warn(survey: "Survey") -> None:
-    """Say before the conversion that the recording is no dry vocal."""
+    """Say before the conversion that the recording is no dry vocal. Raises AudioError for silence."""
+    survey.refuse_silence()
     if survey.dryness and survey.dryness.warning:
         say(survey.dryness.warning)
 

@@ -7,6 +7,7 @@ from typing import ParamSpec, TypeVar
 import typer
 
 from engine.errors import Cancelled, EngineError
+from engine.files import names_that_fit
 from studio.commands.wording import say, translated
 
 P = ParamSpec("P")
@@ -20,7 +21,8 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return command(*args, **kwargs)
+            with names_that_fit():
+                return command(*args, **kwargs)
         except EngineError as error:
             typer.echo(translated(str(error)).replace("GET /models", "python -m studio voices"), err=True)
             raise typer.Exit(1) from error

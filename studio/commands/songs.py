@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import SettingsError
+from engine.files import beside
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.wording import say
@@ -88,7 +89,7 @@ def convert_song(
         typer.echo(target)
         return
     lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]
-    vocal, backing, *stems = (target.with_name(f"{target.stem}.{name}{target.suffix}") for name in lanes)
+    vocal, backing, *stems = (beside(target, f".{name}{target.suffix}") for name in lanes)
     files = SongFiles(target, vocal, backing, stems)
     work = home.work / f"song-{sha256(str(source.absolute()).encode()).hexdigest()[:16]}"
 

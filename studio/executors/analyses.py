@@ -102,6 +102,7 @@ def _summary(found: "Exploration") -> dict[str, Any]:
         "peak_db": round(found.peak_db, 1),
         "clipped_runs": found.clipped_runs,
         "warning": analysis.warning,
+        "is_mix": analysis.dryness.is_mix,
     }
 
 

@@ -19,6 +19,7 @@ ENGINE = {
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
     "provenance": "what files say of how they were made, signed and verified",
+    "zip_names": "names of files in zips, in whatever code page",
     "archives": "zips from anybody",
     "audio": "reading and writing recordings",
     "analysis": "pitch, loudness, envelope, notes, style",

@@ -2,7 +2,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from engine.files import replacing, write_atomically
+from engine.errors import SettingsError
+from engine.files import beside, fitting_name, names_that_fit, replacing, write_atomically
 
 
 def test_write_atomically_creates_and_replaces_a_file(tmp_path):
@@ -61,3 +62,44 @@ def test_replacing_creates_the_folder_only_after_its_block_succeeds(tmp_path, fa
         if fails:
             raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ([] if fails else ["folder"])
+
+
+@pytest.mark.parametrize("stem", ["x" * 251, "\u3042" * 83, "\U0001f3a4" * 70, "a" + "\u00e9" * 140, "x" * 1000])
+def test_fitting_name_keeps_the_ending_whole_and_cuts_between_characters(tmp_path, stem):
+    name = fitting_name(stem, ".koguchi.wav")
+    assert name.endswith(".koguchi.wav")
+    assert stem.startswith(name.partition("~")[0])
+    assert 236 <= len(name.encode()) <= 240
+    for ending in (".koguchi.take10.wav", ".koguchi.backing.wav"):  # the voice is still told
+        later = beside(tmp_path / name, ending.replace(".koguchi", ""))
+        assert later.name.endswith(ending)
+        later.touch()
+
+
+def test_fitting_name_leaves_short_names_and_distinguishes_long_ones():
+    assert fitting_name("vocal", ".wav") == "vocal.wav"
+    assert len({fitting_name("x" * 300 + end, ".wav") for end in "abc"}) == 3
+
+
+def test_beside_uses_the_whole_length(tmp_path):
+    target = beside(tmp_path / f"{'y' * 251}.wav", ".take2.flac")
+    assert len(target.name) == 255
+    assert target.name.endswith(".take2.flac")
+
+
+def test_fitting_name_takes_names_that_are_not_unicode(tmp_path):
+    name = "\udce9" * 300  # bytes of another encoding
+    (tmp_path / fitting_name(name, ".wav")).touch()
+
+
+def test_names_that_fit_reports_a_long_name_and_passes_other_errors(tmp_path):
+    with pytest.raises(SettingsError, match=r'The name "y{40}…" is too long for the disk'), names_that_fit():
+        (tmp_path / ("y" * 300)).exists()
+    with pytest.raises(FileNotFoundError), names_that_fit():
+        (tmp_path / "none").read_bytes()
+
+
+def test_replacing_writes_a_file_of_the_longest_name(tmp_path):
+    for name in ("x" * 255, "\u3042" * 85, "\U0001f3a4" * 63):
+        write_atomically(tmp_path / name, b"x")
+        assert (tmp_path / name).read_bytes() == b"x"

@@ -21,6 +21,11 @@ def inform(text: str) -> Any:
     return _notice(text, "status", "told")
 
 
+def warn(text: str) -> Any:
+    """Show a warning in the notice."""
+    return _notice(text, "status", "warn")
+
+
 def show_error(text: str) -> Any:
     """Show an error in the notice."""
     return _notice(text, "alert", "wrong")

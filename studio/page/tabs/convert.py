@@ -50,7 +50,7 @@ class ConvertTab:
             presets = Presets(page, tab)
         self.settings = Settings(page, layout, self.recording, alone, fit)
         presets.wire(self.settings)
-        Warnings(page, layout, self.recording)
+        self.warnings = Warnings(page, layout, self.recording)
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
@@ -82,6 +82,8 @@ class ConvertTab:
         page.on(
             recording.chosen.change, self.come_round, {self.pressed_s, *inputs}, outputs, notice=self.problem, **IN_TURN
         )
+        as_song = [self.input, *self.song.taken]
+        page.on(self.warnings.to_song.click, self.open_as_song, [recording.chosen], as_song, notice=self.problem)
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
         kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
@@ -131,6 +133,10 @@ class ConvertTab:
             stretch=self.recording.stretch_of(chosen),
         )
         return self.result.begun(visit, task_id, chosen, given[self.result.kept])
+
+    def open_as_song(self, visit: Visit, chosen: dict[str, Any] | None) -> Updates:
+        """Turn to the tab of songs with the recording in it, whose vocal is to be separated."""
+        return self.song.take(visit, chosen["id"]) | {self.input: gr.Tabs(selected="song")} if chosen else None
 
     def wished(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         """Take what another tab sent here: a voice, a recording, or a conversion with all its settings.

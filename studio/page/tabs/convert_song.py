@@ -1,5 +1,7 @@
 """Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import separator_state
+from studio.actions.analyses import taken_recording
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.mixes import mix_again
@@ -19,6 +22,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_scores import progress_line
@@ -40,6 +44,7 @@ class Song:
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.task = remembered("convert-song")
+        self.recording = gr.State(None)  # the id of an analysed recording that is the song where no file is given
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.song:
             gr.Markdown(_ABOUT)
@@ -47,6 +52,7 @@ class Song:
                 self.lead = _file("Vocal or whole song", "song-lead")
                 self.backing = _file("Backing (instrumental)", "song-backing")
                 self.stem = _file("Second singer (optional)", "song-stem")
+            self.source = notice("song-source")
             self.separate = gr.Checkbox(
                 label="It is a whole song: separate its vocal", info=self._separation(), elem_id="song-separate"
             )
@@ -75,12 +81,13 @@ class Song:
         """Wire all events, once voice and settings are there."""
         self.voice, self.settings = voice, settings
         given = {
-            self.lead, self.backing, self.stem, self.separate, self.parts, self.stem_voice, self.offset, voice.chosen,
-            *settings.controls,
+            self.lead, self.recording, self.backing, self.stem, self.separate, self.parts, self.stem_voice,
+            self.offset, voice.chosen, *settings.controls,
         }  # fmt: skip
         page, watched = self.page, [self.timer, self.going, self.progress, self.mixer]
         page.on(self.start.click, self.convert, given, [self.task, self.timer, *voice.outputs], notice=self.problem)
         page.on(self.timer.tick, self.watch, [self.task], [*watched, self.problem])
+        page.on(self.lead.upload, self.put_away, [], [self.recording, self.source])
         page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
         page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
 
@@ -93,9 +100,35 @@ class Song:
         """Return updates that show what was here when this browser left."""
         return {self.timer: gr.Timer(active=True)} if task_id else {}
 
+    @property
+    def taken(self) -> list[Any]:
+        """What changes when a recording of the tab is taken as a song."""
+        return [self.recording, self.lead, self.separate, self.source]
+
+    def take(self, visit: Visit, recording: str) -> dict[Any, Any]:
+        """Return updates that take an analysed recording as a whole song, until a file is given."""
+        name = analyses.view(visit, recording)["file_name"]
+        return {
+            self.recording: recording, self.lead: gr.File(value=None), self.separate: gr.Checkbox(value=True),
+            self.source: inform(f"The song is {name}: add another file to take that instead."),
+        }  # fmt: skip
+
+    def put_away(self, visit: Visit) -> Updates:
+        """Forget the recording, since a file is given."""
+        return {self.recording: None, self.source: silent()}
+
+    @contextmanager
+    def _lead(self, visit: Visit, given: dict[Any, Any], place: Path) -> Iterator[SentFile]:
+        """Yield the vocal or the song, which may be moved. Raises NotFound if it is gone."""
+        if given[self.lead]:
+            yield _sent(visit, given[self.lead], place / "lead")
+            return
+        with taken_recording(visit.studio, visit.account, given[self.recording]) as (copy, file_name, _):
+            yield SentFile(copy, file_name)
+
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         model = given[self.voice.chosen]
-        if not given[self.lead]:
+        if not given[self.lead] and not given[self.recording]:
             raise Invalid([("song", "Add a vocal or a song first.")])
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
@@ -105,19 +138,15 @@ class Song:
             text = "Add the backing of this vocal; or, if it is a whole song, tick that its vocal is to be separated."
             raise Invalid([("backing", text)])
         settings = self.settings.asked(given) | {"takes": 1}
-        with workplace(visit.studio) as place:
-            names = {"lead": given[self.lead], "backing": given[self.backing], "stem": given[self.stem]}
-            sent = {
-                name: SentFile(take_upload(visit.studio, Path(file), place / name), Path(file).name)
-                for name, file in names.items()
-                if file
-            }
+        with workplace(visit.studio) as place, self._lead(visit, given, place) as lead:
+            names = {"backing": given[self.backing], "stem": given[self.stem]}
+            sent = {name: _sent(visit, file, place / name) for name, file in names.items() if file}
             song = SongRequest(
                 read_parts(given[self.parts].strip() or model, model), bool(given[self.separate]), sent.get("backing"),
                 sent.get("stem"), read_parts(given[self.stem_voice].strip() or KEEP), _offset_s(given[self.offset]),
             )  # fmt: skip
             request = ConversionRequest(model, settings, self.settings.preset_of(given), untrained=True, song=song)
-            task_id = start_conversion(visit.studio, visit.account, sent["lead"].path, sent["lead"].name, request)
+            task_id = start_conversion(visit.studio, visit.account, lead.path, lead.name, request)
         return {self.task: task_id, self.timer: gr.Timer(active=True)}
 
     def watch(self, visit: Visit, task_id: str | None) -> Updates:
@@ -154,6 +183,10 @@ class Song:
         """Return whether songs can be separated here, and if not what is missing."""
         remedy = separator_state(self.page.studio.settings.separators).remedy
         return f"Not possible yet: {remedy}" if remedy else "The backing is what is left of the song."
+
+
+def _sent(visit: Visit, file: str, copy: Path) -> SentFile:
+    return SentFile(take_upload(visit.studio, Path(file), copy), Path(file).name)
 
 
 def _file(label: str, name: str) -> gr.File:

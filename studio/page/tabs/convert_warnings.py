@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import gradio as gr
+
 from studio.page.parts.element import element
-from studio.page.parts.notice import inform, notice, silent
+from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import Recording
@@ -13,18 +15,26 @@ _CLIPPED = "This recording is clipped: the level was too high. Record it again m
 
 
 class Warnings:
-    """The sentences below the recording; a dry vocal has none."""
+    """The sentences below the recording; a dry vocal has none. to_song: opens the recording as a whole song."""
 
     def __init__(self, page: Page, layout: Layout, recording: Recording) -> None:
         self.recording = recording
         with layout.notices:
             element("level", elem_id="convert-level")  # of the microphone, while it records
-            self.warning = notice("convert-warning")
-        page.on(recording.analysed.change, self.tell, [recording.analysed], [self.warning])
+            with gr.Row(elem_id="convert-warnings", visible=False) as self.row:
+                self.warning = notice("convert-warning")
+                self.to_song = gr.Button(
+                    "Open as a song", size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
+                )
+        page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
 
     def tell(self, visit: Visit, analysed: Mapping[str, Any] | None) -> Updates:
         """Show what is wrong with the recording, or nothing."""
         summary = (analysed or {}).get("summary") or {}
         sentences = [summary.get("warning"), _CLIPPED if summary.get("clipped_runs") else None]
         text = " ".join(filter(None, sentences))
-        return {self.warning: inform(text) if text else silent()}
+        return {
+            self.row: gr.Row(visible=bool(text)),
+            self.warning: warn(text) if text else silent(),
+            self.to_song: gr.Button(visible=bool(summary.get("is_mix"))),
+        }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, read_audio, write_audio
-from engine.conversion.comping import FADE_S, CompPart, comp, comp_files, joins, parts_of
+from engine.conversion.comping import FADE_S, CompPart, comp, comp_files, joins, parts_of, refuse_other_recordings
 from engine.errors import EditError, SettingsError
 
 RATE = 44_100
@@ -126,3 +126,37 @@ def test_comp_files_writes_all_or_nothing(tmp_path: Path):
     with pytest.raises(EditError, match="not equally long"):
         comp_files(paths, parts, tmp_path / "other.wav")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["comp.flac", "take1.wav", "take2.wav"]
+
+
+def syllables(seed: int, seconds: float = 4.0) -> Audio:
+    """Noise and tone whose loudness rises and falls as speech does."""
+    drawn = np.random.default_rng(seed)
+    steps = np.repeat(drawn.uniform(-45, -10, round(seconds * 7)), RATE // 7)
+    return Audio((10 ** (steps / 20) * drawn.standard_normal(len(steps)))[None].astype(np.float32), RATE)
+
+
+def test_refuse_other_recordings_accepts_takes_of_a_recording(tmp_path):
+    recording = syllables(1)
+    write_audio(tmp_path / "vocal.wav", recording)
+    level = np.abs(recording.samples) + 1e-4  # another sound of the same loudness, softer by 9 dB, with a hum
+    take = 0.35 * level * tone(4.0, hertz=300.0).samples / 0.3 + 1e-4 * noise(2, 4.0).samples
+    for name in ("take.wav", "take.flac", "take.mp3"):
+        write_audio(tmp_path / name, Audio(take, RATE))
+    refuse_other_recordings(tmp_path / "vocal.wav", [tmp_path / name for name in ("take.wav", "take.flac", "take.mp3")])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "seed", "said"),
+    [(4.0, 2, "is a take of another recording"), (4.3, 1, "lasts 4.3 seconds"), (3.0, 1, "lasts 3 seconds")],
+)
+def test_refuse_other_recordings_names_a_take_of_another_one(tmp_path, seconds, seed, said):
+    write_audio(tmp_path / "vocal.wav", syllables(1))
+    write_audio(tmp_path / "take.wav", syllables(seed, seconds))
+    with pytest.raises(EditError, match=rf'"take\.wav" {said}'):
+        refuse_other_recordings(tmp_path / "vocal.wav", [tmp_path / "vocal.wav", tmp_path / "take.wav"])
+
+
+def test_refuse_other_recordings_leaves_steady_sounds_to_their_length(tmp_path):
+    write_audio(tmp_path / "vocal.wav", tone(2.0))
+    write_audio(tmp_path / "take.wav", tone(2.0, hertz=440.0))
+    refuse_other_recordings(tmp_path / "vocal.wav", [tmp_path / "take.wav"])

@@ -596,3 +596,20 @@ def test_convert_file_memory_hardly_grows_with_the_length(sing, voice, tmp_path,
         tracemalloc.stop()
     # what is kept of the first minutes is 0.15 MB a second, and twice as much more for what is around small windows
     assert peaks[1] < peaks[0] + 4.5e6
+
+
+def test_convert_file_refuses_silence_before_it_writes_anything(tmp_path, voice):
+    silent = tmp_path / "silent.wav"
+    write_audio(silent, Audio(np.zeros((2, SAMPLE_RATE), np.float32), SAMPLE_RATE))
+    with pytest.raises(AudioError, match="is silent"):
+        convert_file(silent, [tmp_path / "out.wav"], voice)
+    assert [path.name for path in tmp_path.iterdir()] == ["silent.wav"]
+
+
+def test_convert_file_converts_opposite_channels_and_warns_of_noise(tmp_path, voice):
+    one = 0.1 * np.random.default_rng(0).standard_normal(SAMPLE_RATE)
+    for name, channels in (("opposite", [one, -one]), ("noise", [one])):
+        write_audio(tmp_path / f"{name}.wav", Audio(np.stack(channels).astype(np.float32), SAMPLE_RATE))
+        done = convert_file(tmp_path / f"{name}.wav", [tmp_path / "out.wav"], voice)
+    assert "No voice was found" in done.warning
+    assert read_audio(tmp_path / "out.wav").sample_count == SAMPLE_RATE

@@ -1,6 +1,8 @@
 import os
 import pickle
 import random
+import sys
+import types
 import zipfile
 from contextlib import suppress
 
@@ -10,6 +12,8 @@ from safetensors.torch import load_file
 
 from engine.rvc import sandbox
 from engine.rvc.checkpoint import extract, read_checkpoint
+from engine.rvc.index_file import parse_index
+from engine.rvc.onnx_models import inspect
 from engine.rvc.sandbox import ModelFileError
 from tests.engine.rvc.models import checkpoint_of
 
@@ -90,6 +94,105 @@ def test_extract_names_the_real_kind_of_a_renamed_file(tmp_path, start, said):
     path.write_bytes(start + b"\x00" * 40)
     with pytest.raises(ModelFileError, match=said):
         extract(path, "nowhere")
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {}, {"embedder_model": None}, {"embedder_model": "contentvec", "vocoder": "HiFi-GAN", "speakers_id": 1},
+        {"embedder_name": "hubert_base", "embedder_output_layer": 12}, {"embedder_name": "contentvec768"},
+        {"embedder_model": "hubert_base.pt"}, {"embedder_model": "ContentVec", "embedder_output_layer": -1},
+    ],
+)  # fmt: skip
+def test_extract_accepts_models_of_contentvec(tmp_path, stated):
+    assert extract(saved(tmp_path, checkpoint_of("v2") | stated), str(tmp_path / "out.safetensors"))["version"] == "v2"
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        *(({"embedder_model": name}, f"content encoder {name};") for name in (
+            "spin", "spin-v2", "japanese-hubert-base", "chinese-hubert-base", "korean-hubert-base", "custom",
+        )),
+        ({"embedder_name": "hubert-base-japanese768"}, "content encoder hubert-base-japanese768;"),
+        ({"embedder_name": "hubert_base", "embedder_output_layer": 9}, "layer 9 of its content encoder, not 12;"),
+    ],
+)  # fmt: skip
+def test_extract_refuses_models_of_other_encoders_by_name(tmp_path, stated, said):
+    path = saved(tmp_path, checkpoint_of("v2") | stated)
+    with pytest.raises(ModelFileError, match=f"trained on .*{said} .* words would be lost"):
+        extract(path, "nowhere")
+    assert code_of(path, tmp_path) == "other_encoder"
+
+
+@pytest.mark.parametrize(
+    ("stated", "version", "has_pitch"),
+    [
+        ({"f0": "True", "version": "V2"}, "v2", True), ({"f0": "1", "version": "2"}, "v2", True),
+        ({"f0": True, "version": 2}, "v2", True), ({"f0": "False"}, "v2", False), ({"f0": 0}, "v2", False),
+        ({"f0": None}, "v2", True),
+    ],
+)  # fmt: skip
+def test_extract_reads_version_and_pitch_however_they_are_written(tmp_path, stated, version, has_pitch):
+    values = extract(saved(tmp_path, checkpoint_of("v2") | stated), str(tmp_path / "out.safetensors"))
+    assert (values["version"], values["has_pitch"]) == (version, has_pitch)
+
+
+@pytest.mark.parametrize("rate", [48_000, "48000", "48k", "48 kHz", 48_000.0])
+def test_extract_reads_the_sample_rate_however_it_is_written(tmp_path, rate):
+    content = checkpoint_of("v2")
+    content["config"] = [*content["config"][:17], rate]
+    assert extract(saved(tmp_path, content), str(tmp_path / "out.safetensors"))["sample_rate"] == 48_000
+
+
+def test_extract_reads_a_configuration_that_states_the_width_of_its_content(tmp_path):
+    content = checkpoint_of("v2") | {"version": "v1", "embedder_name": "contentvec", "embedder_output_layer": 12}
+    content["config"] = [*content["config"][:17], 768, 48_000]
+    assert extract(saved(tmp_path, content), str(tmp_path / "out.safetensors"))["version"] == "v2"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"weight": {"quantizer.vq.x": 0, "ref_enc.fc.weight": 0, "ssl_proj.weight": 0}, "config": {}}, "GPT-SoVITS"),
+        ({"weight": {"model.ar_text_embedding.weight": 0}, "config": {}, "info": "GPT-e15"}, "GPT-SoVITS"),
+        ({"model": {"ref_enc.convs.0.bias": 0, "dec.conv_pre.bias": 0}, "optimizer": None}, "OpenVoice"),
+        ({"model": {"enc_p.emb.weight": 0, "sdp.pre.weight": 0}, "iteration": 1}, "VITS"),
+        ({"model": {"pre.weight": 0, "emb_uv.weight": 0}, "optimizer": {}}, "so-vits-svc"),
+    ],
+)  # fmt: skip
+def test_extract_names_the_program_of_other_models(tmp_path, content, said):
+    path = saved(tmp_path, content)
+    with pytest.raises(ModelFileError, match=f"is a model of {said}"):
+        extract(path, "nowhere")
+    assert code_of(path, tmp_path) == ("so_vits" if said == "so-vits-svc" else "foreign_model")
+
+
+def test_extract_names_gpt_sovits_by_its_settings_and_by_its_header(tmp_path, monkeypatch):
+    module = types.ModuleType("utils")
+    settings = type("HParams", (), {"__module__": "utils"})
+    module.HParams = settings
+    monkeypatch.setitem(sys.modules, "utils", module)
+    path = saved(tmp_path, {"weight": {}, "config": settings(), "info": "e8"})
+    assert code_of(path, tmp_path) == "foreign_model"
+    path.write_bytes(b"06" + path.read_bytes()[2:])
+    with pytest.raises(ModelFileError, match="is a model of GPT-SoVITS"):
+        extract(path, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57\n", "pointer of Git LFS"),
+        (b"\n<!DOCTYPE html><html><head>", "a web page"), (b"\xef\xbb\xbf<HTML>", "a web page"), (b"", "is empty"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("read", [extract, inspect, lambda path, _: parse_index(path)])
+def test_readers_of_models_name_what_a_web_site_gave_instead(tmp_path, content, said, read):
+    path = tmp_path / "voice.pth"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=rf'"voice\.pth" is .*{said}|"voice\.pth" {said}'):
+        read(path, "0")
 
 
 class _Bomb:

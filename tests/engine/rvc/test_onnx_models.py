@@ -1,5 +1,7 @@
 """Both dialects, in small graphs: a gain on the mean of the content, spread over the samples of each frame."""
 
+import json
+
 import numpy as np
 import onnx
 import pytest
@@ -15,7 +17,7 @@ from engine.voices.imported import import_rvc
 RATE, FRAMES = 32_000, 40
 
 
-def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), speakers=0):
+def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), speakers=0, stated=None):
     """Write samples (1, 1, frames * hop): the mean of each frame's content, plus noise drawn inside or given."""
     names, hop = _DIALECTS[dialect], rate // 100
     real, whole = TensorProto.FLOAT, TensorProto.INT64
@@ -44,7 +46,10 @@ def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), s
         stored.append(helper.make_tensor("table", real, [speakers], [0.1 * number for number in range(speakers)]))
     out = [helper.make_tensor_value_info("audio", real, (1, 1, "samples"))]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info(*one) for one in inputs], out, stored)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    if stated is not None:
+        helper.set_model_props(model, {"metadata": json.dumps(stated)})
+    onnx.save(model, path)
     return path
 
 
@@ -55,6 +60,16 @@ def test_inspect_finds_dialect_width_and_rate(tmp_path, dialect, width, pitched,
     model = onnx_from_json(inspect(small_model(tmp_path / "a.onnx", dialect, width, pitched, rate)))
     assert (model.content, model.sample_rate, bool(model.inputs.pitch)) == (width, rate, pitched)
     assert model.latent == (192 if dialect == 0 else 0)
+
+
+def test_inspect_refuses_a_model_of_another_encoder_by_name(tmp_path):
+    stated = {"embedder": "hubert_base", "embOutputLayer": 12, "samplingRate": 40_000, "embChannels": 768}
+    inspect(small_model(tmp_path / "a.onnx", 1, 768, stated=stated))
+    japanese = {"embedder": "hubert-base-japanese"}
+    for changed, said in [(japanese, "hubert-base-japanese"), ({"embOutputLayer": 9}, "layer 9")]:
+        with pytest.raises(ModelFileError, match=f"trained on .*{said}.* words would be lost") as caught:
+            inspect(small_model(tmp_path / "a.onnx", 1, 768, stated=stated | changed))
+        assert caught.value.code == "other_encoder"
 
 
 def test_onnx_rendering_is_deterministic_with_a_seed(tmp_path):
@@ -146,7 +161,7 @@ def test_onnx_rendering_scales_noise_as_for_pth_files(tmp_path):
 def test_inspect_refuses_other_files(tmp_path):
     path = tmp_path / "a.onnx"
     content = small_model(path).read_bytes()
-    for changed in (b"", content[: len(content) // 2], b"no model"):
+    for changed in (content[: len(content) // 2], b"no model"):
         path.write_bytes(changed)
         with pytest.raises(ModelFileError, match="not a model of RVC in ONNX"):
             inspect(path)

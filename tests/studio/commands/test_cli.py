@@ -462,3 +462,32 @@ def test_comp_joins_takes_and_lists_phrases(here, source):
     for wrong in (("--choose", "1,x"), ("--choose", ",".join(["3"] * phrases)), ("--choose", "1," * phrases + "1")):
         assert_one_sentence(run("comp", source, here / "take1.wav", here / "take2.wav", *wrong))
     assert names(here) == before
+
+
+@pytest.mark.parametrize("stem", ["x" * 251, "\u3042" * 83])
+def test_convert_names_results_of_long_names_so_that_they_fit(here, stem):
+    recording = here / f"{stem}.wav"
+    soundfile.write(recording, vocal(1.5), RATE)
+    done = run("convert", recording, "--voice", "koguchi", "--takes", "2")
+    assert done.exit_code == 0, done.output
+    made = sorted(name for name in names(here) if name != recording.name)
+    assert [name.partition(".")[2] for name in made] == ["koguchi.take2.wav", "koguchi.wav"]
+    done = run("comp", recording, *made[::-1], "--choose", "2")
+    assert done.exit_code == 0, done.output
+    assert len(names(here)) == 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["convert", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["comp", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"],
+        ["mix", "vocal.wav", "vocal.wav", "-o", "y" * 300 + ".wav"], ["report", "y" * 300],
+        ["voices", "export", "koguchi", "-o", "y" * 300],
+    ],
+)  # fmt: skip
+def test_commands_report_names_that_are_too_long(source, arguments):
+    done = run(*arguments)
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f'The name "{"y" * 40}…" is too long for the disk: give a shorter one')
+    assert names(source.parent) == ["vocal.wav"]

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import signal
+
+import engine
+from engine.analysis.pitch import Pitch
+from engine.analysis.recording import analyse
+from engine.analysis.voice_presence import SILENT, VoicePresenceMeter
+from engine.audio.files import Audio, read_audio, resample
+from engine.units import SAMPLE_RATE
+
+NO_VOICE, HUM = "No voice was found", "steady hum or tone"
+
+
+def noise(seconds=3.0, seed=0):
+    return np.random.default_rng(seed).standard_normal(round(seconds * SAMPLE_RATE))
+
+
+def clicks():
+    made = np.zeros(4 * SAMPLE_RATE)
+    for start in range(SAMPLE_RATE // 2, len(made) - 200, SAMPLE_RATE // 2):
+        made[start : start + 200] = 0.5 * noise(200 / SAMPLE_RATE, start) * np.exp(-np.arange(200) / 40)
+    return made
+
+
+def hum(hertz, hiss=0.0):
+    time_s = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    return 0.1 * sum(np.sin(2 * np.pi * hertz * k * time_s + k * k) / k for k in range(1, 10)) + hiss * noise(4.0)
+
+
+def recorded(name):
+    audio = read_audio(Path(engine.__file__).parent / "samples" / f"{name}.flac")
+    return resample(audio.samples.mean(0), audio.rate, SAMPLE_RATE)
+
+
+def whispered(samples):
+    """The same with noise in place of the voice: its spectrum, smoothed over pitch, with random phases."""
+    _, _, spectrum = signal.stft(samples, SAMPLE_RATE, nperseg=2048, noverlap=1536)
+    smooth = np.sqrt(signal.convolve2d(np.abs(spectrum) ** 2, np.ones((13, 1)) / 13, "same"))
+    phases = np.exp(2j * np.pi * np.random.default_rng(0).random(smooth.shape))
+    return signal.istft(smooth * phases, SAMPLE_RATE, nperseg=2048, noverlap=1536)[1]
+
+
+def presence(samples):
+    return analyse(Audio(samples.astype(np.float32)[None], SAMPLE_RATE)).dryness
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: np.zeros(2 * SAMPLE_RATE), SILENT), (lambda: 3e-5 * noise(), NO_VOICE),
+        (lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE),
+        (lambda: np.eye(1, 2 * SAMPLE_RATE, SAMPLE_RATE)[0], NO_VOICE),
+        (lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), HUM), (lambda: hum(60.0, 0.01), HUM),
+        (lambda: 0.03 * hum(120.0, 0.01), HUM),
+    ],
+    ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120"],
+)  # fmt: skip
+def test_voice_presence_warns_of_recordings_without_a_voice(make, said):
+    assert said in presence(make()).warning
+
+
+@pytest.mark.parametrize("name", ["singing", "speech"])
+def test_voice_presence_finds_the_voice_in_short_recordings_too(name):
+    samples = recorded(name)
+    loudest = int(np.argmax(np.convolve(samples**2, np.ones(SAMPLE_RATE), "valid")))
+    for part in (samples, samples[loudest : loudest + SAMPLE_RATE]):
+        found = presence(part)
+        assert found.presence.warning is None
+        assert found.presence.voiced_s > 0.2
+
+
+def test_voice_presence_meter_counts_runs_and_not_single_frames():
+    meter, loudness_db = VoicePresenceMeter(), np.full(100, -20.0)
+    voicing = np.zeros(100, np.float32)
+    voicing[[3, 10, 11, 12, 30, 50]] = 1.0
+    hertz = np.linspace(100, 200, 100).astype(np.float32)
+    meter.add(Pitch(hertz, voicing), loudness_db)
+    assert meter.finish().voiced_s == 0.0
+    voicing[60:80] = 1.0
+    meter.add(Pitch(hertz, voicing), loudness_db)
+    found = meter.finish()
+    assert (found.voiced_s, found.still, found.loudest_db) == (0.2, False, -20.0)
