@@ -21,7 +21,9 @@ def remembered_encodings() -> Iterator[None]:
     known: OrderedDict[tuple, tuple[Listener, Tensor]] = OrderedDict()  # each with its listener, whose id stays taken
 
     def remembered(listener: Listener, spectrum: Tensor) -> Tensor:
-        if spectrum.requires_grad or spectrum.device.type != "cpu" or spectrum.shape[2] > _LONGEST:
+        # an export traces all that is done with a tensor, and what is looked at here is none of the network's
+        apart = spectrum.requires_grad or spectrum.device.type != "cpu" or torch.jit.is_tracing()
+        if apart or spectrum.shape[2] > _LONGEST:
             return encode(listener, spectrum)
         digest = hashlib.sha256(spectrum.contiguous().view(torch.uint8).numpy()).digest()  # numpy has no bfloat16
         precision = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else spectrum.dtype

@@ -104,12 +104,12 @@ class Pitch:
         if above_s:
             said.append(
                 f"{above_s:.1f} s of this recording are above {HIGHEST_NOTE}, the highest note that can be converted: "
-                "they are converted without their pitch, so take them from the recording itself."
+                "they come out without their pitch, so use the original there."
             )
         if below_s:
             said.append(
                 f"{below_s:.1f} s of this recording are below {LOWEST_NOTE}, the lowest note that can be converted: "
-                "they are converted without their pitch, so take them from the recording itself."
+                "they come out without their pitch, so use the original there."
             )
         return " ".join(said) or None
 

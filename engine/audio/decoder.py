@@ -109,7 +109,7 @@ class _Link:
             )
         stream.discard = Discard.default
         # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
-        stream.codec_context.layout = f"{stream.codec_context.channels} channels"
+        stream.codec_context.layout = f"{stream.codec_context.channels}C"
         if self._container.name in ("ogg", "caf"):  # where FFmpeg takes too much from the end of Vorbis and ALAC
             stream.codec_context.options = {"flags2": "skip_manual"}
         if codec.canonical_name == "flac":

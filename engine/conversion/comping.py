@@ -143,7 +143,10 @@ def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
                 f"{in_words(len(own) / FRAME_RATE)}: choose takes of this recording."
             )
         if _likeness(own, found) < _LEAST_LIKENESS:
-            raise EditError(f'"{take.name}" is a take of another recording than "{recording.name}": choose one of it.')
+            raise EditError(
+                f'"{take.name}" is a take of a different recording from "{recording.name}": choose takes of the same '
+                "recording."
+            )
 
 
 def _levels_db(path: Path) -> np.ndarray:

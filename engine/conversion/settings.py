@@ -66,8 +66,8 @@ class ConversionSettings:
     pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
     notes_out_of_range: str = text_setting(
         REFUSE,
-        "What happens to notes that a shift moves above C7 or below F#1: refuse does not convert, fold sings them in "
-        "another octave.",
+        "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings them "
+        "in another octave.",
         (REFUSE, FOLD),
     )
 

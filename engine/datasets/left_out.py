@@ -50,7 +50,7 @@ def write_left_out(folder: Path, left_out: Sequence[LeftOut]) -> None:
     """Write the list into the folder of a dataset, if there is anything in it; of a long one the beginning."""
     listed = list(left_out[:_MOST_LISTED])
     if rest := len(left_out) - len(listed):
-        listed.append(LeftOut("...", f"{rest} more files are left out, since they are no recordings."))
+        listed.append(LeftOut("...", f"{rest} more files are left out, since they are not recordings."))
     if listed:
         values = [asdict(one) for one in listed]
         write_atomically(folder / LEFT_OUT_FILE, json.dumps(values, indent=1, ensure_ascii=False) + "\n")

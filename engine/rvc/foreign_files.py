@@ -36,7 +36,7 @@ def refuse_foreign(path: Path) -> None:
         raise ModelFileError(f'"{path.name}" is empty: download or copy it again.', "truncated")
     if start.startswith(_POINTER):
         raise ModelFileError(
-            f'"{path.name}" is not the file itself but a pointer of Git LFS to it: run `git lfs pull`, or download the '
+            f'"{path.name}" is not the file itself but a Git LFS pointer to it: run `git lfs pull`, or download the '
             "file in the browser.",
             "not_a_model",
         )
@@ -107,7 +107,7 @@ def refuse_other_encoder(name: str, stated: Mapping[str, Any], layer: int) -> No
 
 def _other_encoder(name: str, encoder: str) -> ModelFileError:
     return ModelFileError(
-        f'"{name}" was trained on {encoder}; the studio has ContentVec alone, with which its words would be lost: '
-        "import a model that was trained on ContentVec, or create a new voice of the recordings behind it.",
+        f'"{name}" was trained on {encoder}; the studio has only ContentVec, with which its words would be lost: '
+        "import a model trained on ContentVec, or create a new voice from the recordings behind it.",
         "other_encoder",
     )

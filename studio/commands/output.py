@@ -42,7 +42,7 @@ def writable_output() -> Iterator[None]:
     except _OutputError as cause:
         if cause.errno != errno.EPIPE:
             with suppress(OSError):  # standard error may be full too
-                say(f"The output cannot be written ({cause.strerror}): send it to another place.")
+                say(f"The output cannot be written ({cause.strerror}): write it somewhere else.")
         for stream in filter(None, (sys.stdout, sys.stderr)):
             _discard(stream)
         raise SystemExit(1) from cause

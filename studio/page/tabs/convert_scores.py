@@ -8,7 +8,11 @@ from studio.page.parts.progress_bar import time_left, time_until
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # score, title, meaning
 _COLUMNS = (
-    ("pitch_accuracy", "Pitch accuracy", "Time within half a semitone of the target, of how much time. 100 % is best."),
+    (
+        "pitch_accuracy",
+        "Pitch accuracy",
+        "Time within half a semitone of the target, and how much was compared. 100 % is best.",
+    ),
     ("pitch_corr", "Melody", "Correlation of the pitch curve with the recording's. 1 is best."),
     ("voicing_error", "Voicing errors", "Time voiced in only the recording or only the take. 0 % is best."),
     ("leak_db", "Noise in pauses", "Level where the recording is silent, relative to the voice. Lower is better."),

@@ -110,7 +110,7 @@ class Song:
         name = analyses.view(visit, recording)["file_name"]
         return {
             self.recording: recording, self.lead: gr.File(value=None), self.separate: gr.Checkbox(value=True),
-            self.source: inform(f"The song is {name}: add another file to take that instead."),
+            self.source: inform(f"The song is {name}: add another file to use that instead."),
         }  # fmt: skip
 
     def put_away(self, visit: Visit) -> Updates:

@@ -294,7 +294,8 @@ def test_convert_refuses_notes_beyond_the_range_before_it_renders_or_folds_them(
 
 @pytest.mark.parametrize("transpose", ["auto", "best"])
 def test_convert_auto_and_best_transpose_stay_within_the_range(voice, transpose):
-    recording = Audio(vowel(1568.0)[None], SAMPLE_RATE)
+    vibrato = 1568.0 * 2 ** (0.3 / 12 * np.sin(2 * np.pi * 5.5 * np.arange(2 * SAMPLE_RATE) / SAMPLE_RATE))
+    recording = Audio(vowel(vibrato)[None], SAMPLE_RATE)
     low = replace(voice, card=replace(voice.card, vocal_range={"min": "C7", "max": "C8"}))
     conversion = convert(recording, low, ConversionSettings(transpose=transpose))
     assert conversion.transpose <= 5
