@@ -6,7 +6,7 @@ Sun, 2002).
 """
 
 import numpy as np
-from scipy import ndimage
+import scipy
 
 from engine.analysis.pitch_refinement import samples_around
 
@@ -28,7 +28,7 @@ def are_subharmonics(samples: np.ndarray, rate: int, hop: int, hertz: np.ndarray
     for first in range(0, len(frames), _AT_ONCE):
         chosen = frames[first : first + _AT_ONCE]
         found[chosen] = _odd_are_weak(_harmonic_powers(samples, rate, chosen * hop, hertz[chosen]))
-    return ndimage.median_filter(found, _SMOOTH_FRAMES) & asked
+    return scipy.ndimage.median_filter(found, _SMOOTH_FRAMES) & asked
 
 
 def _odd_are_weak(powers: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ Carter, 1976).
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import fft, signal
+import scipy
 
 from engine.units import SAMPLE_RATE
 
@@ -89,8 +89,8 @@ def _in_voice_band(samples: np.ndarray, rate: int) -> np.ndarray:
     if rate < 4 * low:
         return samples
     band = (low, min(high, 0.45 * rate))
-    sections = signal.butter(2, band, "bandpass", fs=rate, output="sos")
-    return np.asarray(signal.sosfilt(sections, samples, axis=1))
+    sections = scipy.signal.butter(2, band, "bandpass", fs=rate, output="sos")
+    return np.asarray(scipy.signal.sosfilt(sections, samples, axis=1))
 
 
 def _moving_power(channel: np.ndarray, rate: int) -> float:
@@ -114,9 +114,9 @@ def _share_at(channel: np.ndarray, sound: np.ndarray, delay: int) -> Share:
 def _delay_between(channel: np.ndarray, sound: np.ndarray, rate: int) -> int:
     """Return by how many samples a channel (n,) lies later than a sound (n,), within LARGEST_DELAY_S."""
     most = min(round(LARGEST_DELAY_S * rate), len(sound) - 1)
-    size = fft.next_fast_len(len(sound) + most, real=True)
-    crossed = fft.rfft(channel, size) * np.conj(fft.rfft(sound, size))
+    size = scipy.fft.next_fast_len(len(sound) + most, real=True)
+    crossed = scipy.fft.rfft(channel, size) * np.conj(scipy.fft.rfft(sound, size))
     strength = np.abs(crossed)
-    correlation = fft.irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-20), size)
+    correlation = scipy.fft.irfft(crossed / np.maximum(strength, _WEAK * strength.mean() + 1e-20), size)
     near = np.concatenate([correlation[size - most :], correlation[: most + 1]])
     return int(np.argmax(np.abs(near))) - most

@@ -1,7 +1,7 @@
 """Shaping the pitch curve: each setting is one function on the curve, applied in order."""
 
 import numpy as np
-from scipy import ndimage
+import scipy
 
 from engine.analysis.notes import CHROMATIC, nearest_notes
 from engine.analysis.pitch import HIGHEST_HERTZ, LOWEST_HERTZ, Pitch
@@ -49,7 +49,7 @@ def fold_pitch(pitch: Pitch) -> Pitch:
     """Move notes beyond the range of notes into it by octaves; vibrato across its ends is held there."""
     if ((pitch.hertz >= LOWEST_HERTZ) & (pitch.hertz <= HIGHEST_HERTZ)).all():
         return pitch
-    note = ndimage.median_filter(pitch.semitones, _FOLDED_FRAMES, mode="nearest")
+    note = scipy.ndimage.median_filter(pitch.semitones, _FOLDED_FRAMES, mode="nearest")
     return limit_pitch(pitch.transposed(folding_semitones(note)))
 
 

@@ -198,7 +198,7 @@ def test_train_replaces_the_untrained_voice(recordings, trainings, tmp_path):
     shutil.copytree(DEMO_VOICES / "koguchi", recordings / "untrained")
     assert run("train", "anna").exit_code == 0
     assert not (recordings / "untrained").exists()
-    soundfile.write(tmp_path / "vocal.wav", [0.0] * 44_100, 44_100)
+    soundfile.write(tmp_path / "vocal.wav", [0.0, 0.1] * 22_050, 44_100)
     result = run("convert", tmp_path / "vocal.wav", "--voice", "anna", "-o", tmp_path)
     assert result.exit_code == 0, result.stderr
     assert "untrained" not in result.stderr

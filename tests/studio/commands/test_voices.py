@@ -105,7 +105,7 @@ def test_voices_lists_all_voices_if_some_are_damaged(own, recordings):
 
 
 def test_convert_converts_to_an_own_voice(own, here):
-    soundfile.write(here / "vocal.wav", [0.0] * 44_100, 44_100)
+    soundfile.write(here / "vocal.wav", [0.0, 0.1] * 22_050, 44_100)
     result = run("convert", "vocal.wav", "--preset", "melodic", "--voice", "anna")
     assert result.stdout == "vocal.anna.wav\n"
 
