@@ -107,6 +107,8 @@ class _Link:
             raise AudioError(
                 f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
             )
+        if not stream.codec_context.channels:
+            raise damaged(self._path)
         stream.discard = Discard.default
         # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
         stream.codec_context.layout = f"{stream.codec_context.channels}C"

@@ -140,6 +140,8 @@ def _chunks(file: BinaryIO, start: int, length: int, layout: _Layout) -> Iterato
     header = struct.Struct(layout.header)
     place = start + layout.first
     for _ in range(_MOST_CHUNKS):
+        if place > length:
+            return
         file.seek(place)
         read = file.read(header.size)
         if len(read) < header.size:

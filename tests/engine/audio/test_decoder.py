@@ -389,3 +389,27 @@ def test_read_audio_never_passes_a_name_to_ffmpeg(tmp_path: Path) -> None:
     (tmp_path / "a.wav").write_bytes(wav(1000))
     for name in ("concat:a.wav|a.wav", "http:x.wav", "pipe:0", "-", "%03d.wav"):
         assert read(tmp_path, wav(500), name).shape == (1, 500)
+
+
+# ---- headers that say what cannot be ----
+
+
+@pytest.mark.parametrize(("container", "place"), [("w64", 56), ("caf", 12)])
+def test_read_audio_refuses_a_chunk_that_ends_beyond_any_file(tmp_path: Path, container: str, place: int) -> None:
+    content = bytearray(with_sndfile(tone(3000, 44_100), 44_100, format=container.upper(), subtype="PCM_16"))
+    content[place : place + 8] = b"\xfe" * 8
+    assert '"recording"' in refusal(tmp_path, bytes(content))
+
+
+UNCODED = [one for one in KINDS if one.codec.startswith("pcm") and one.container in ("wav", "aiff", "au", "caf", "w64")]
+
+
+@pytest.mark.parametrize("kind", UNCODED, ids=str)
+def test_read_audio_refuses_no_channels(tmp_path: Path, kind: Kind) -> None:
+    content = kind.write(tone(3000, kind.rates[0]), kind.rates[0])
+    width, order = {"wav": (2, "<"), "w64": (2, "<"), "aiff": (2, ">"), "au": (4, ">"), "caf": (4, ">")}[kind.container]
+    before = {"wav": b"fmt ", "w64": b"fmt ", "aiff": b"COMM", "au": b".snd", "caf": b"desc"}[kind.container]
+    after = {"wav": 10, "w64": 26, "aiff": 8, "au": 20, "caf": 36}[kind.container]  # bytes from the name of the chunk
+    place = content.index(before) + after
+    assert content[place : place + width] == struct.pack(f"{order}{'H' if width == 2 else 'I'}", 1)
+    assert '"recording"' in refusal(tmp_path, content[:place] + bytes(width) + content[place + width :])

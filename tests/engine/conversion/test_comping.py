@@ -147,7 +147,7 @@ def test_refuse_other_recordings_accepts_takes_of_a_recording(tmp_path):
 
 @pytest.mark.parametrize(
     ("seconds", "seed", "said"),
-    [(4.0, 2, "is a take of another recording"), (4.3, 1, "lasts 4.3 seconds"), (3.0, 1, "lasts 3 seconds")],
+    [(4.0, 2, "is a take of a different recording"), (4.3, 1, "lasts 4.3 seconds"), (3.0, 1, "lasts 3 seconds")],
 )
 def test_refuse_other_recordings_names_a_take_of_another_one(tmp_path, seconds, seed, said):
     write_audio(tmp_path / "vocal.wav", syllables(1))

@@ -183,7 +183,7 @@ def test_extract_names_gpt_sovits_by_its_settings_and_by_its_header(tmp_path, mo
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57\n", "pointer of Git LFS"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57\n", "Git LFS pointer"),
         (b"\n<!DOCTYPE html><html><head>", "a web page"), (b"\xef\xbb\xbf<HTML>", "a web page"), (b"", "is empty"),
     ],
 )  # fmt: skip
