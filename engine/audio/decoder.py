@@ -107,11 +107,12 @@ class _Link:
             raise AudioError(
                 f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
             )
-        if not stream.codec_context.channels:
+        channels = stream.codec_context.channels  # looked at once: each look frees a layout that is none of the usual ones
+        if not channels:
             raise damaged(self._path)
         stream.discard = Discard.default
-        # PyAV 18 frees a layout that is none of the usual ones once for each frame, so the decoder starts without one
-        stream.codec_context.layout = f"{stream.codec_context.channels}C"
+        # PyAV 18 would free such a layout with each frame too, so the decoder starts without one
+        stream.codec_context.layout = f"{channels}C"
         if self._container.name in ("ogg", "caf"):  # where FFmpeg takes too much from the end of Vorbis and ALAC
             stream.codec_context.options = {"flags2": "skip_manual"}
         if codec.canonical_name == "flac":
