@@ -107,7 +107,7 @@ class _Link:
             raise AudioError(
                 f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
             )
-        channels = stream.codec_context.channels  # looked at once: each look frees a layout that is none of the usual ones
+        channels = stream.codec_context.channels  # looked at once: each look frees a layout that is an unusual one
         if not channels:
             raise damaged(self._path)
         stream.discard = Discard.default
