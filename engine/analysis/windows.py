@@ -6,10 +6,12 @@ same way whichever window it falls in.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from engine.analysis.loudness import measure_loudness
+from engine.audio.channels import fold
 from engine.audio.files import quietest_frame
 from engine.units import HOP, frame_count
 
@@ -31,6 +33,11 @@ class Window:
     core_start: int
     core_stop: int
     last: bool
+
+    @cached_property
+    def voice(self) -> np.ndarray:
+        """The voice that the channels hold, float32 (n,); see `fold`."""
+        return fold(self.samples)
 
     @property
     def frames(self) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import fft, linalg, ndimage, signal
 
 from engine.audio.ambience import Ambience
-from engine.audio.channels import LARGEST_DELAY_S, delayed, fold, share_of
+from engine.audio.channels import LARGEST_DELAY_S, delayed, share_of
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 _WINDOW_FRAMES = 40  # 0.4 s: panning changes slowly
@@ -30,12 +30,15 @@ _NOTHING = 1e-4  # of a channel's power, -40 dB: a rest without a voice worth lo
 
 
 class Placement:
-    """The place of the voice in samples (channels, n) at SAMPLE_RATE; `place` puts another voice there."""
+    """The place of the voice in samples (channels, n) at SAMPLE_RATE; `place` puts another voice there.
 
-    def __init__(self, samples: np.ndarray) -> None:
+    folded: the voice in them (n,), as `fold` returns it.
+    """
+
+    def __init__(self, samples: np.ndarray, folded: np.ndarray) -> None:
         self._channels: list[_Channel] = []
         if len(samples) > 1:
-            voice = _Voice(fold(samples))
+            voice = _Voice(folded)
             self._channels = [_taken_apart(channel, voice, number) for number, channel in enumerate(samples)]
 
     def place(self, converted: np.ndarray) -> np.ndarray:

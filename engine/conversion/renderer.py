@@ -153,7 +153,7 @@ class Renderer:
         self.sung.append(
             SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
         )
-        placement = Placement(window.samples)
+        placement = Placement(window.samples, window.voice)
         takes: list[np.ndarray] = []
         for number, pitch in zip(self.numbers, pitches, strict=True):
             converted = self._take(number, window, analysed, pitch)

@@ -12,7 +12,6 @@ from engine.analysis.envelope import measure_envelope
 from engine.analysis.loudness import without_rumble
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.analysis.windows import Window
-from engine.audio.channels import fold
 from engine.networks.listener import Listener, listen
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
@@ -45,7 +44,7 @@ class AnalysedWindows:
 
     def analyse(self, window: Window) -> AnalysedWindow:
         """Analyse a window, or return its earlier analysis."""
-        mid = without_rumble(fold(window.samples))
+        mid = without_rumble(window.voice)
         place = window.first_frame, len(mid)
         found = self._kept.get(place)
         if found is None:

@@ -18,7 +18,6 @@ from engine.analysis.envelope import SILENT, Level, measure_envelope, measure_le
 from engine.analysis.loudness import measure_loudness, without_rumble
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.analysis.windows import cut_windows
-from engine.audio.channels import fold
 from engine.audio.files import Audio, open_audio
 from engine.audio.streams import Source, at_engine_rate
 from engine.errors import AudioError
@@ -128,7 +127,7 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
     envelopes, pitches, loudness = [], [], []
     content = RecordingContent(load_base(), augmentations)
     for window in cut_windows(at_engine_rate(recording)):
-        mid = without_rumble(fold(window.samples))
+        mid = without_rumble(window.voice)
         pitch = detect_pitch(mid, SAMPLE_RATE)
         envelope = measure_envelope(mid, pitch)
         envelopes.append(envelope[window.core])

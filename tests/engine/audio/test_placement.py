@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal
 
-from engine.audio.channels import delayed
+from engine.audio.channels import delayed, fold
 from engine.audio.placement import Placement
 from engine.units import SAMPLE_RATE
 
 
 def place(converted: np.ndarray, source: np.ndarray) -> np.ndarray:
-    return Placement(source).place(converted)
+    return Placement(source, fold(source)).place(converted)
 
 
 def noise(count: int = SAMPLE_RATE, seed: int = 0) -> np.ndarray:
