@@ -22,11 +22,12 @@ SILENT = "This recording is silent: choose another one, or check the microphone.
 @dataclass(frozen=True)
 class VoicePresence:
     """loudest_db: of all frames. voiced_s: seconds with a pitch, single frames left out. still: whether pitch and
-    loudness stand still there."""
+    loudness stand still there. has_tones_beyond: whether tones are beyond the range of notes, which is said elsewhere."""
 
     loudest_db: float
     voiced_s: float
     still: bool
+    has_tones_beyond: bool = False
 
     @property
     def is_silent(self) -> bool:
@@ -38,7 +39,7 @@ class VoicePresence:
         """Return a sentence for the user; None where there is a voice."""
         if self.is_silent:
             return SILENT
-        if not self.voiced_s:
+        if not self.voiced_s and not self.has_tones_beyond:
             return (
                 "No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
                 "check that this is the vocal."
@@ -55,10 +56,12 @@ class VoicePresenceMeter:
         self._semitones: list[np.ndarray] = []
         self._levels_db: list[np.ndarray] = []
         self._loudest_db = -np.inf
+        self._has_tones_beyond = False
 
     def add(self, pitch: Pitch, loudness_db: np.ndarray) -> None:
         """Measure the frames of a window, (frames,) each."""
         self._loudest_db = max(self._loudest_db, float(loudness_db.max(initial=-np.inf)))
+        self._has_tones_beyond |= any(pitch.beyond_s)
         for start, stop in true_runs(pitch.voiced):
             if stop - start >= _SHORTEST_RUN_FRAMES:
                 self._semitones.append(pitch.semitones[start:stop])
@@ -67,7 +70,7 @@ class VoicePresenceMeter:
     def finish(self) -> VoicePresence:
         """Return the result."""
         if not self._semitones:
-            return VoicePresence(self._loudest_db, 0.0, False)
+            return VoicePresence(self._loudest_db, 0.0, False, self._has_tones_beyond)
         semitones, levels_db = np.concatenate(self._semitones), np.concatenate(self._levels_db)
         moved = float(np.median(np.abs(semitones - np.median(semitones))))
         still = moved < _STILL_SEMITONES and float(levels_db.std()) < _STILL_DB

@@ -83,3 +83,13 @@ def test_voice_presence_meter_counts_runs_and_not_single_frames():
     meter.add(Pitch(hertz, voicing), loudness_db)
     found = meter.finish()
     assert (found.voiced_s, found.still, found.loudest_db) == (0.2, False, -20.0)
+
+
+@pytest.mark.parametrize(("hertz", "said"), [(41.0, "below F#1"), (3000.0, "above C7")])
+def test_voice_presence_leaves_tones_beyond_the_range_to_their_own_warning(hertz, said):
+    time_s = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    cycles = hertz * time_s + 0.05 * np.sin(31 * time_s)
+    tone = sum(np.sin(2 * np.pi * number * cycles) / number for number in range(1, 9) if number * hertz < 20_000)
+    warning = analyse(Audio((0.2 * tone[None]).astype(np.float32), SAMPLE_RATE)).warning
+    assert said in warning
+    assert "No voice was found" not in warning
