@@ -22,7 +22,8 @@ SILENT = "This recording is silent: choose another one, or check the microphone.
 @dataclass(frozen=True)
 class VoicePresence:
     """loudest_db: of all frames. voiced_s: seconds with a pitch, single frames left out. still: whether pitch and
-    loudness stand still there. has_tones_beyond: whether tones are beyond the range of notes, which is said elsewhere."""
+    loudness stand still there. has_tones_beyond: whether tones are beyond the range of notes, said elsewhere.
+    """
 
     loudest_db: float
     voiced_s: float
