@@ -7,10 +7,11 @@ Every POST carries an Idempotency-Key, so a call that was refused under load, or
 starts nothing twice. Only the service receives the token: links to audio are fetched without it.
 """
 
+import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -61,6 +62,23 @@ class ConversionOptions(TypedDict, total=False):
 
     idempotency_key: str | None
     untrained: bool
+
+
+class StatedProfile(TypedDict, total=False):
+    """What `Client.create_model` says of a voice, as model.json does. consent: a statement; or statement, by, date."""
+
+    name: str
+    gender: str
+    age: str
+    description: str
+    base_language: str
+    traits: Sequence[str]
+    genre: str
+    voice_type: str
+    vocal_range: Mapping[str, str]
+    licence: str
+    source: str
+    consent: str | Mapping[str, str]
 
 
 class Client:
@@ -114,9 +132,13 @@ class Client:
         """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
         return list(self._call("GET", "/models", expected="models", params=filters)["models"])
 
-    def create_model(self, archive: Path | str | bytes, idempotency_key: str | None = None) -> str:
-        """Create an untrained voice from a zip with model.json and the folder audio; return its id."""
-        return self._post_file("/models/create", "training_audio_files", archive, {}, "model_id", idempotency_key)
+    def create_model(
+        self, archive: Path | str | bytes, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
+    ) -> str:
+        """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
+        return its id. stated: replaces what model.json says."""
+        fields = {name: said if isinstance(said, str) else json.dumps(said) for name, said in stated.items()}
+        return self._post_file("/models/create", "training_audio_files", archive, fields, "model_id", idempotency_key)
 
     def train(self, model_id: str, epochs: int) -> dict[str, Any]:
         """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
