@@ -27,6 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 KEY_HEADER = "Idempotency-Key"
 _LONGEST_KEY = 255
+_OF_OTHERS = (*OPEN_PATHS, "/metrics")
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,9 @@ class Call:
     def check_query(self) -> None:
         """Refuse parameters that the address does not take, or takes once. Raises Invalid.
 
-        Players and monitors may add parameters to the open addresses.
+        Players and monitors may add parameters to theirs.
         """
-        if self._route.path_format in OPEN_PATHS:
+        if self._route.path_format in _OF_OTHERS:
             return
         given, known = self.request.query_params, query_names(self._route)
         if twice := [name for name in known if len(given.getlist(name)) > 1]:
