@@ -26,7 +26,7 @@ from pydantic import Field, ValidationError, WithJsonSchema
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions import ConversionRequest, check_request, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take
 from studio.actions.recordings import check_recording
@@ -146,8 +146,9 @@ class _Tools:
 
     def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
         """Start a conversion; return the task's id, and the folder for its takes."""
+        check_request(self._studio, self._studio.local, request)  # all this before anything is copied
         source = _path_of(recording)
-        check_recording(source, source.name, self._studio.service)  # before it is copied
+        check_recording(source, source.name, self._studio.service)
         target = _made_folder(folder or str(source.parent))
         with workplace(self._studio) as place:  # the action takes the file away
             copy = place / source.name

@@ -160,7 +160,8 @@ def test_create_model_makes_one_voice_per_idempotency_key(http, recording):
 STATED = {
     "name": "Gökhan", "gender": "Male", "age": "young adult", "description": "A voice.", "base_language": "tr",
     "traits": "warm, clear", "genre": "jazz", "voice_type": "tenor", "vocal_range": '{"min": "A2", "max": "C5"}',
-    "license": "CC0-1.0", "source": "My studio", "consent": '{"statement": "I agree.", "by": "G", "date": "2025-03-31"}',
+    "license": "CC0-1.0", "source": "My studio",
+    "consent": '{"statement": "I agree.", "by": "G", "date": "2025-03-31"}',
 }  # fmt: skip
 
 
