@@ -70,7 +70,8 @@ def test_mcp_server_converts_a_recording_and_writes_the_takes(tmp_path):
         sound = taken.read_bytes()
         taken.write_bytes(b"mine")
         for _ in range(2):  # the second time it is there
-            written = (await client.call_tool("task", {"task_id": done["id"]})).structured_content["files"]
+            given = {"task_id": done["id"], "folder": str(tmp_path)}
+            written = (await client.call_tool("task", given)).structured_content["files"]
             assert written == [str(taken.with_stem(f"{taken.stem}-2")), str(free)]
             assert Path(written[0]).read_bytes() == sound
             assert taken.read_bytes() == b"mine"
