@@ -48,9 +48,9 @@ def _sentence(name: str, known: Collection[str], elsewhere: Collection[str]) -> 
     if name in elsewhere:
         return f"{shown} is a field of the form: send it there, not in the address."
     meant = nearest(name, (*known, *elsewhere)) if len(name) <= _LONGEST_SHOWN else None
-    return f"{shown} is not a field of this call: did you mean {meant}?" if meant else (
-        f"{shown} is not a field of this call."
-    )  # fmt: skip
+    if meant is None:
+        return f"{shown} is not a field of this call."
+    return f"{shown} is not a field of this call: did you mean {meant}?"
 
 
 def shown_name(name: str) -> str:

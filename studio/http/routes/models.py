@@ -107,7 +107,7 @@ async def import_package(call: Calling) -> JSONResponse:
     async with call.form() as form:
         fields = Fields(form)
         package = fields.file(_PACKAGE)
-        index = fields.file(_INDEX) if _INDEX in form.files else None
+        index = fields.maybe_file(_INDEX)
         speaker = int(fields.setting("speaker", _SPEAKER, 0))
         fields.check()
         assert package is not None

@@ -142,6 +142,15 @@ def test_links_and_health_checks_may_carry_parameters_of_others(http):
     assert gone.json()["code"] != "unknown_field"
 
 
+def test_forms_refuse_a_text_for_a_file_and_a_file_for_a_text(http, singing):
+    given = {"package": ("a.pth", b"x"), "index": (None, "a.index")}
+    problems = http.client().post("/models/import", files=given).json()["errors"]
+    assert problems == [{"field": "index", "message": "index must be a file: with curl, -F index=@FILE."}]
+    given = {"audio": ("a.flac", singing.read_bytes()), "model": ("a.txt", b"kathleen")}
+    problems = http.client().post("/convert", files=given).json()["errors"]
+    assert problems == [{"field": "model", "message": "model must be text, not a file."}]
+
+
 def test_json_bodies_refuse_a_name_given_twice(http):
     body, headers = '{"epochs": 1, "epochs": 2}', {"Content-Type": "application/json"}
     answer = http.client().post("/models/kathleen/train", content=body, headers=headers)
