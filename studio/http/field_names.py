@@ -39,18 +39,17 @@ def unknown_fields(given: Iterable[str], known: Collection[str], elsewhere: Coll
 
     elsewhere: fields that the call takes in its form, where `given` stands in its address.
     """
-    told = list(dict.fromkeys(given))[:_MOST_TOLD]
-    return Invalid([(shown_name(name), _sentence(name, known, elsewhere)) for name in told], "unknown_field")
+    names = [shown_name(name) for name in dict.fromkeys(given)][:_MOST_TOLD]
+    return Invalid([(name, _sentence(name, known, elsewhere)) for name in names], "unknown_field")
 
 
 def _sentence(name: str, known: Collection[str], elsewhere: Collection[str]) -> str:
-    shown = shown_name(name)
     if name in elsewhere:
-        return f"{shown} is a field of the form: send it there, not in the address."
-    meant = nearest(name, (*known, *elsewhere)) if len(name) <= _LONGEST_SHOWN else None
+        return f"{name} is a field of the form: send it there, not in the address."
+    meant = nearest(name, (*known, *elsewhere))
     if meant is None:
-        return f"{shown} is not a field of this call."
-    return f"{shown} is not a field of this call: did you mean {meant}?"
+        return f"{name} is not a field of this call."
+    return f"{name} is not a field of this call: did you mean {meant}?"
 
 
 def shown_name(name: str) -> str:

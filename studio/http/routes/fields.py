@@ -52,7 +52,7 @@ class Fields:
         if not self.has(other):
             return name
         if self.has(name) and self.given(name) != self.given(other):
-            self._wrong(other, f"{other} is the same as {name}: send one of them.")
+            self._refuse_both(name, other)
         return other
 
     def choice(self, name: str, words: Sequence[str], default: str) -> str:
@@ -113,7 +113,7 @@ class Fields:
         if len(given) == 1:
             return self._form.files[given[0]]
         if given:
-            self._wrong(given[1], f"{given[1]} is the same as {given[0]}: send one of them.")
+            self._refuse_both(*given)
         elif misplaced := [name for name in names if name in self._form.fields]:
             self._wrong(misplaced[0], f"{misplaced[0]} must be a file: with curl, -F {misplaced[0]}=@FILE.")
         else:
@@ -137,6 +137,9 @@ class Fields:
         if not self.has(name):
             return None
         return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
+
+    def _refuse_both(self, *given: str) -> None:
+        self._wrong(given[1], f"{given[1]} is the same as {given[0]}: send one of them.")
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))

@@ -9,7 +9,8 @@ from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields, shown
 
 _LICENCE, _LICENSE = "licence", "license"
-_TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
+_TEXT = {"type": "string"}
+_MEASURED = "Measured if left out."
 PROFILE_FIELDS: dict[str, Any] = {
     "name": {
         "type": "string", "maxLength": LONGEST_NAME,
@@ -18,24 +19,29 @@ PROFILE_FIELDS: dict[str, Any] = {
     "gender": {"type": "string", "enum": list(GENDERS)},
     "age": {"type": "string", "enum": list(AGES)},
     "description": {"type": "string", "maxLength": LONGEST_TEXT},
-    "base_language": {"type": "string", "pattern": "^[a-z]{2}$", "description": "The language it sings or speaks."},
-    "traits": {"type": "string", "description": "Words that describe it, separated by commas, or a JSON list."},
+    "base_language": {
+        "type": "string", "pattern": "^[a-z]{2}$", "description": "The language it sings or speaks: en, de, ...",
+    },
+    "traits": {  # as a text, or as JSON
+        "oneOf": [_TEXT, {"type": "array", "items": _TEXT}],
+        "description": "Words that describe it, separated by commas.",
+    },
     "genre": {"type": "string", "enum": list(GENRES)},
-    "voice_type": {"type": "string", "enum": list(VOICE_TYPES), "description": "Measured if left out."},
+    "voice_type": {"type": "string", "enum": list(VOICE_TYPES), "description": _MEASURED},
     "vocal_range": {
-        **_TEXTS, "examples": [{"min": "A2", "max": "C5"}], "description": "As JSON. Measured if left out.",
+        "type": "object", "properties": {"min": _TEXT, "max": _TEXT}, "examples": [{"min": "A2", "max": "C5"}],
+        "description": _MEASURED,
     },
     _LICENCE: also_named(
         {"type": "string", "maxLength": LONGEST_TEXT, "description": "What others may do with the voice."}, _LICENSE
     ),
     "source": {
         "type": "string", "maxLength": LONGEST_TEXT,
-        "description": "Where the recordings come from, and whom to credit.",
+        "description": "Where the recordings come from and whom to credit.",
     },
-    "consent": {
-        "oneOf": [{"type": "string", "maxLength": LONGEST_TEXT}, _TEXTS],
-        "examples": [{"statement": "I agree to this voice.", "by": "Mia", "date": "2025-03-31"}],
-        "description": "What the person recorded has agreed to: a statement, or as JSON statement, by and date.",
+    "consent": {  # a statement, or more as JSON
+        "oneOf": [_TEXT, {"type": "object", "properties": {"statement": _TEXT, "by": _TEXT, "date": _TEXT}}],
+        "description": "What the person recorded has agreed to.",
     },
 }  # fmt: skip
 
