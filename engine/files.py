@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 from engine.errors import SettingsError
@@ -47,6 +48,18 @@ def beside(path: Path, ending: str) -> Path:
     'vocal.koguchi.take2.wav'
     """
     return path.with_name(fitting_name(path.stem, ending, LONGEST_NAME_BYTES))
+
+
+def numbered(path: Path) -> Iterator[Path]:
+    """Yield the path, and then others beside it without end.
+
+    >>> names = numbered(Path("vocal.wav"))
+    >>> next(names).name, next(names).name
+    ('vocal.wav', 'vocal-2.wav')
+    """
+    yield path
+    for number in count(2):
+        yield beside(path, f"-{number}{path.suffix}")
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Names in any script: composed when they come in, shown as typed, found without regard to case and accents."""
 
 import unicodedata
+from collections.abc import Collection
+from difflib import get_close_matches
 
 # letters that Unicode does not take apart, though people type them without their mark
 _PLAIN = str.maketrans(
@@ -23,3 +25,14 @@ def folded(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(sign for sign in apart if unicodedata.combining(sign) in (0, *_PARTS_OF_LETTERS))
     return composed(plain.casefold().translate(_PLAIN))
+
+
+def nearest(word: str, words: Collection[str]) -> str | None:
+    """Return the one of `words` that was probably meant; None if none is like it.
+
+    >>> nearest("Likenes", ["likeness", "accent"]), nearest("pitch", ["likeness", "accent"])
+    ('likeness', None)
+    """
+    by_plain = {folded(one): one for one in words}
+    found = get_close_matches(folded(word), by_plain, n=1)
+    return by_plain[found[0]] if found else None

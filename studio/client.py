@@ -7,10 +7,11 @@ Every POST carries an Idempotency-Key, so a call that was refused under load, or
 starts nothing twice. Only the service receives the token: links to audio are fetched without it.
 """
 
+import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -30,7 +31,7 @@ T = TypeVar("T")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
-_UNREACHABLE = "unreachable"
+_UNREACHABLE, _NOT_SENDABLE = "unreachable", "not_sendable"
 
 
 class ServiceError(EngineError):
@@ -61,6 +62,23 @@ class ConversionOptions(TypedDict, total=False):
 
     idempotency_key: str | None
     untrained: bool
+
+
+class StatedProfile(TypedDict, total=False):
+    """What `Client.create_model` says of a voice, as model.json does. consent: a statement; or statement, by, date."""
+
+    name: str
+    gender: str
+    age: str
+    description: str
+    base_language: str
+    traits: Sequence[str]
+    genre: str
+    voice_type: str
+    vocal_range: Mapping[str, str]
+    licence: str
+    source: str
+    consent: str | Mapping[str, str]
 
 
 class Client:
@@ -114,9 +132,13 @@ class Client:
         """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
         return list(self._call("GET", "/models", expected="models", params=filters)["models"])
 
-    def create_model(self, archive: Path | str | bytes, idempotency_key: str | None = None) -> str:
-        """Create an untrained voice from a zip with model.json and the folder audio; return its id."""
-        return self._post_file("/models/create", "training_audio_files", archive, {}, "model_id", idempotency_key)
+    def create_model(
+        self, archive: Path | str | bytes, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
+    ) -> str:
+        """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
+        return its id. stated: replaces what model.json says."""
+        fields = {name: said if isinstance(said, str) else json.dumps(said) for name, said in stated.items()}
+        return self._post_file("/models/create", "training_audio_files", archive, fields, "model_id", idempotency_key)
 
     def train(self, model_id: str, epochs: int) -> dict[str, Any]:
         """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
@@ -156,12 +178,14 @@ class Client:
         report: Report | None = None,
         **options: Unpack[ConversionOptions],
     ) -> list[Path]:
-        """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ...
+        """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ..., replacing
+        files of these names.
 
         options: as in `convert`. poll_s: seconds between two requests for the task. timeout_s: how long to wait for
         the task, which continues after that. `report(fraction, message)` shows progress; if it raises Cancelled, the
         task is cancelled. Raises ServiceError, also for a conversion that failed, with the reason.
         """
+        Path(folder).mkdir(parents=True, exist_ok=True)  # what cannot be made is known before the work
         task_id = self.convert(audio, model, transpose, generations_count, **options)
         try:
             done = self._wait_for_conversion(task_id, poll_s, timeout_s, report)
@@ -170,7 +194,6 @@ class Client:
             raise
         stem = "audio" if isinstance(audio, bytes) else Path(audio).stem
         urls: list[str] = done["output_audio_urls"]
-        Path(folder).mkdir(parents=True, exist_ok=True)
         return [self.download(url, Path(folder) / _take_name(stem, model, n, url)) for n, url in enumerate(urls, 1)]
 
     def train_and_wait(
@@ -262,7 +285,7 @@ class Client:
         self, path: str, field: str, file: Path | str | bytes, fields: Mapping[str, str], expected: str, key: str | None
     ) -> str:
         name = field if isinstance(file, bytes) else Path(file).name
-        with nullcontext(file) if isinstance(file, bytes) else Path(file).open("rb") as content:
+        with nullcontext(file) if isinstance(file, bytes) else _opened(Path(file)) as content:
             answer = self._post(path, expected, key, data=dict(fields), files={field: (name, content)})
         return str(answer[expected])
 
@@ -278,6 +301,9 @@ class Client:
                 response = self._http.request(method, path, auth=self._bearer, **content)
             except httpx.RequestError as cause:
                 raise _lost(cause, self._http.base_url) from cause
+            except (UnicodeError, httpx.InvalidURL) as cause:
+                text = "A value is too long, or has characters that cannot be sent."
+                raise ServiceError(None, _NOT_SENDABLE, text) from cause
             if not response.is_success:
                 raise _refusal(response)
             return _answer(response, expected) if expected else {}
@@ -372,7 +398,7 @@ def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: fl
 def _web_address(text: str) -> httpx.URL | None:
     try:
         address = httpx.URL(text)
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, UnicodeError):
         return None
     return address if address.scheme in ("http", "https") and address.host else None
 
@@ -387,7 +413,7 @@ def _address(base_url: str) -> httpx.URL:
 def _link(url: str) -> httpx.URL:
     link = _web_address(url)
     if link is None:
-        raise ServiceError(None, "not_sendable", "The link to the audio must begin with http:// or https://.")
+        raise ServiceError(None, _NOT_SENDABLE, "The link to the audio must begin with http:// or https://.")
     return link
 
 
@@ -423,7 +449,7 @@ def _refusal(response: httpx.Response) -> ServiceError:
 
 def _lost(cause: httpx.RequestError, url: httpx.URL) -> ServiceError:
     if isinstance(cause, httpx.LocalProtocolError):
-        return ServiceError(None, "not_sendable", "The request was not sent completely: the file may have changed.")
+        return ServiceError(None, _NOT_SENDABLE, "The request was not sent completely: the file may have changed.")
     said = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
     return ServiceError(None, _UNREACHABLE, f"{_shown(url)} {said}: is the service running there?")
 
@@ -451,8 +477,22 @@ def _shown(url: httpx.URL) -> str:
     return str(url.copy_with(username=None, password=None, query=None, fragment=None))
 
 
+def _opened(path: Path) -> BinaryIO:
+    """Open a file to send. Raises ServiceError for one that is none: a pipe would never end."""
+    try:
+        if path.is_file():
+            return path.open("rb")
+        reason = "not a file" if path.exists() else "no such file"
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+    raise ServiceError(None, _NOT_SENDABLE, f'"{path.name[:100]}" cannot be sent: {reason}.')
+
+
 def _segment(identifier: str) -> str:
-    return quote(identifier, safe="")
+    """Return an id as a part of an address. Raises ServiceError for one that would lead to another address."""
+    if not identifier.strip("."):
+        raise ServiceError(None, _NOT_SENDABLE, f"An id must have letters or digits, not be '{identifier}'.")
+    return quote(identifier, safe="", errors="replace")
 
 
 def _take_name(stem: str, model: str, number: int, url: str) -> str:

@@ -4,44 +4,64 @@ The tools are the page's actions in the local account: what they convert appears
 the first conversion, and stop with the assistant.
 """
 
+import errno
+import filecmp
+import os
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 import anyio
 from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError, WithJsonSchema
 
 from engine.errors import EngineError
-from engine.files import names_that_fit, replacing
+from engine.files import numbered, replacing
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions import ConversionRequest, check_request, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take
+from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
 from studio.actions.voices import models_view
 from studio.errors import Invalid
+from studio.http.field_names import unknown_fields
+from studio.http.problem import field_text
+from studio.http.routes.fields import shown
+from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
-from studio.store.tasks import ACTIVE, find
+from studio.store.tasks import ACTIVE, Task, find
 
 P = ParamSpec("P")
 T = TypeVar("T")
 _LOOK_S = 0.5  # between two looks at a task
 _TAKE_FORMAT = "wav"
+_LONGEST_SHOWN = 200
 _SHOWN = ("id", "state", "progress", "message", "error", "model", "settings", "output_settings", "scores")
 _INSTRUCTIONS = """Converts a recording, sung or spoken, to another voice with the same notes, words and timing. List
 the voices first. Convert only to voices whose owners agree, and say that the result is synthetic."""
+_Path = Annotated[str, Field(max_length=4096)]
+_Id = Annotated[str, Field(max_length=200)]
+_Seconds = Annotated[float, Field(strict=True, ge=0, le=3600, allow_inf_nan=False)]
+_Takes = Annotated[int, Field(strict=True)]
+# the engine knows the range, and says it in one sentence
+_Transpose = Annotated[
+    Annotated[float, Field(strict=True)] | Annotated[str, Field(max_length=20)],
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["auto", "best"]}], "default": "auto"}),
+]
 
 
 def build_server(studio: Studio) -> MCPServer:
     """Return the server with its tools: voices, convert, task."""
-    server = MCPServer("timbre-studio", title="Timbre Studio", instructions=_INSTRUCTIONS, log_level="WARNING")
+    server = _Server("timbre-studio", title="Timbre Studio", instructions=_INSTRUCTIONS, log_level="WARNING")
     tools = _Tools(studio)
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     writes = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
@@ -49,6 +69,29 @@ def build_server(studio: Studio) -> MCPServer:
     server.tool(annotations=writes)(tools.convert)
     server.tool(annotations=writes)(tools.task)
     return server
+
+
+class _Server(MCPServer):
+    """A server that refuses arguments its tools do not take, and tells what is wrong with others in a sentence each."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. Raises ToolError with sentences for the assistant."""
+        schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        known = schemas.get(name, {}).get("properties", arguments)
+        if others := [given for given in arguments if given not in known]:
+            raise ToolError(str(unknown_fields(others, known)))
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            sentences: dict[str, str] = {}
+            for one in error.__cause__.errors():  # of a union, one for each of its kinds
+                field = str(one["loc"][0])
+                sentences.setdefault(field, field_text(field, one))
+            raise ToolError(" ".join(sentences.values())) from error
 
 
 class _Tools:
@@ -64,31 +107,30 @@ class _Tools:
 
     async def convert(
         self,
-        recording: str,
-        voice: str,
+        recording: _Path,
+        voice: _Id,
         context: Context,
-        transpose: float | Literal["auto", "best"] = "auto",
-        takes: int = 1,
+        transpose: _Transpose = "auto",
+        takes: _Takes = 1,
         preset: Literal["auto", "melodic", "rhythmic", "spoken"] = "auto",
-        folder: str = "",
-        wait_s: float = 50.0,
+        folder: _Path = "",
+        wait_s: _Seconds = 50.0,
     ) -> dict[str, Any]:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
         recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. transpose: in
         semitones; or auto, which moves the recording into the voice's range by octaves; or best, the key that leaves
-        the fewest notes outside that range. takes: 1 to 10 renderings. folder: where the takes go; default: beside the
-        recording. wait_s: if the state is still queued or running after these seconds, ask with `task`.
+        the fewest notes outside that range. takes: 1 to 10 renderings. folder: where the takes go, numbered where files
+        have their names; default: beside the recording. wait_s: if the state is still queued or running after these
+        seconds, ask with `task`.
         """
-        source = Path(recording).expanduser()
-        target = Path(folder).expanduser() if folder else source.parent
         settings = {"transpose": transpose, "takes": takes}
-        task_id = await _done(self._start, source, ConversionRequest(voice, settings, preset))
-        self._folders[task_id] = target
+        request = ConversionRequest(voice, settings, preset)
+        task_id, self._folders[task_id] = await _done(self._start, recording, folder, request)
         return await self._followed(task_id, wait_s, context)
 
     async def task(
-        self, task_id: str, context: Context, folder: str = "", cancel: bool = False, wait_s: float = 50.0
+        self, task_id: _Id, context: Context, folder: _Path = "", cancel: bool = False, wait_s: _Seconds = 50.0
     ) -> dict[str, Any]:
         """Show how far a conversion is, and write its takes once it is completed.
 
@@ -96,19 +138,27 @@ class _Tools:
         how long to wait for its end, in seconds.
         """
         if folder:
-            self._folders[task_id] = Path(folder).expanduser()
+            await _done(find, self._studio.database, self._studio.local.id, task_id)
+            self._folders[task_id] = await _done(_made_folder, folder)
         if cancel:
             await _done(cancel_task, self._studio, self._studio.local, task_id, "", time.time())
         return await self._followed(task_id, wait_s, context)
 
-    def _start(self, source: Path, request: ConversionRequest) -> str:
-        with names_that_fit():
-            there = source.is_file()
-        if not there:
-            raise Invalid([("recording", f"There is no file {source}.")])
+    def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
+        """Start a conversion; return the task's id, and the folder for its takes."""
+        check_request(self._studio, self._studio.local, request)  # all this before anything is copied
+        source = _path_of(recording)
+        check_recording(source, source.name, self._studio.service)
+        target = _made_folder(folder or str(source.parent))
         with workplace(self._studio) as place:  # the action takes the file away
-            copy = Path(shutil.copyfile(source, place / source.name))
-            return start_conversion(self._studio, self._studio.local, copy, source.name, request)
+            copy = place / source.name
+            try:
+                refuse_full_disk(self._studio, source.stat().st_size)
+                shutil.copyfile(source, copy)
+            except OSError as cause:
+                text = f"The recording cannot be copied: {cause.strerror or cause}."
+                raise Invalid([("recording", text)]) from cause
+            return start_conversion(self._studio, self._studio.local, copy, source.name, request), target
 
     async def _followed(self, task_id: str, wait_s: float, context: Context) -> dict[str, Any]:
         """Report progress until the task ends or the time is over; return its state, and the paths of its takes."""
@@ -128,20 +178,56 @@ class _Tools:
         if folder is None:
             return []
         task = find(studio.database, studio.local.id, task_id)
-        written = []
+        takes = range(1, len((task.result or {}).get("outputs", [])) + 1)
+        try:
+            return [str(self._written_take(task, take, folder)) for take in takes]
+        except OSError as cause:
+            raise _not_writable(folder, cause) from cause
+
+    def _written_take(self, task: Task, take: int, folder: Path) -> Path:
+        """Write a take under the first name that is free, unless it is there already. Raises OSError."""
+        studio = self._studio
+        name = name_of_take(studio.database, studio.local, task, take, _TAKE_FORMAT)
         with workplace(studio) as place:
-            for take in range(1, len((task.result or {}).get("outputs", [])) + 1):
-                target = folder / name_of_take(studio.database, studio.local, task, take, _TAKE_FORMAT)
-                stored = studio.storage.fetch(stored_take(studio, task, take, _TAKE_FORMAT), place)
-                try:
-                    folder.mkdir(parents=True, exist_ok=True)
-                    with replacing(target) as unfinished:
-                        shutil.copyfile(stored, unfinished)
-                except OSError as cause:
-                    text = f"The takes cannot be written to {folder}: {cause.strerror or cause}."
-                    raise Invalid([("folder", text)]) from cause
-                written.append(str(target))
-        return written
+            stored = studio.storage.fetch(stored_take(studio, task, take, _TAKE_FORMAT), place)
+            return next(target for target in numbered(folder / name) if _is_written(stored, target))
+
+
+def _is_written(stored: Path, target: Path) -> bool:
+    """Copy a file unless something has that name; return whether its contents are there. Raises OSError."""
+    if os.path.lexists(target):
+        return target.is_file() and filecmp.cmp(stored, target, shallow=False)
+    with suppress(FileExistsError), replacing(target) as unfinished:
+        shutil.copyfile(stored, unfinished)
+        target.touch(exist_ok=False)  # claims the name, so that nothing is ever replaced
+        return True
+    return False
+
+
+def _path_of(text: str) -> Path:
+    """Return an absolute path of this machine. Raises Invalid."""
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as cause:
+        user = shown(text.partition("/")[0])
+        raise Invalid([("path", f"There is no user {user} on this machine: give the whole path.")]) from cause
+
+
+def _made_folder(text: str) -> Path:
+    """Return a folder to write into, which is made if it is not there. Raises Invalid."""
+    folder = _path_of(text)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, ValueError) as cause:  # of a name with a zero byte
+        raise _not_writable(folder, cause) from cause
+    return folder
+
+
+def _not_writable(folder: Path, cause: OSError | ValueError) -> Invalid:
+    reason = "it is a file" if isinstance(cause, FileExistsError) else getattr(cause, "strerror", None) or cause
+    return Invalid([("folder", f"The takes cannot be written to {str(folder)[:_LONGEST_SHOWN]}: {reason}.")])
 
 
 async def _done(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -149,4 +235,4 @@ async def _done(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     try:
         return await to_thread.run_sync(partial(action, *args, **kwargs))
     except EngineError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(str(error).replace("GET /models", "The tool voices")) from error

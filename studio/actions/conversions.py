@@ -24,7 +24,7 @@ from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, lane_links
 from studio.errors import TooMany
 from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import find_usable
+from studio.store.catalogue import Model, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.studio import Studio
@@ -76,11 +76,7 @@ def start_conversion(
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
-    by_style(request.preset, request.settings)
-    effects_of(request.effects)
-    voice = find_usable(studio.database, account, request.model, request.untrained)
-    refuse_without_consent(studio, voice.card.get("consent"))
-    refuse_without_contentvec(voice)
+    voice = check_request(studio, account, request)
     length = check_recording(audio, file_name, studio.service)
     takes, song = int(request.settings.get("takes", 1)), request.song
     refuse_too_costly(length, takes, studio.service)
@@ -124,6 +120,16 @@ def start_conversion(
             studio.storage.delete_below(place)
     studio.wake()
     return str(answer["task_id"])
+
+
+def check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
+    """Check all that can be checked without the recording; return the voice. Raises as `start_conversion`."""
+    by_style(request.preset, request.settings)
+    effects_of(request.effects)
+    voice = find_usable(studio.database, account, request.model, request.untrained)
+    refuse_without_consent(studio, voice.card.get("consent"))
+    refuse_without_contentvec(voice)
+    return voice
 
 
 def usable_voice_folder(studio: Studio, account: Account, model_id: str, report: Report, device: str) -> Path:

@@ -36,11 +36,12 @@ def create_model(
     archive: Path,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> str:
     """Create an untrained voice from a zip with model.json and recordings; return its id.
 
-    Raises NotReadable if it is not a zip, ArchiveError, DatasetError and ProfileError if its contents do not make a
-    voice, TooMany, DiskFull, Unavailable; then nothing is left behind.
+    given: fields that replace those of model.json. Raises NotReadable if it is not a zip, ArchiveError, DatasetError
+    and ProfileError if its contents do not make a voice, TooMany, DiskFull, Unavailable; then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
@@ -48,7 +49,7 @@ def create_model(
         raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with workplace(studio) as place:
         with called(archive, "the zip"):
-            dataset = create_dataset(archive, place / "dataset", kept_free=studio.service.free_disk_mb * MEGABYTE)
+            dataset = create_dataset(archive, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 

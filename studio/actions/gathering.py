@@ -6,7 +6,6 @@ Each recording lies below a folder named by its length in milliseconds, in the s
 import json
 import re
 from collections.abc import Collection
-from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,7 +13,7 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset
 from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
-from engine.files import beside
+from engine.files import numbered
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called, take
 from studio.actions.recordings import check_recording
@@ -91,5 +90,4 @@ def _model_file(file: Path) -> dict[str, Any]:
 
 def free_path(path: Path) -> Path:
     """Return the path, numbered if it exists: vocal.wav, vocal-2.wav."""
-    numbered = (beside(path, f"-{number}{path.suffix}") for number in count(2))
-    return path if not path.exists() else next(one for one in numbered if not one.exists())
+    return next(one for one in numbered(path) if not one.exists())

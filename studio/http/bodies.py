@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -20,6 +20,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from engine.spelling import composed
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
+from studio.http.field_names import FieldNames, shown_name
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
@@ -48,10 +49,11 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a body by name."""
+    """The fields of a body by name. ignored: names of those that the call does not have and that were left out."""
 
     fields: Mapping[str, str]
     files: Mapping[str, UploadedFile]
+    ignored: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -73,10 +75,10 @@ class BodyLimits:
 class BodyReader:
     """Parses a body in blocks into a form. Blocking: for a thread. Always `close` it."""
 
-    def __init__(self, content_type: str, folder: Path, file_fields: Collection[str], limits: BodyLimits) -> None:
-        """folder: for files, created for the first one. Files under names not in `file_fields` are skipped."""
+    def __init__(self, content_type: str, folder: Path, names: FieldNames, limits: BodyLimits) -> None:
+        """folder: for files, created for the first one. names: of the fields that the call has."""
         self._content_type = content_type
-        self._target = _Target(folder, frozenset(file_fields), limits)
+        self._target = _Target(folder, names, limits)
         self._head = b""
         self._parser: _Multipart | _Plain | None = None
 
@@ -95,7 +97,7 @@ class BodyReader:
             self._begin()
         assert self._parser is not None
         self._parser.finish()
-        return Form(self._target.fields, self._target.files)
+        return self._target.form()
 
     def close(self) -> None:
         """Close a file still being written."""
@@ -146,10 +148,11 @@ class _Target:
     """Collects fields and files."""
 
     folder: Path
-    file_fields: frozenset[str]
+    names: FieldNames
     limits: BodyLimits
     fields: dict[str, str] = field(default_factory=dict)
     files: dict[str, UploadedFile] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)  # names of fields that the call does not have
     parts: int = 0
     _open: FileIO | None = None
 
@@ -158,9 +161,28 @@ class _Target:
         if self.parts > MOST_PARTS:
             raise _malformed(f"The form has more than {MOST_PARTS} fields.")
 
+    def form(self) -> Form:
+        self.names.without(self.others)
+        return Form(self.fields, self.files, tuple(self.others))
+
+    def has(self, name: str) -> bool:
+        """Whether the call has a field of this name; others are noted."""
+        if self.names.texts is None or name in self.names.texts or name in self.names.files:
+            return True
+        self.others.append(name)
+        return False
+
+    def has_file(self, name: str) -> bool:
+        """Whether the call has this field, for a file. Raises Invalid before any of a file is read in vain."""
+        known = self.has(name)
+        self.names.without(self.others)
+        if known and name not in self.names.files:
+            raise Invalid([(shown_name(name), f"{shown_name(name)} must be text, not a file.")])
+        return known
+
     def add_field(self, name: str, value: str) -> None:
         if not _is_storable(name):
-            raise Invalid([(_shown_name(name), f"{_shown_name(name)} is not a field name.")])
+            raise Invalid([(shown_name(name), f"{shown_name(name)} is not a field name.")])
         self.refuse_twice(name)
         if "\0" in value or not _is_storable(value):
             raise Invalid([(name, f"{name} must not contain control characters.")])
@@ -282,7 +304,7 @@ class _Multipart:
             raise _malformed("Parts of the form must not have a Content-Transfer-Encoding.")
         if b"filename" not in options:
             self._value = bytearray()
-        elif self._name in self._target.file_fields and options[b"filename"]:
+        elif self._target.has_file(self._name) and options[b"filename"]:
             self._target.refuse_twice(self._name)
             self._file_name = plain_file_name(options[b"filename"])
             self._file = self._target.open_file()
@@ -297,19 +319,16 @@ class _Multipart:
                 raise Invalid([(self._name, self._too_long())])
 
     def _too_long(self) -> str:
-        if not self._is_file_field():
+        if self._name not in self._target.names.files:
             return f"{self._name} is too long for a field."
         return (
             f"{self._name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file."
         )
 
-    def _is_file_field(self) -> bool:
-        return self._name in self._target.file_fields
-
     def _end_part(self) -> None:
         if self._file is not None:
             self._target.files[self._name] = self._file.done(self._file_name)
-        elif self._value is not None:
+        elif self._value is not None and self._target.has(self._name):
             self._target.add_field(self._name, _field_text(self._name, bytes(self._value)))
 
     def _end(self) -> None:
@@ -334,7 +353,8 @@ class _Plain:
             self._target.count_part()
             if len(name) > LONGEST_NAME:
                 raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
-            self._target.add_field(name, value)
+            if self._target.has(name) and value is not None:
+                self._target.add_field(name, _plain_text(name, value))
 
 
 def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
@@ -346,33 +366,33 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
         raise _malformed(f"The body is not an urlencoded UTF-8 form of at most {MOST_PARTS} fields.") from cause
 
 
-def _json_fields(body: bytes) -> list[tuple[str, str]]:
+class _Pairs(list[tuple[str, Any]]):
+    """An object of JSON, in which a name may stand twice."""
+
+
+def _json_fields(body: bytes) -> _Pairs:
     try:
-        said = json.loads(body, parse_constant=_refuse_constant)
+        said = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError) as cause:
         raise _malformed("The body is not valid JSON.") from cause
-    if not isinstance(said, dict):
+    if not isinstance(said, _Pairs):
         raise _malformed("The JSON body must be an object.")
-    return [(name, _json_text(name, value)) for name, value in said.items() if value is not None]
+    return said
 
 
-def _json_text(name: str, value: Any) -> str:
-    if isinstance(value, dict | list):
-        raise Invalid([(_shown_name(name), f"{_shown_name(name)} must be a text or a number.")])
+def _plain_text(name: str, value: Any) -> str:
+    if isinstance(value, list):
+        raise Invalid([(shown_name(name), f"{shown_name(name)} must be a text or a number.")])
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value)
     except ValueError as cause:  # thousands of digits
-        raise Invalid([(_shown_name(name), f"{_shown_name(name)} is out of range.")]) from cause
+        raise Invalid([(shown_name(name), f"{shown_name(name)} is out of range.")]) from cause
 
 
 def _refuse_constant(constant: str) -> None:
     raise ValueError(f"{constant} is no JSON")
-
-
-def _shown_name(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in name[:LONGEST_NAME])
 
 
 def plain_file_name(given: bytes) -> str:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import anyio
 import structlog
@@ -27,6 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.errors import EngineError
 from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
 from studio.http.bodies import too_large
+from studio.http.field_names import IGNORED, ignored_header
 from studio.http.metrics import Metrics
 from studio.http.problem import problem_of
 from studio.settings.service import MEGABYTE, is_for_this_machine
@@ -223,6 +225,7 @@ class Exchange:
         self.received = 0
         self.left = False  # the client disconnected
         self._status = 0
+        self._state: dict[str, Any] = scope.setdefault("state", {})
         self._receive, self._send, self._largest_body = receive, send, largest_body
         self._all_here = self.expected == 0
         self._waits = self.headers.get("expect", "").lower() == "100-continue"  # before it sends the body
@@ -251,6 +254,8 @@ class Exchange:
             headers = MutableHeaders(scope=message)
             headers["X-Request-ID"] = self.request_id
             headers["X-Content-Type-Options"] = "nosniff"
+            if ignored := self._state.get("ignored"):
+                headers[IGNORED] = ignored_header(ignored)
             self._closing = not self._all_here
             if self._closing:
                 headers["Connection"] = "close"

@@ -67,10 +67,15 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
 _PATTERNS = {"base_language": "{name} must be two lowercase letters, such as en."}  # meaning of the patterns
 _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the limits
     "missing": "{name} is missing.",
+    "int_type": "{name} must be a whole number.",
     "int_parsing": "{name} must be a whole number.",
     "int_from_float": "{name} must be a whole number.",
+    "float_type": "{name} must be a number.",
     "float_parsing": "{name} must be a number.",
+    "finite_number": "{name} must be a number.",
+    "bool_type": "{name} must be true or false.",
     "bool_parsing": "{name} must be true or false.",
+    "string_type": "{name} must be text.",
     "greater_than": "{name} must be above {gt}.",
     "greater_than_equal": "{name} must be at least {ge}.",
     "less_than": "{name} must be below {lt}.",
@@ -79,7 +84,6 @@ _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the
     "string_too_long": "{name} must have at most {max_length} characters.",
     "literal_error": "{name} must be {expected}.",
     "enum": "{name} must be {expected}.",
-    "extra_forbidden": "{name} is not a field of this call.",
 }
 _OTHER_FIELD_TEXT = "{name} has the wrong format, see /docs."
 # what http.HTTPStatus calls the statuses that are sent, for the catalogues
@@ -167,7 +171,12 @@ def _of_fields(error: RequestValidationError) -> Problem:
     problems = []
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
-        pattern = _PATTERNS.get(name) if one["type"] == "string_pattern_mismatch" else None
-        text = pattern or _FIELD_TEXTS.get(one["type"], _OTHER_FIELD_TEXT)
-        problems.append((name, text.format_map({**one.get("ctx", {}), "name": name})))
+        problems.append((name, field_text(name, one)))
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))
+
+
+def field_text(name: str, error: Mapping[str, Any]) -> str:
+    """Return the sentence about a field for an error of pydantic's."""
+    pattern = _PATTERNS.get(name) if error["type"] == "string_pattern_mismatch" else None
+    text = pattern or _FIELD_TEXTS.get(error["type"], _OTHER_FIELD_TEXT)
+    return text.format_map({**error.get("ctx", {}), "name": name})

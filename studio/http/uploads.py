@@ -1,6 +1,6 @@
 """Uploads: write the body of a POST from the network to the disk, in bounded memory.
 
-    async with received_form(request.stream(), content_type, UploadPlace(...), ("audio",)) as form:
+    async with received_form(request.stream(), content_type, UploadPlace(...), FieldNames(files=("audio",))) as form:
         ...  # form.files["audio"].path; its files are deleted afterwards
 
 Blocks are written by threads of the uploads' own, so that other calls do not wait.
@@ -9,7 +9,7 @@ Blocks are written by threads of the uploads' own, so that other calls do not wa
 import secrets
 import shutil
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 
 from studio.http.bodies import BodyLimits, BodyReader, Form
+from studio.http.field_names import ANY_TEXTS, FieldNames
 
 T = TypeVar("T")
 BLOCK = 1 << 20
@@ -42,7 +43,7 @@ async def received_form(
     chunks: AsyncIterator[bytes],
     content_type: str,
     place: UploadPlace,
-    file_fields: Collection[str] = (),
+    names: FieldNames = ANY_TEXTS,
     stalled_s: float = STALLED_S,
 ) -> AsyncIterator[Form]:
     """Yield the form in a body; its files exist until the block ends.
@@ -51,7 +52,7 @@ async def received_form(
     comes too slowly.
     """
     folder = place.folder / secrets.token_hex(12)
-    reader = BodyReader(content_type, folder, file_fields, place.limits)
+    reader = BodyReader(content_type, folder, names, place.limits)
     try:
         arrival = Arrival(place.limits.least_rate, stalled_s)
         async with aclosing(_in_blocks(chunks, arrival)) as blocks:

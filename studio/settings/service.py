@@ -77,6 +77,9 @@ class ServiceSettings:
     certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
     consent: str = text_setting("optional", "Whether a voice must state its owner's consent to be created, imported or "
                                 "used.", ("optional", "required"))  # fmt: skip
+    allow_unknown_fields: str = text_setting(
+        "off", "Ignore unknown fields of calls, and name them in the header Ignored-Fields.", ("on", "off")
+    )
     lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
     attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
     stalled_minutes: float = setting(

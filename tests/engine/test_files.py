@@ -3,7 +3,7 @@ from contextlib import nullcontext
 import pytest
 
 from engine.errors import SettingsError
-from engine.files import beside, fitting_name, names_that_fit, replacing, write_atomically
+from engine.files import beside, fitting_name, names_that_fit, numbered, replacing, write_atomically
 
 
 def test_write_atomically_creates_and_replaces_a_file(tmp_path):
@@ -85,6 +85,16 @@ def test_beside_uses_the_whole_length(tmp_path):
     target = beside(tmp_path / f"{'y' * 251}.wav", ".take2.flac")
     assert len(target.name) == 255
     assert target.name.endswith(".take2.flac")
+
+
+def test_numbered_yields_other_names_of_the_same_file_that_fit(tmp_path):
+    names = numbered(tmp_path / f"{'ü' * 125}.wav")
+    found = [next(names) for _ in range(12)]
+    assert found[0].name == f"{'ü' * 125}.wav"
+    assert found[11].name.endswith("-12.wav")
+    assert len(set(found)) == 12
+    for path in found:
+        path.touch()
 
 
 def test_fitting_name_takes_names_that_are_not_unicode(tmp_path):

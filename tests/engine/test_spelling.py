@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.spelling import composed, folded
+from engine.spelling import composed, folded, nearest
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,11 @@ def test_folded_ignores_composition_and_composed_is_idempotent(text):
 def test_composed_joins_accents_and_keeps_full_and_half_width():
     assert composed("Go\u0308khan") == "Gökhan"
     assert composed("Ｍｉａ ﾊﾞ") == "Ｍｉａ ﾊﾞ"
+
+
+def test_nearest_finds_the_word_that_was_meant_and_none_for_others():
+    words = ["likeness", "generations_count", "größe"]
+    assert [nearest(word, words) for word in ("Likenes", "generationsCount", "grosse")] == words
+    assert nearest("q", words) is None
+    assert nearest("", words) is None
+    assert nearest("likeness", []) is None

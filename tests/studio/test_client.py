@@ -8,6 +8,7 @@ import email.policy
 import io
 import json
 import math
+import os
 import random
 import threading
 import zipfile
@@ -200,6 +201,56 @@ def test_create_model_uploads_a_zip_and_train_sends_the_epochs(serve, client_of,
     created, trained = service.calls
     assert created.form == {"training_audio_files": ("mia.zip", b"PK...")}
     assert (trained.path, trained.body) == ("/models/mia/train", b"epochs=200")
+
+
+def test_create_model_sends_what_is_stated_as_fields(serve, client_of):
+    service = serve(says(200, '{"model_id": "mia"}'))
+    consent = {"statement": "I agree.", "by": "Mia"}
+    client_of(service).create_model(b"PK...", name="Mia", traits=["warm, soft", "clear"], consent=consent)
+    form = {name: content.decode() for name, (_, content) in service.calls[0].form.items()}
+    assert (form["name"], json.loads(form["traits"]), json.loads(form["consent"])) == (
+        "Mia", ["warm, soft", "clear"], consent,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["none.wav", ".", "pipe", "a\0b", "a" * 5000, "\ud800"])
+def test_convert_refuses_what_is_no_file_before_anything_is_sent(serve, client_of, tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    service = serve()
+    for send in (lambda path: client_of(service).convert(path, "koguchi"), client_of(service).create_model):
+        with pytest.raises(ServiceError, match="cannot be sent") as refused:
+            send(tmp_path / name)
+        assert refused.value.code == "not_sendable"
+    assert not service.calls
+
+
+@pytest.mark.parametrize("identifier", ["", ".", ".."])
+def test_calls_refuse_an_id_that_would_lead_to_another_address(serve, client_of, identifier):
+    client = client_of(serve())
+    for call in (client.cancel, client.task, client.check_task, client.model, client.delete_results):
+        with pytest.raises(ServiceError, match="An id must have letters"):
+            call(identifier)
+    with pytest.raises(ServiceError, match="An id must have letters"):
+        client.train(identifier, 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.convert(SOUND, "\ud800"), lambda client: client.models(q="\ud800"),
+        lambda client: client.convert(SOUND, "koguchi", idempotency_key="é"),
+        lambda client: client.task("x" * 100_000),
+    ],
+)  # fmt: skip
+def test_calls_refuse_what_cannot_be_sent(serve, client_of, call):
+    with pytest.raises(ServiceError, match="cannot be sent") as refused:
+        call(client_of(serve()))
+    assert refused.value.code == "not_sendable"
+
+
+def test_download_refuses_a_link_with_half_a_character(serve, client_of, tmp_path):
+    with pytest.raises(ServiceError, match="must begin with http"):
+        client_of(serve()).download("http://127.0.0.1/\ud800", tmp_path / "a.wav")
 
 
 def test_models_sends_filters_in_the_query(serve, client_of):

@@ -1,8 +1,10 @@
 """The tools as an assistant uses them: through the SDK's own client, over stdin and stdout."""
 
+import math
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -11,10 +13,15 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 
 import engine
-
-pytestmark = pytest.mark.system
+from engine.errors import EngineError
+from studio.actions.conversions import ConversionRequest
+from studio.mcp_server import _is_written, _Tools, build_server
+from studio.settings.environment import Settings
+from studio.settings.service import ServiceSettings
+from studio.store.studio import Studio, open_studio
 
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_S = 240.0
@@ -31,6 +38,7 @@ def talked(conversation) -> None:
     anyio.run(hold)
 
 
+@pytest.mark.system
 def test_mcp_server_converts_a_recording_and_writes_the_takes(tmp_path):
     recording = Path(shutil.copy(SPEECH, tmp_path / "line one.flac"))
     told: list[float] = []
@@ -58,12 +66,24 @@ def test_mcp_server_converts_a_recording_and_writes_the_takes(tmp_path):
             Path(file).read_bytes() for file in done["files"]
         ]
 
+        taken, free = (Path(file) for file in done["files"])
+        sound = taken.read_bytes()
+        taken.write_bytes(b"mine")
+        for _ in range(2):  # the second time it is there
+            given = {"task_id": done["id"], "folder": str(tmp_path)}
+            written = (await client.call_tool("task", given)).structured_content["files"]
+            assert written == [str(taken.with_stem(f"{taken.stem}-2")), str(free)]
+            assert Path(written[0]).read_bytes() == sound
+            assert taken.read_bytes() == b"mine"
+            assert len(list(tmp_path.glob("*.wav"))) == 3
+
     talked(conversation)
 
 
+@pytest.mark.system
 def test_mcp_server_reports_errors_in_sentences(tmp_path):
     refused = [
-        ("convert", {"recording": str(tmp_path / "none.wav"), "voice": "kathleen"}, "There is no file"),
+        ("convert", {"recording": str(tmp_path / "none.wav"), "voice": "kathleen"}, "does not exist"),
         ("convert", {"recording": str(SPEECH), "voice": "nobody"}, "nobody"),
         ("convert", {"recording": str(SPEECH), "voice": "kathleen", "takes": 11}, "takes must be a whole number"),
         ("convert", {"recording": __file__, "voice": "kathleen"}, "audio"),
@@ -78,3 +98,120 @@ def test_mcp_server_reports_errors_in_sentences(tmp_path):
             assert "Traceback" not in answer.content[0].text
 
     talked(conversation)
+
+
+# ---- hostile arguments
+
+
+@pytest.fixture
+def studio(home) -> Iterator[Studio]:
+    studio = open_studio(Settings(home), ServiceSettings(free_disk_mb=0))
+    yield studio
+    studio.close()
+
+
+@pytest.fixture
+def places(tmp_path) -> Path:
+    """A folder with what is no recording, and one."""
+    shutil.copy(SPEECH, tmp_path / "line.flac")
+    (tmp_path / "text").write_text("no sound")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "zero.wav").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.wav")
+    with (tmp_path / "sparse.wav").open("wb") as file:
+        file.truncate(3_000_000_000)
+    return tmp_path
+
+
+RECORDINGS = [
+    "none.wav", "text", "folder", "loop", "zero.wav", "pipe.wav", "sparse.wav", "/dev/zero", "a\0b", "a" * 3000,
+    "a" * 100_000, "\ud800", "", "~nobody-of-this-name/a.wav", 5, None, ["line.flac"], {},
+]  # fmt: skip
+FOLDERS = ["text", "pipe.wav", "/dev/null", "loop", "a\0b", "a" * 3000, "a" * 100_000, "\ud800",
+           "~nobody-of-this-name", 5, None, ["x"]]  # fmt: skip
+REST = {
+    "voice": ["nobody", "", "\0", "\ud800", "x" * 100_000, "../../etc", 5, None],
+    "takes": [0, 11, -1, 10**30, "2", 1.5, True, None, math.inf],
+    "transpose": [25, 1e308, math.nan, -math.inf, "sideways", "x" * 100_000, True, [1], None],
+    "preset": ["loud", "", 5, None],
+    "wait_s": [-1, 1e9, math.inf, math.nan, "soon", True, None],
+    "likenes": [0.1],
+}
+TASKS = {
+    "task_id": ["0" * 24, "", "\0", "\ud800", "x" * 100_000, 5, None],
+    "cancel": ["maybe", 5, None],
+    "folder": ["a\0b", 5],
+    "wait_s": [-1, math.nan],
+    "takes": [1],
+}
+HOSTILE = [
+    *(("convert", "recording", value) for value in RECORDINGS),
+    *(("convert", "folder", value) for value in FOLDERS),
+    *(("convert", name, value) for name, values in REST.items() for value in values),
+    *(("task", name, value) for name, values in TASKS.items() for value in values),
+    ("voices", "genre", "jazz"),
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "value"), HOSTILE, ids=map(str, range(len(HOSTILE))))
+def test_every_tool_answers_a_hostile_argument_with_one_short_sentence(
+    studio, places, monkeypatch, tool, name, value
+):
+    monkeypatch.chdir(places)
+    before = set(places.rglob("*"))
+    given = {"convert": {"recording": "line.flac", "voice": "kathleen", "wait_s": 0}, "task": {"task_id": "0" * 24}}
+    monkeypatch.setattr(shutil, "copyfile", None)  # nothing is copied before it has been looked at
+    with pytest.raises(ToolError) as refused:
+        anyio.run(build_server(studio).call_tool, tool, given.get(tool, {}) | {name: value})
+    assert not isinstance(refused.value, UnexpectedToolError)
+    sentence = str(refused.value)
+    assert sentence.endswith((".", "?"))
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+    assert set(places.rglob("*")) == before
+
+
+def test_start_copies_a_recording_only_after_it_is_known_to_be_one(studio, places, monkeypatch):
+    copied = []
+    monkeypatch.setattr(shutil, "copyfile", lambda source, target: copied.append(source))
+    tools, request = _Tools(studio), ConversionRequest("kathleen", {})
+    with pytest.raises(EngineError):
+        tools._start(str(places / "sparse.wav"), "", request)
+    assert not copied
+    with pytest.raises(EngineError):  # the copy is not there
+        tools._start(str(places / "line.flac"), "", request)
+    assert copied == [places / "line.flac"]
+
+
+def test_is_written_never_replaces_anything(tmp_path):
+    stored = tmp_path / "stored"
+    stored.write_bytes(b"take")
+    target, link = tmp_path / "take.wav", tmp_path / "link.wav"
+    assert _is_written(stored, target)
+    assert _is_written(stored, target)  # it is there
+    target.write_bytes(b"mine")
+    assert not _is_written(stored, target)
+    assert target.read_bytes() == b"mine"
+    link.symlink_to(tmp_path / "nowhere")
+    assert not _is_written(stored, link)
+    assert not (tmp_path / "nowhere").exists()
+    os.mkfifo(tmp_path / "pipe.wav")
+    for taken in (tmp_path / "pipe.wav", Path("/dev/null"), tmp_path):
+        assert not _is_written(stored, taken)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_is_written_leaves_a_file_that_appears_at_the_last_moment(tmp_path, monkeypatch):
+    stored, target = tmp_path / "stored", tmp_path / "take.wav"
+    stored.write_bytes(b"take")
+    copy = shutil.copyfile
+
+    def overtaken(source: Path, unfinished: Path) -> None:
+        copy(source, unfinished)
+        target.write_bytes(b"mine")
+
+    monkeypatch.setattr(shutil, "copyfile", overtaken)
+    assert not _is_written(stored, target)
+    assert target.read_bytes() == b"mine"
+    assert {path.name for path in tmp_path.iterdir()} == {"stored", "take.wav"}

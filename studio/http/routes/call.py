@@ -1,7 +1,7 @@
 """The call a route answers: its account, its form, and the threads that run its actions."""
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,10 +9,13 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 
 from studio.errors import Invalid
 from studio.http.bodies import BodyLimits, Form
+from studio.http.field_names import unknown_fields
 from studio.http.middleware import ServerState
+from studio.http.routes.documentation import OPEN_PATHS, form_names, query_names
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -24,6 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 KEY_HEADER = "Idempotency-Key"
 _LONGEST_KEY = 255
+_OF_OTHERS = (*OPEN_PATHS, "/metrics")
 
 
 @dataclass(frozen=True)
@@ -70,16 +74,37 @@ class Call:
     async def _run(self, limiter: CapacityLimiter, work: Callable[[], T]) -> T:
         return await to_thread.run_sync(work, limiter=limiter)
 
+    def check_query(self) -> None:
+        """Refuse parameters that the address does not take, or takes once. Raises Invalid.
+
+        Players and monitors may add parameters to theirs.
+        """
+        if self._route.path_format in _OF_OTHERS:
+            return
+        given, known = self.request.query_params, query_names(self._route)
+        if twice := [name for name in known if len(given.getlist(name)) > 1]:
+            raise Invalid([(name, f"{name} is given more than once.") for name in twice])
+        others = [name for name in given if name not in known]
+        if others and not self._ignores_others:
+            names = form_names(self._route)
+            raise unknown_fields(others, known, {*(names.texts or ()), *names.files})
+        self._note_ignored(others)
+
     @asynccontextmanager
-    async def form(self, *file_fields: str) -> AsyncIterator[Form]:
-        """Yield the form in the body; its files exist until the block ends. Raises what `received_form` raises."""
+    async def form(self) -> AsyncIterator[Form]:
+        """Yield the form in the body, with the fields that the route documents; its files exist until the block ends.
+
+        Raises what `received_form` raises.
+        """
         service = self.studio.service
         limits = BodyLimits(
             service.largest_upload_mb * MEGABYTE, service.free_disk_mb * MEGABYTE, service.least_upload_kb_s * 1000
         )
         place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
         content_type = self.request.headers.get("content-type", "")
-        async with received_form(self.request.stream(), content_type, place, file_fields) as form:
+        names = form_names(self._route, self._ignores_others)
+        async with received_form(self.request.stream(), content_type, place, names) as form:
+            self._note_ignored(form.ignored)
             yield form
 
     def idempotency(self, call: str, form: Form) -> Idempotency | None:
@@ -91,6 +116,20 @@ class Call:
             raise Invalid([(KEY_HEADER, f"{KEY_HEADER} must be 1 to {_LONGEST_KEY} printable ASCII characters.")])
         return Idempotency(call, key, form.fingerprint)
 
+    @property
+    def _route(self) -> APIRoute:
+        route: APIRoute = self.request.scope["route"]
+        return route
+
+    @property
+    def _ignores_others(self) -> bool:
+        return self.studio.service.allow_unknown_fields == "on"
+
+    def _note_ignored(self, names: Sequence[str]) -> None:
+        """Name fields that are ignored in the answer's header."""
+        state = self.request.state
+        state.ignored = (*getattr(state, "ignored", ()), *names)
+
     def note(self, **ids: str) -> None:
         """Add the ids of new objects to the log entry of this call: task_id, model_id."""
         for name, value in ids.items():
@@ -98,7 +137,10 @@ class Call:
 
 
 async def _call(request: Request) -> Any:
-    return Call(request, request.app.state.studio, request.app.state.server)
+    call = Call(request, request.app.state.studio, request.app.state.server)
+    if request.scope["query_string"]:
+        call.check_query()
+    return call
 
 
 Calling = Annotated[Call, Depends(_call)]

@@ -11,18 +11,19 @@ from studio.actions.conversions import ConversionRequest, conversion_view, start
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
 from studio.http.routes.call import Calling
-from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
+from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
 from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties
-from studio.http.routes.song_fields import FILES, SONG_FIELDS, given_song
+from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
 PRESETS = (AUTO, *ConversionSettings.presets)
 PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
+_RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
 _FIELDS: dict[str, Any] = {
-    "audio": file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff. `audio_file` means the same."),
+    "audio": _RECORDING,
     "model": {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]},
     "preset": {
         "type": "string", "enum": [*PRESETS], "default": AUTO,
@@ -55,7 +56,7 @@ router = APIRouter(tags=["conversions"])
 )
 async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
-    async with call.form(*AUDIO_FIELDS, *FILES) as form:
+    async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         model = fields.text("model")
@@ -84,11 +85,11 @@ async def convert(call: Calling) -> JSONResponse:
     "/verify",
     response_model=Verdict,
     responses=problems(*OF_UPLOADS),
-    openapi_extra=body({"audio": _FIELDS["audio"]}, ("audio",), MULTIPART),
+    openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
 )
 async def verify(call: Calling) -> JSONResponse:
     """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
-    async with call.form(*AUDIO_FIELDS) as form:
+    async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()

@@ -7,9 +7,12 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 from starlette.responses import HTMLResponse
 from starlette.staticfiles import StaticFiles
 
+from studio.http.field_names import FieldNames
 from studio.http.problem import MEDIA_TYPE
 from studio.http.routes.schemas import Problem
 
@@ -17,7 +20,9 @@ TITLE = "Timbre Studio"
 FILES = "/docs-files"
 _STATIC = Path(__file__).parents[1] / "static" / "swagger"
 _BEARER = "token"
-_OPEN_PATHS = ("/health", "/files/{key}")
+_FILE = "binary"
+_ALSO = "x-also"
+OPEN_PATHS = ("/health", "/files/{key}")
 _MEANINGS = {
     401: "No token, or one that is unknown, expired or revoked.",
     404: "It does not exist, or it is not yours.",
@@ -27,7 +32,7 @@ _MEANINGS = {
     413: "The upload or a field is too large.",
     415: "The body or the file in it is not readable as audio, zip or form.",
     416: "The file has none of the requested bytes.",
-    422: "A field is missing or invalid; `errors` lists each.",
+    422: "A field is missing, invalid or unknown (`unknown_field`); `errors` lists each.",
     429: "A limit is exceeded; retry after the seconds in Retry-After.",
     500: "Internal error.",
     503: "Temporarily unavailable; retry after the seconds in Retry-After.",
@@ -41,7 +46,8 @@ _DESCRIPTION = """The same performance in another voice. Every call except `/hea
 
 All errors are problem documents (RFC 9457) with a stable `code`. The POST calls accept the header `Idempotency-Key`:
 repeating a call with the same key and body within 24 hours returns the same answer and starts nothing twice. The
-header `X-Request-ID` is returned, and appears in the service's log."""
+header `X-Request-ID` is returned, and appears in the service's log. Fields that a call does not have are refused; where
+its host allows them they are ignored, and named in the header `Ignored-Fields` of the answer."""
 _PAGE = f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -110,7 +116,35 @@ def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types:
 
 def file_field(meaning: str) -> dict[str, Any]:
     """Return a file field of a form."""
-    return {"type": "string", "format": "binary", "description": meaning}
+    return {"type": "string", "format": _FILE, "description": meaning}
+
+
+def also_named(field: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return a field that has further names."""
+    said = [field["description"], *(f"`{name}` means the same." for name in names)]
+    return {**field, "description": " ".join(said), _ALSO: names}
+
+
+def form_names(route: APIRoute, ignores_others: bool = False) -> FieldNames:
+    """Return the names of the fields that `body` documents for a route."""
+    content = (route.openapi_extra or {}).get("requestBody", {}).get("content", {})
+    properties = next(iter(content.values()))["schema"]["properties"] if content else {}
+    files, texts = set[str](), set[str]()
+    for name, one in properties.items():
+        (files if one.get("format") == _FILE else texts).update((name, *one.get(_ALSO, ())))
+    return FieldNames(texts, files, ignores_others)
+
+
+def query_names(route: APIRoute) -> set[str]:
+    """Return the names of the parameters that a route takes in its query string."""
+    names: set[str] = set()
+    for one in route.dependant.query_params:
+        kind = one.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            names.update(kind.model_fields)
+        else:
+            names.add(one.alias)
+    return names
 
 
 def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, Any]]:
@@ -141,7 +175,7 @@ def _document(app: FastAPI, base_url: str) -> dict[str, Any]:
     document["security"] = [{_BEARER: []}]
     for path, operations in document["paths"].items():
         for operation in operations.values():
-            if path in _OPEN_PATHS:
+            if path in OPEN_PATHS:
                 operation["security"] = []
                 operation["responses"].pop("401", None)
                 operation["responses"].pop("429", None)

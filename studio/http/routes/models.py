@@ -26,6 +26,7 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
+from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
 from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TaskId, TrainingStatus, Voices, VoiceType, VoiceView
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
@@ -36,6 +37,10 @@ MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
 _ZIP = "training_audio_files"
 _PACKAGE, _INDEX, _RECORDINGS = "package", "index", "recordings"
+_CREATED = {
+    _ZIP: file_field("A .zip with a folder `audio`, and a model.json unless the fields here say what it would."),
+    **PROFILE_FIELDS,
+}
 
 router = APIRouter(tags=["models"])
 
@@ -63,17 +68,18 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     "/models/create",
     response_model=ModelId,
     responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body({_ZIP: file_field("A .zip with model.json and a folder `audio`.")}, (_ZIP,), MULTIPART),
+    openapi_extra=body(_CREATED, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
-    """Create an untrained voice from recordings and their model.json."""
-    async with call.form(_ZIP) as form:
+    """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
+    async with call.form() as form:
         fields = Fields(form)
-        archive = fields.file(_ZIP)
+        archive, given = fields.file(_ZIP), given_profile(fields)
         fields.check()
         assert archive is not None
+        idempotency = call.idempotency("create", form)
         model_id = await call.at_length(
-            create_model, call.studio, call.account, archive.path, call.idempotency("create", form), call.request_id
+            create_model, call.studio, call.account, archive.path, idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
     return JSONResponse({"model_id": model_id})
@@ -98,10 +104,10 @@ _IMPORTED = {
 )
 async def import_package(call: Calling) -> JSONResponse:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
-    async with call.form(_PACKAGE, _INDEX) as form:
+    async with call.form() as form:
         fields = Fields(form)
         package = fields.file(_PACKAGE)
-        index = fields.file(_INDEX) if _INDEX in form.files else None
+        index = fields.maybe_file(_INDEX)
         speaker = int(fields.setting("speaker", _SPEAKER, 0))
         fields.check()
         assert package is not None
@@ -173,7 +179,7 @@ _TEACHING_FIELDS = {
 async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
     model_id = known_model_id(model_id)
-    async with call.form(_RECORDINGS) as form:
+    async with call.form() as form:
         fields = Fields(form)
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any
 
+from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields
 
 _PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
@@ -32,23 +33,27 @@ def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str,
 def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dict[str, Any]:
     """Return a property for each field of a settings dataclass.
 
-    published: by field, the names of those with a default of their own; the others default to the preset.
+    published: by field, the names of those with a default of their own; the others default to the preset. The fields'
+    own names mean the same.
     """
-    return {
-        published.get(one.name, one.name): setting_property(one, one.name in published)
-        | ({"default": one.default} if one.name in published else {})
-        for one in fields(settings)
-    }
+    properties = {}
+    for one in fields(settings):
+        name, described = published.get(one.name, one.name), setting_property(one, one.name in published)
+        if one.name in published:
+            described["default"] = one.default
+        properties[name] = described if name == one.name else also_named(described, one.name)
+    return properties
 
 
 def given_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
-        name = published.get(one.name, one.name)
+        name, metadata = published.get(one.name, one.name), _in_the_call(one, one.name in published)
         default: Any = one.default if one.name in published else None
+        name = form.either(name, one.name)
         if default is not None or form.has(name):
-            given[one.name] = form.setting(name, _in_the_call(one, one.name in published), default)
+            given[one.name] = form.setting(name, metadata, default)
     return given
 
 

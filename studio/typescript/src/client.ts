@@ -53,7 +53,9 @@ export class Studio {
     const form = new FormData();
     form.append("audio", audio, audio instanceof File ? audio.name : "recording");
     form.append("model", voice);
-    for (const [name, value] of Object.entries(settings)) form.append(name, String(value));
+    for (const [name, value] of Object.entries(settings)) {
+      if (value !== undefined) form.append(name, String(value));
+    }
     const { data } = await this.api.POST("/convert", {
       params: { header: { "Idempotency-Key": crypto.randomUUID() } },
       body: form as unknown as ConvertForm,

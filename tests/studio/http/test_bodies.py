@@ -24,6 +24,7 @@ from studio.http.bodies import (
     plain_file_name,
     recognised,
 )
+from studio.http.field_names import FieldNames
 
 BOUNDARY = "----formdata-7f3a"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
@@ -43,10 +44,12 @@ def whole(*parts: bytes) -> bytes:
     return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
 
 
-def read(
-    body: bytes, content_type: str, folder: Path, piece: int = 1 << 20, files: tuple[str, ...] = ("audio",)
-) -> Form:
-    reader = BodyReader(content_type, folder, files, BodyLimits(LARGEST))
+ANY = FieldNames(files=("audio",))
+FEW = FieldNames(("model", "likeness"), ("audio",))
+
+
+def read(body: bytes, content_type: str, folder: Path, piece: int = 1 << 20, names: FieldNames = ANY) -> Form:
+    reader = BodyReader(content_type, folder, names, BodyLimits(LARGEST))
     try:
         for start in range(0, len(body), piece):
             reader.feed(body[start : start + piece])
@@ -127,9 +130,68 @@ def test_body_reader_returns_an_empty_form_for_an_empty_body(tmp_path):
     assert read(f"--{BOUNDARY}--\r\n".encode(), MULTIPART, tmp_path) == Form({}, {})
 
 
-def test_body_reader_ignores_unexpected_files_and_empty_uploads(tmp_path):
-    form = read(whole(part("other", VOCAL, "x.wav"), part("audio", b"", "")), MULTIPART, tmp_path / "in")
-    assert form == Form({}, {})
+def test_body_reader_ignores_empty_uploads(tmp_path):
+    assert read(whole(part("audio", b"", "")), MULTIPART, tmp_path / "in") == Form({}, {})
+    assert not (tmp_path / "in").exists()
+
+
+def problems_of(body: bytes, content_type: str, folder: Path) -> tuple[str, dict[str, str]]:
+    with pytest.raises(Invalid) as said:
+        read(body, content_type, folder, names=FEW)
+    assert not folder.exists()
+    return said.value.code, dict(said.value.problems)
+
+
+def test_body_reader_refuses_unknown_fields_in_every_format_and_names_what_was_meant(tmp_path):
+    said = {"likenes": "0.1", "model": "kathleen", "Modell": "x", "zzz": ""}
+    bodies = (
+        (MULTIPART, whole(*(part(name, value.encode()) for name, value in said.items()))),
+        (URLENCODED, urlencode(said).encode()),
+        (JSON, json.dumps(said | {"zzz": None}).encode()),
+    )
+    expected = {
+        "likenes": "likenes is not a field of this call: did you mean likeness?",
+        "Modell": "Modell is not a field of this call: did you mean model?",
+        "zzz": "zzz is not a field of this call.",
+    }
+    for kind, body in bodies:
+        assert problems_of(body, kind, tmp_path / "in") == ("unknown_field", expected)
+
+
+def test_body_reader_refuses_unknown_fields_before_a_file_is_stored(tmp_path):
+    body = whole(part("likenes", b"0.1"), part("audio", VOCAL, "my vocal.wav"), part("zzz", b""))
+    code, problems = problems_of(body, MULTIPART, tmp_path / "in")
+    assert (code, list(problems)) == ("unknown_field", ["likenes"])
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "sentence"),
+    [
+        ("audo", "unknown_field", "audo is not a field of this call: did you mean audio?"),
+        ("model", "invalid", "model must be text, not a file."),
+    ],
+)
+def test_body_reader_refuses_a_file_of_a_wrong_name_at_its_beginning(tmp_path, name, code, sentence):
+    reader = BodyReader(MULTIPART, tmp_path / "in", FEW, BodyLimits(LARGEST))
+    with pytest.raises(Invalid) as said:
+        reader.feed(part(name, b"x" * 700, "a.wav")[:650])  # it goes on, but nobody reads it
+    assert (said.value.code, said.value.problems) == (code, ((name, sentence),))
+    assert not (tmp_path / "in").exists()
+
+
+def test_body_reader_bounds_the_text_of_an_unknown_field(tmp_path):
+    reader = BodyReader(MULTIPART, tmp_path / "in", FEW, BodyLimits(LARGEST))
+    with pytest.raises(Invalid, match="too long"):
+        reader.feed(part("other", b"x" * (LONGEST_FIELD + 1))[: LONGEST_FIELD + 300])
+
+
+def test_body_reader_leaves_out_and_names_unknown_fields_where_they_are_allowed(tmp_path):
+    allowed = FieldNames(FEW.texts, FEW.files, ignores_others=True)
+    parts = (part("likenes", b"\xff"), part("model", b"kathleen"), part("other", VOCAL, "x.wav"))
+    form = read(whole(*parts), MULTIPART, tmp_path / "in", names=allowed)
+    assert form == Form({"model": "kathleen"}, {}, ("likenes", "other"))
+    form = read(b'{"model": "kathleen", "\\ud800": {"a": 1}, "b": null}', JSON, tmp_path / "in", names=allowed)
+    assert form == Form({"model": "kathleen"}, {}, ("\ud800", "b"))
     assert not (tmp_path / "in").exists()
 
 
@@ -140,6 +202,9 @@ BROKEN = {
     "no form at all": (MULTIPART, b"x" * 1000),
     "a part without a name": (MULTIPART, f"--{BOUNDARY}\r\nContent-Type: a/b\r\n\r\nx\r\n--{BOUNDARY}--\r\n".encode()),
     "given twice": (MULTIPART, whole(part("model", b"a"), part("model", b"b"))),
+    "given twice in json": (JSON, b'{"epochs": 1, "epochs": 2}'),
+    "given twice in an urlencoded form": (URLENCODED, b"epochs=1&epochs=1"),
+    "json of pairs": (JSON, b'[["epochs", 1]]'),
     "file given twice": (MULTIPART, whole(part("audio", b"a", "a.wav"), part("audio", b"b", "b.wav"))),
     "too many fields": (MULTIPART, whole(*(part(f"f{number}", b"") for number in range(MOST_PARTS + 1)))),
     "too long a field": (MULTIPART, whole(part("model", b"a" * (LONGEST_FIELD + 1)))),
@@ -188,7 +253,7 @@ def test_body_reader_enforces_the_size_limits(tmp_path):
 
 
 def test_body_reader_raises_disk_full_to_keep_the_reserve_free(tmp_path):
-    reader = BodyReader(MULTIPART, tmp_path / "in", ("audio",), BodyLimits(LARGEST, free_disk=1 << 62))
+    reader = BodyReader(MULTIPART, tmp_path / "in", ANY, BodyLimits(LARGEST, free_disk=1 << 62))
     try:
         with pytest.raises(DiskFull):
             reader.feed(BODY)

@@ -60,7 +60,7 @@ def test_bounded_protocol_closes_a_connection_with_an_endless_head(bare, begin, 
 def test_bounded_protocol_accepts_large_heads_and_bodies_in_one_piece(bare):
     token = bare.token()
     head = f"POST /models/nobody/train HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nX-A: {'y' * 40_000}\r\n"
-    body = b"epochs=3&more=" + b"y" * 10_000
+    body = b"epochs=3" + b" " * 10_000
     with connected(bare) as connection:
         for last in ("", "Connection: close\r\n"):
             connection.sendall(f"{head}{last}Content-Length: {len(body)}\r\n\r\n".encode() + body)

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 
 from studio.errors import Invalid, TooLarge
 from studio.http.bodies import BodyLimits, Form
+from studio.http.field_names import FieldNames
 from studio.http.uploads import UploadPlace, received_form
 from tests.waiting import OwnClock
 
@@ -18,6 +19,7 @@ TYPE = "multipart/form-data; boundary=x"
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
 TAIL = b"\r\n--x--\r\n"
 LARGEST = 5_000_000
+NAMES = FieldNames(files=("audio",))
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def left(place: UploadPlace) -> list:
 def test_received_form_keeps_an_uploaded_file_only_while_open(place):
     async def upload() -> None:
         sent = [HEAD, *(bytes([number]) * 65536 for number in range(70)), TAIL]
-        async with received_form(chunks(sent), TYPE, place, ("audio",)) as form:
+        async with received_form(chunks(sent), TYPE, place, NAMES) as form:
             assert form.files["audio"].size == 70 * 65536
             assert form.files["audio"].path.read_bytes() == b"".join(sent[1:-1])
             assert len(left(place)) == 1
@@ -62,7 +64,7 @@ def test_received_form_keeps_an_uploaded_file_only_while_open(place):
 )
 def test_received_form_leaves_no_files_after_any_error(place, sent, error, raised):
     async def upload() -> None:
-        async with received_form(chunks(sent, error), TYPE, place, ("audio",)):
+        async with received_form(chunks(sent, error), TYPE, place, NAMES):
             raise KeyError
 
     with pytest.raises(raised):
@@ -72,7 +74,7 @@ def test_received_form_leaves_no_files_after_any_error(place, sent, error, raise
 
 def test_received_form_leaves_no_files_after_a_cancelled_call(place):
     async def upload(arrived: asyncio.Event) -> None:
-        async with received_form(chunks([HEAD, b"x" * 2_000_000, TAIL]), TYPE, place, ("audio",)):
+        async with received_form(chunks([HEAD, b"x" * 2_000_000, TAIL]), TYPE, place, NAMES):
             arrived.set()
             await asyncio.Event().wait()
 
@@ -94,7 +96,7 @@ def test_received_form_refuses_a_stalled_upload_with_408(place):
         await asyncio.Event().wait()
 
     async def upload() -> None:
-        async with received_form(stalling(), TYPE, place, ("audio",), stalled_s=0.05):
+        async with received_form(stalling(), TYPE, place, NAMES, stalled_s=0.05):
             pass
 
     with pytest.raises(HTTPException) as raised:
@@ -107,7 +109,7 @@ def test_received_form_keeps_concurrent_uploads_apart(place):
     async def upload(number: int) -> bool:
         body = bytes([number]) * 1_500_000
         pieces = [body[start : start + 65536] for start in range(0, len(body), 65536)]
-        async with received_form(chunks([HEAD, *pieces, TAIL]), TYPE, place, ("audio",)) as form:
+        async with received_form(chunks([HEAD, *pieces, TAIL]), TYPE, place, NAMES) as form:
             return form.files["audio"].path.read_bytes() == body
 
     async def all_of_them() -> list[bool]:
@@ -139,7 +141,7 @@ def test_received_form_refuses_only_uploads_below_the_minimum_rate(place, monkey
         yield TAIL
 
     async def upload() -> None:
-        async with received_form(trickling(), TYPE, place, ("audio",)) as form:
+        async with received_form(trickling(), TYPE, place, NAMES) as form:
             assert form.files["audio"].size == 100_000 + 40 * size
 
     if arrives:

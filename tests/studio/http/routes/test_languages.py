@@ -51,7 +51,7 @@ def test_problem_keeps_field_names_untranslated(http, french):
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
     assert answer.json()["errors"] == [{"field": "limit", "message": "limit : au moins 1."}]
     assert answer.json()["detail"] == "limit : au moins 1."
-    form = http.client().post("/models/kathleen/train", headers={"Accept-Language": "fr"}, data={"x": "y"})
+    form = http.client().post("/models/kathleen/train", headers={"Accept-Language": "fr"})
     assert {"field": "epochs", "message": "epochs manque."} in form.json()["errors"]
 
 

@@ -355,7 +355,7 @@ def test_call_log_contains_ids_and_no_secrets(serve):
         "account": service.account("logged").id,
         "method": "GET",
         "path": "/check-task/{task_id}",
-        "status": 404,
+        "status": 422,
         "task_id": "0123456789abcdef01234567",
     }
     assert calls[0].items() >= expected.items()

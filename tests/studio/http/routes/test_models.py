@@ -41,8 +41,9 @@ def zipped(entries: dict[str, bytes | str]) -> bytes:
     return buffer.getvalue()
 
 
-def create(client, archive: bytes, headers=None, name="voice.zip"):
-    return client.post("/models/create", files={"training_audio_files": (name, archive)}, headers=headers)
+def create(client, archive: bytes, headers=None, file="voice.zip", **stated: str):
+    files = {"training_audio_files": (file, archive)}
+    return client.post("/models/create", files=files, data=stated, headers=headers)
 
 
 def voice(recording: bytes, **fields) -> bytes:
@@ -154,6 +155,53 @@ def test_create_model_makes_one_voice_per_idempotency_key(http, recording):
     assert create(client, voice(recording), key).json() == first
     assert create(client, voice(recording)).json() != first
     assert create(client, voice(recording, name="Other"), key).status_code == 422
+
+
+STATED = {
+    "name": "Gökhan", "gender": "Male", "age": "young adult", "description": "A voice.", "base_language": "tr",
+    "traits": "warm, clear", "genre": "jazz", "voice_type": "tenor", "vocal_range": '{"min": "A2", "max": "C5"}',
+    "license": "CC0-1.0", "source": "My studio",
+    "consent": '{"statement": "I agree.", "by": "G", "date": "2025-03-31"}',
+}  # fmt: skip
+
+
+def test_create_model_takes_all_that_model_json_says_as_fields(http, recording):
+    client = http.client("stated")
+    made = create(client, zipped({"take one.flac": recording}), **STATED)
+    assert made.status_code == 200, made.text
+    said = client.get(f"/models/{made.json()['model_id']}").json()
+    expected = STATED | {
+        "gender": "male", "traits": ["warm", "clear"], "vocal_range": {"min": "A2", "max": "C5"}, "licence": "CC0-1.0",
+        "consent": {"statement": "I agree.", "by": "G", "date": "2025-03-31"},
+    }  # fmt: skip
+    del expected["license"]
+    assert {name: said[name] for name in expected} == expected
+
+
+def test_create_model_fields_replace_those_of_model_json(http, recording):
+    client = http.client("replaced")
+    archive = voice(recording, gender="female", genre="pop", consent={"by": "Mia", "statement": "Yes."})
+    made = create(client, archive, genre="jazz", traits='["a, b", "c"]', consent="I agree.", age=" ")
+    said = client.get(f"/models/{made.json()['model_id']}").json()
+    assert (said["name"], said["gender"], said["genre"], said["age"]) == ("Mia", "female", "jazz", None)
+    assert said["traits"] == ["a, b", "c"]
+    assert said["consent"] == {"statement": "I agree.", "by": "Mia"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "named"),
+    [
+        ({"name": " "}, "name"), ({"name": "x" * 101}, "name"), ({"name": "a\u202eb"}, "name"),
+        ({"name": "A", "gender": "robot"}, "gender"), ({"name": "A", "vocal_range": "A2-C5"}, "vocal_range"),
+        ({"name": "A", "vocal_range": "[" * 9000}, "vocal_range"), ({"name": "A", "traits": '["a"'}, "traits"),
+        ({"name": "A", "consent": '{"date": "x"}'}, "consent.date"), ({"name": "A", "consent": "{}}"}, "consent"),
+        ({"name": "A", "licence": "a", "license": "b"}, "license"),
+    ],
+)  # fmt: skip
+def test_create_model_names_the_invalid_field_of_the_form(http, recording, stated, named):
+    answer = create(http.client("misstated"), zipped({"one.flac": recording}), **stated)
+    assert answer.status_code == 422, answer.text
+    assert [error["field"] for error in answer.json()["errors"]] == [named]
 
 
 # ---- zips that no voice can be made of
