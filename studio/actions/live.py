@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.conversion.settings import ConversionSettings
-from engine.devices import usable_cores
+from engine.cores import usable_cores
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
 from studio.actions.conversions import DEMO, KIND, usable_voice_folder
@@ -90,7 +90,8 @@ class LiveSession:
         self._ended(self)
 
     def _voice_folder(self, model: str) -> Path:
-        return usable_voice_folder(self._studio, self.account, model, no_report, "cpu")
+        """Return the folder of a voice; an untrained one may have to be made, which takes the networks."""
+        return self._studio.apart(self.account, usable_voice_folder, self.account, model, no_report, "cpu").result()
 
     def _kept(self, recorded: Mapping[str, Any]) -> str:
         """Put a finished conversion into the history."""

@@ -60,13 +60,13 @@ class Import:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0))
-        return import_model(visit.studio, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
+        return visit.apart(import_model, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
         (model,) = _own(voices_called(visit.studio, visit.account, packaged_name(package, _shown(package))))
-        replace_model(visit.studio, visit.account, model, package)
+        visit.apart(replace_model, visit.account, model, package)
         return model
 
 
