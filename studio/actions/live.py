@@ -90,8 +90,10 @@ class LiveSession:
         self._ended(self)
 
     def _voice_folder(self, model: str) -> Path:
-        """Return the folder of a voice; an untrained one may have to be made, which takes the networks."""
-        return self._studio.apart(self.account, usable_voice_folder, self.account, model, no_report, "cpu").result()
+        studio, account = self._studio, self.account
+        if find_usable(studio.database, account, model, untrained=True).is_untrained:  # which takes the networks
+            return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
+        return usable_voice_folder(studio, account, model, no_report, "cpu")
 
     def _kept(self, recorded: Mapping[str, Any]) -> str:
         """Put a finished conversion into the history."""

@@ -76,7 +76,8 @@ class Call:
         self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:  # fmt: skip
         """Run `action(studio, ...)`, which takes a while, outside of this process; accounts take turns."""
-        return await wrap_future(await self.quickly(self.studio.apart, self.account, action, *args, **kwargs))
+        submit = partial(self.studio.apart, self.account, action, *args, **kwargs)
+        return await wrap_future(await to_thread.run_sync(submit))
 
     @asynccontextmanager
     async def form(self, *file_fields: str) -> AsyncIterator[Form]:

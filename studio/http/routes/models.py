@@ -164,10 +164,11 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)
+        upload = (sent.path, sent.name) if sent else None
+        asked = TeachingRequest(name, epochs)
         task_id = await call.apart(
-            teach_from_upload, call.account, model_id, sent and (sent.path, sent.name), TeachingRequest(name, epochs),
-            idempotency, call.request_id,
-        )  # fmt: skip
+            teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
+        )
     call.note(task_id=task_id)
     return JSONResponse({"task_id": task_id})
 
