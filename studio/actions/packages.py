@@ -53,10 +53,15 @@ def packaged_name(package: Path, name: str = "the file") -> str:
     return package.stem if is_rvc_model(package) else package_card(package, name).name
 
 
-def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
-    """Return `id` and `demo` of the voices with this name."""
-    known = all_models(studio.database, account)
-    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
+def namesakes(
+    studio: Studio, account: Account, package: Path, name: str = "the file"
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
+
+    Raises what `packaged_name` raises.
+    """
+    packaged, known = packaged_name(package, name), all_models(studio.database, account)
+    return packaged, [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(packaged)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:
