@@ -60,7 +60,8 @@ def test_import_model_renames_and_replace_model_replaces_an_existing_voice(studi
     model = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name=name)
     assert (name, model) == ("Koguchi 2", "koguchi-2")
     assert model_view(studio, studio.local, model)["name"] == "Koguchi 2"
-    there.append({"id": import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name="KOGUCHI"), "demo": False})
+    shouted = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name="KOGUCHI")
+    there.append({"id": shouted, "demo": False})
     assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
 
     own = create_model(studio, studio.local, package())  # which has recordings
