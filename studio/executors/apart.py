@@ -55,7 +55,7 @@ class ApartActions:
         return self._turns.submit(account.id, action, at_most)
 
     def close(self) -> None:
-        """Do no more; what is being done is finished where that takes no longer than a moment."""
+        """Do no more; what is still being done ends with this process, and nothing of it is left."""
         self._turns.close()
 
     @contextmanager
