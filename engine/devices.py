@@ -5,7 +5,6 @@ So each device first runs a small sample of what the networks do (a convolution,
 matrix product), and is used only if its result agrees with the CPU's.
 """
 
-import os
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from engine.cores import usable_cores
 from engine.errors import SettingsError
 
 AUTO = "auto"
@@ -149,17 +149,6 @@ def in_halves(device: torch.device) -> AbstractContextManager[Any]:
     """Return a context in which the device multiplies in bfloat16 if it `multiplies_halves`; else nothing changes."""
     # torch.autocast exists only for some kinds of device
     return torch.autocast(device.type, torch.bfloat16) if multiplies_halves(device) else nullcontext()
-
-
-def usable_cores() -> int:
-    """Count the CPU cores available to this process, which can be fewer than the machine has (in a container).
-
-    >>> usable_cores() >= 1
-    True
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def seeded_generator(seed: int) -> torch.Generator:

@@ -14,14 +14,20 @@ EngineError            anything the user can understand and fix
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
 
+import copyreg
 import errno
 from collections.abc import Sequence
+from typing import Any
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class EngineError(Exception):
     """Base class of all errors with a message for the user."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pass to another process as it is, whatever its kind is made from."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class AudioError(EngineError):

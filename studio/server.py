@@ -25,6 +25,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from studio.executors.apart import ApartActions
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
@@ -79,11 +80,15 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     """
     start_logs()
     start_tracing()
-    studio = open_studio(settings, service)
-    try:
+    with contextlib.ExitStack() as opened:
+        studio = open_studio(settings, service)
+        opened.callback(studio.close)
         executor = executor_of(settings, service)
         if executor is not None:
             studio = replace(studio, wake=executor.wake)
+        apart = ApartActions(studio)
+        opened.callback(apart.close)
+        studio = replace(studio, submit=apart.submit)
         app = build_app(studio, executor)
         local_only = is_for_this_machine(service)
         if service.page != "off":
@@ -91,8 +96,6 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
 
             app = mount_page(app, studio)
         serve_app(app, studio, executor, lambda address: announce(address, local_only))
-    finally:
-        studio.close()
 
 
 def executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:

@@ -5,7 +5,6 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from engine.effects.chain import apply_effects_to_file
 from engine.effects.settings import OFF, Effects, effects_of
 from engine.progress import no_report
 from engine.provenance.statement import Statement
@@ -31,6 +30,13 @@ def take_with_effects(
     return {"url": url, "is_wet": not effects_of(effects).is_off}
 
 
+def load_effects(studio: Studio) -> None:
+    """Load what the effects need, which takes seconds. Raises AudioError if it is not installed."""
+    from engine.effects import chain
+
+    chain.load_effects()
+
+
 def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> str:
     """Return the key of a take with these effects instead of its own; None: with its own. It is made if need be.
 
@@ -49,6 +55,8 @@ def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> 
     begin = f"{place}/tried-{name.removesuffix('.wav')}-"
     key = f"{begin}{hashlib.sha256(json.dumps(asdict(chosen)).encode()).hexdigest()[:16]}.wav"
     if studio.storage.head(key) is None:
+        from engine.effects.chain import apply_effects_to_file  # loads scipy.signal
+
         stated = (task.result or {}).get("statement")
         statement = Statement(**stated) if stated else None  # of a task before 0.9
         with workplace(studio) as folder:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.conversion.settings import ConversionSettings
-from engine.devices import usable_cores
+from engine.cores import usable_cores
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
 from studio.actions.conversions import DEMO, KIND, usable_voice_folder
@@ -90,7 +90,10 @@ class LiveSession:
         self._ended(self)
 
     def _voice_folder(self, model: str) -> Path:
-        return usable_voice_folder(self._studio, self.account, model, no_report, "cpu")
+        studio, account = self._studio, self.account
+        if find_usable(studio.database, account, model, untrained=True).is_untrained:  # which takes the networks
+            return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
+        return usable_voice_folder(studio, account, model, no_report, "cpu")
 
     def _kept(self, recorded: Mapping[str, Any]) -> str:
         """Put a finished conversion into the history."""

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.spelling import composed
-from engine.voices.card import CARD_FILE, VoiceCard, card_text
+from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import read_profile
-from studio.actions.arrivals import called, seems_zip, workplace
+from studio.actions.arrivals import called, seems_zip, take, workplace
 from studio.actions.checkpoints import put_in_place
 from studio.actions.consent import refuse_without_consent
 from studio.actions.names import named_file
@@ -53,10 +53,15 @@ def packaged_name(package: Path, name: str = "the file") -> str:
     return package.stem if is_rvc_model(package) else package_card(package, name).name
 
 
-def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
-    """Return `id` and `demo` of the voices with this name."""
-    known = all_models(studio.database, account)
-    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
+def namesakes(
+    studio: Studio, account: Account, package: Path, name: str = "the file"
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
+
+    Raises what `packaged_name` raises.
+    """
+    packaged, known = packaged_name(package, name), all_models(studio.database, account)
+    return packaged, [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(packaged)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:
@@ -119,6 +124,20 @@ def import_model(
 
             answer, _ = once(studio, account, idempotency, act)
     return str(answer["model_id"])
+
+
+def import_upload(
+    studio: Studio, account: Account, upload: Path, file_name: str, idempotency: Idempotency | None, files: RvcFiles
+) -> str:
+    """Import an upload, whose own name says nothing, by the name that it had. Raises as `import_model`."""
+    stem, suffix = Path(file_name).stem, Path(file_name).suffix.lower()
+    if not is_rvc_model(Path(file_name)):
+        return import_model(studio, account, upload, idempotency)
+    with workplace(studio) as place:
+        path = place / (new_identifier(stem) + suffix)
+        take(upload, path)
+        name = free_name(studio, account, stem)
+        return import_model(studio, account, path, idempotency, f'"{file_name}"', voice_name=name, files=files)
 
 
 def _unpacked(studio: Studio, package: Path, place: Path, name: str, files: RvcFiles | None = None) -> VoiceCard:

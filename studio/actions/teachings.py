@@ -5,7 +5,7 @@ queued here --> a worker lets it sing, stores the results as a voice with record
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from engine.datasets.dataset import create_dataset
 from engine.voices.card import new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.profile import forbids_derivatives
-from studio.actions.arrivals import workplace
+from studio.actions.arrivals import take, workplace
 from studio.actions.consent import refuse_without_consent
 from studio.actions.new_voices import checked_name
 from studio.actions.recordings import check_recording
@@ -93,6 +93,29 @@ def start_teaching(
             studio.storage.delete_below(place)
     studio.wake()
     return str(answer["task_id"])
+
+
+def teach_from_upload(
+    studio: Studio,
+    account: Account,
+    model_id: str,
+    upload: tuple[Path, str] | None,
+    request: TeachingRequest,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """Queue a teaching; upload: a file of recordings, whose own name says nothing, and the name that it had.
+
+    Raises as `start_teaching`.
+    """
+    if upload is None:
+        return start_teaching(studio, account, model_id, request, idempotency, request_id)
+    path, file_name = upload
+    with workplace(studio) as place:
+        named = place / (new_identifier(Path(file_name).stem) + Path(file_name).suffix.lower())
+        take(path, named)
+        asked = replace(request, recordings=[named])
+        return start_teaching(studio, account, model_id, asked, idempotency, request_id)
 
 
 def refuse_teacher(studio: Studio, teacher: Model) -> None:

@@ -93,7 +93,7 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
     """Measure with one thread and with two; print a line each."""
     import torch
 
-    from engine.devices import usable_cores
+    from engine.cores import usable_cores
     from engine.live.converter import LiveConverter
     from engine.live.measuring import measure_live, warm_up
 

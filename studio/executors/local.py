@@ -7,7 +7,6 @@ state is in the database, so that a new server can take over after a crash.
 
 import contextlib
 import itertools
-import os
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from dataclasses import asdict, dataclass, field
 
 from structlog.typing import FilteringBoundLogger
 
+from engine.cores import usable_cores
 from studio.errors import StudioError
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
@@ -188,7 +188,7 @@ class LocalExecutor:
 
     def _start(self, name: str) -> None:
         lane = self._lanes[name]
-        threads = self._service.threads or max(1, _cores() // max(1, lane.wanted))
+        threads = self._service.threads or max(1, usable_cores() // max(1, lane.wanted))
         taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
         order = Order(
@@ -219,8 +219,3 @@ class LocalExecutor:
         while not self._stopping.wait(pause_s):
             pause_s = _DEMO_SWEEP_S if self._service.is_demo else SWEEP_S
             keep_house(self._database, self._settings, self._service, self._log)
-
-
-def _cores() -> int:
-    """Return the number of processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -27,6 +27,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
 from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
+from studio.executors.apart import MOST_WAITING
+from studio.executors.turns import Turns
 from studio.http.bodies import too_large
 from studio.http.field_names import IGNORED, ignored_header
 from studio.http.metrics import Metrics
@@ -49,6 +51,7 @@ _ENDS = "The service is shutting down. Try again in a moment."
 _COPIES = 3  # of a recording: the upload, the stored file and the result
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # client ids that may be logged
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_EXPORTS = re.compile(r"/models/[^/]+/package/?|/projects/[^/]+/export/?")  # take as long as any POST
 
 
 @dataclass
@@ -60,7 +63,8 @@ class ServerState:
     uploads: Counter[str] = field(default_factory=Counter)  # large bodies in progress, by account
     # slow work has its own threads, so that quick calls never wait for it
     upload_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
-    action_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(4))
+    start_threads: Turns = field(default_factory=lambda: Turns(4, MOST_WAITING))  # for what queues tasks
+    deletion_threads: Turns = field(default_factory=lambda: Turns(2, MOST_WAITING))
     health_threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))  # needs no token
 
     @contextmanager
@@ -159,7 +163,7 @@ class ServiceMiddleware:
         if not holder.is_noted:
             await to_thread.run_sync(note_use, self._studio.database, holder)
         account = holder.account
-        if scope["method"] != "POST":
+        if scope["method"] != "POST" and not _EXPORTS.fullmatch(scope["path"]):
             now_s = time.monotonic()
             self._bucket(account).take(now_s)
             if not self._reads.has_one(account.id, now_s):

@@ -6,6 +6,7 @@ work in its account. In a demo, every browser has an account of its own for a wh
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ _DELETE_DEMO_CACHE_S = (600, 3600)
 _LOOK_S = 0.05  # between two checks for events
 _BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
+_SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
@@ -61,6 +63,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     app.router.routes.append(catalogue_route())
     uploads = UploadNames(Path(get_upload_folder()))
+    studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))
     sessions = LiveSessions(studio)
     app.router.routes.append(live_route(sessions, studio.service))
     page = build_page(studio, account_of, uploads, sessions)

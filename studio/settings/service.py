@@ -49,6 +49,7 @@ class ServiceSettings:
     page_events_per_minute: int = setting(1200, 1, 1_000_000, "Events of the page per minute, where addresses count.")
     device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
+    action_processes: int = setting(2, 1, 64, "Concurrent imports, exports and checks of files on this machine.")
     analysis_workers: int = setting(1, 0, 16, "Concurrent analyses of recordings for the page.")
     threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
@@ -60,7 +61,7 @@ class ServiceSettings:
     uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
     least_upload_kb_s: int = setting(16, 0, 1_000_000, "Slower uploads are cut, in thousands of bytes a second.")
     uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
-    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls per account and minute.")
+    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
     reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls per account and minute.")
     conversions_per_account: int = setting(100, 1, 1_000_000, "Queued or running conversions per account.")
     trainings_per_account: int = setting(10, 1, 100_000, "Queued or running trainings per account.")

@@ -4,8 +4,10 @@ A server and its worker processes each open their own; they share the database a
 """
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -19,13 +21,53 @@ from studio.store.migration import upgrade
 from studio.store.signed_links import secret_of, sign
 from studio.store.storage import Storage, open_storage
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Action:
+    """A call of an action: `function(studio, *arguments, **options)`."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name of the action."""
+        return str(self.function.__name__)
+
+    def done(self, studio: "Studio") -> Any:
+        """Do it now; return its answer."""
+        return self.function(studio, *self.arguments, **self.options)
+
+
+class Submit(Protocol):
+    """Lets an action of an account be done; at_most: of the account's actions at a time, else TooMany is raised."""
+
+    def __call__(
+        self, studio: "Studio", account: Account, action: Action, at_most: int | None = None
+    ) -> Future[Any]: ...
+
+
+def done_here(studio: "Studio", account: Account, action: Action, at_most: int | None = None) -> Future[Any]:
+    """Do an action at once, in this thread; return it ended."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(action.done(studio))
+    except Exception as error:  # noqa: BLE001 - whoever asked receives it
+        future.set_exception(error)
+    return future
+
 
 @dataclass(frozen=True)
 class Studio:
     """The context of all actions.
 
     wake: notifies the workers of a queued task; may do nothing. submitted: receives each training and each blend in the
-    transaction that queues it, so that the command line can claim the task before any worker does.
+    transaction that queues it, so that the command line can claim the task before any worker does. submit: where
+    actions that take a while are done; in a server, other processes do them (see `studio.executors.apart`).
     """
 
     settings: Settings
@@ -36,6 +78,14 @@ class Studio:
     local: Account
     wake: Callable[[], None] = lambda: None
     submitted: Callable[[Connection, str], None] = lambda connection, task_id: None
+    submit: Submit = done_here
+
+    def apart(
+        self, account: Account, function: "Callable[Concatenate[Studio, P], T]", *given: P.args, **options: P.kwargs
+    ) -> Future[T]:
+        """Let `function(studio, *given, **options)` be done where this studio does what takes a while, or loads what a
+        server does without, in the account's turn. Raises TooMany if too many actions of the account wait."""
+        return self.submit(self, account, Action(function, given, options))
 
     @property
     def installation(self) -> Installation:

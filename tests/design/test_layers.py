@@ -15,6 +15,7 @@ ENGINE = {
     "spelling": "names composed, and folded for searches",
     "units": "frames, semitones, decibels",
     "settings": "ranges and one-line meanings",
+    "cores": "processor cores",
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",

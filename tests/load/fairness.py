@@ -57,22 +57,22 @@ class Waits:
 def measure(service: TrialService, rounds: int, queued: int = QUEUED, long_s: float = LONG_S) -> Waits:
     """Convert `rounds` short recordings of one account beside the work of another, of which `queued` always wait."""
     sample, rate = soundfile.read(bundled_sample(), dtype="float32")
-    short = _flac(sample[: round(SHORT_S * rate)], rate)
-    long = _flac(np.tile(sample[::3], 1 + int(long_s * rate / len(sample)))[: round(long_s * rate / 3)], rate // 3)
+    short = flac(sample[: round(SHORT_S * rate)], rate)
+    long = flac(np.tile(sample[::3], 1 + int(long_s * rate / len(sample)))[: round(long_s * rate / 3)], rate // 3)
     token = service.token("large")
     with (
         Client(service.base_url, service.token("small")) as small,
         Client(service.base_url, token) as large,
         Client(service.base_url, token, retry_s=0.0) as feeding,
     ):
-        _converted_s(small, short)  # warms the worker up
-        alone_s = _converted_s(small, short)
+        converted_s(small, short)  # warms the worker up
+        alone_s = converted_s(small, short)
         large.convert(long, VOICE)
         large.create_model(_zipped(long))
         for _ in range(queued - 1):
             large.convert(bundled_sample(), VOICE)
         with _kept_queued(feeding, bundled_sample()):
-            took_s = sorted(_converted_s(small, short) for _ in range(rounds))
+            took_s = sorted(converted_s(small, short) for _ in range(rounds))
     p50_s, p95_s = np.percentile(took_s, [50, 95])
     return Waits(rounds, queued, *(round(float(one), 2) for one in (alone_s, p50_s, p95_s, took_s[-1])))
 
@@ -98,7 +98,7 @@ def _kept_queued(client: Client, recording: Path) -> Iterator[None]:
         thread.join()
 
 
-def _converted_s(client: Client, recording: bytes) -> float:
+def converted_s(client: Client, recording: bytes) -> float:
     started = time.monotonic()
     task_id = client.convert(recording, VOICE)
     while client.check_task(task_id)["status"] == "in_progress":
@@ -106,7 +106,7 @@ def _converted_s(client: Client, recording: bytes) -> float:
     return time.monotonic() - started
 
 
-def _flac(samples: np.ndarray, rate: int) -> bytes:
+def flac(samples: np.ndarray, rate: int) -> bytes:
     file = io.BytesIO()
     soundfile.write(file, samples, rate, format="FLAC")
     return file.getvalue()

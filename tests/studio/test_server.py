@@ -16,7 +16,10 @@ import pytest
 
 from studio.server import KEEP_ALIVE_S
 from studio.settings.environment import HOME_VARIABLE, PREFIX
+from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.test_onnx_models import small_model
 from tests.load.trial_service import TrialService, trial_service
+from tests.studio.http.routes.test_rvc_models import saved
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system
@@ -149,3 +152,15 @@ def test_server_import_loads_no_slow_modules():
     code = f"import sys, studio.server; print([name for name in {slow} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# ---- what it loads when it works
+
+
+def test_server_and_page_load_no_network_and_no_reader_of_files_whatever_they_do(home, tmp_path):
+    """After imports, a server held 881 MB; whatever is slow to load is loaded by other processes."""
+    (tmp_path / "Mia.pth").write_bytes(saved(checkpoint_of("v1")))
+    models = [str(tmp_path / "Mia.pth"), str(small_model(tmp_path / "Bo.onnx"))]
+    command = [sys.executable, "-m", "tests.server_at_work", str(tmp_path), *models]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr[-3000:]

@@ -1,13 +1,14 @@
 """The call a route answers: its account, its form, and the threads that run its actions."""
 
 import time
+from asyncio import wrap_future
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 
@@ -67,12 +68,20 @@ class Call:
         """Run an action of a few milliseconds in a thread."""
         return await to_thread.run_sync(partial(action, *args, **kwargs))
 
-    async def at_length(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run an action that may take seconds; few run concurrently."""
-        return await self._run(self.server.action_threads, partial(action, *args, **kwargs))
+    async def started(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an action that stores something and queues a task. Few run concurrently; accounts take turns."""
+        return await wrap_future(self.server.start_threads.submit(self.account.id, partial(action, *args, **kwargs)))
 
-    async def _run(self, limiter: CapacityLimiter, work: Callable[[], T]) -> T:
-        return await to_thread.run_sync(work, limiter=limiter)
+    async def deleted(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run an action that deletes files; so do these."""
+        return await wrap_future(self.server.deletion_threads.submit(self.account.id, partial(action, *args, **kwargs)))
+
+    async def apart(
+        self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:  # fmt: skip
+        """Run `action(studio, ...)`, which takes a while, outside of this process; accounts take turns."""
+        submit = partial(self.studio.apart, self.account, action, *args, **kwargs)
+        return await wrap_future(await to_thread.run_sync(submit))
 
     def check_query(self) -> None:
         """Refuse parameters that the address does not take, or takes once. Raises Invalid.

@@ -67,7 +67,7 @@ async def convert(call: Calling) -> JSONResponse:
         fields.check()
         song = given_song(fields, model)
         assert audio is not None
-        task_id = await call.at_length(
+        task_id = await call.started(
             start_conversion,
             call.studio,
             call.account,
@@ -94,7 +94,7 @@ async def verify(call: Calling) -> JSONResponse:
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        verdict = await call.at_length(verify_file, call.studio, audio.path, audio.name)
+        verdict = await call.apart(verify_file, audio.path, audio.name)
     return JSONResponse(verdict)
 
 

@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,15 +12,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
-from engine.voices.card import new_identifier
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.arrivals import take, workplace
 from studio.actions.creations import create_model
-from studio.actions.packages import export_model, free_name, import_model
-from studio.actions.rvc_models import RvcFiles, is_rvc_model
-from studio.actions.teachings import TeachingRequest, start_teaching
+from studio.actions.packages import export_model, import_upload
+from studio.actions.rvc_models import RvcFiles
+from studio.actions.teachings import TeachingRequest, teach_from_upload
 from studio.actions.voices import delete_model, model_view, models_view, train_model
-from studio.http.bodies import JSON, MULTIPART, URLENCODED, UploadedFile
+from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
@@ -30,8 +27,6 @@ from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
 from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TaskId, TrainingStatus, Voices, VoiceType, VoiceView
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
-from studio.store.free_space import refuse_full_disk
-from studio.store.idempotency import Idempotency
 
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
@@ -78,8 +73,8 @@ async def create(call: Calling) -> JSONResponse:
         fields.check()
         assert archive is not None
         idempotency = call.idempotency("create", form)
-        model_id = await call.at_length(
-            create_model, call.studio, call.account, archive.path, idempotency, call.request_id, given
+        model_id = await call.apart(
+            create_model, call.account, archive.path, idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
     return JSONResponse({"model_id": model_id})
@@ -111,22 +106,11 @@ async def import_package(call: Calling) -> JSONResponse:
         speaker = int(fields.setting("speaker", _SPEAKER, 0))
         fields.check()
         assert package is not None
-        model_id = await call.at_length(
-            _import, call, package, call.idempotency("import", form), RvcFiles(index.path if index else None, speaker)
-        )
+        files = RvcFiles(index.path if index else None, speaker)
+        idempotency = call.idempotency("import", form)
+        model_id = await call.apart(import_upload, call.account, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
     return JSONResponse({"model_id": model_id})
-
-
-def _import(call: Calling, package: UploadedFile, idempotency: Idempotency | None, files: RvcFiles) -> str:
-    if not is_rvc_model(Path(package.name)):
-        return import_model(call.studio, call.account, package.path, idempotency)
-    stem, said = Path(package.name).stem, f'"{package.name}"'
-    with workplace(call.studio) as place:  # uploads have names without a suffix
-        path = place / (new_identifier(stem) + Path(package.name).suffix.lower())
-        take(package.path, path)
-        name = free_name(call.studio, call.account, stem)
-        return import_model(call.studio, call.account, path, idempotency, said, voice_name=name, files=files)
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -154,7 +138,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
         epochs = int(fields.setting("epochs", _EPOCHS.metadata))
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
-        answer = await call.quickly(
+        answer = await call.started(
             train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
         )
     return JSONResponse(answer)
@@ -186,22 +170,13 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)
-        task_id = await call.at_length(_teach, call, model_id, sent, TeachingRequest(name, epochs), idempotency)
+        upload = (sent.path, sent.name) if sent else None
+        asked = TeachingRequest(name, epochs)
+        task_id = await call.apart(
+            teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
+        )
     call.note(task_id=task_id)
     return JSONResponse({"task_id": task_id})
-
-
-def _teach(
-    call: Calling, model_id: str, sent: UploadedFile | None, request: TeachingRequest, idempotency: Idempotency | None
-) -> str:
-    if sent is None:
-        return start_teaching(call.studio, call.account, model_id, request, idempotency, call.request_id)
-    stem, suffix = Path(sent.name).stem, Path(sent.name).suffix.lower()
-    with workplace(call.studio) as place:  # uploads have names without a suffix
-        path = place / (new_identifier(stem) + suffix)
-        take(sent.path, path)
-        asked = replace(request, recordings=[path])
-        return start_teaching(call.studio, call.account, model_id, asked, idempotency, call.request_id)
 
 
 @router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
@@ -213,7 +188,7 @@ async def one_model(call: Calling, model_id: str) -> JSONResponse:
 @router.delete("/models/{model_id}", status_code=204, responses=problems(404, 409, 422))
 async def delete(call: Calling, model_id: str) -> Response:
     """Delete a voice with its recordings."""
-    await call.at_length(delete_model, call.studio, call.account, known_model_id(model_id))
+    await call.deleted(delete_model, call.studio, call.account, known_model_id(model_id))
     return Response(status_code=204)
 
 
@@ -234,17 +209,12 @@ async def package(call: Calling, model_id: str) -> Response:
     folder = call.studio.settings.work / OUTGOING / secrets.token_hex(12)
     target = folder / f"{model_id}.voice.zip"
     try:
-        await call.at_length(_export, call, model_id, target)
+        await call.quickly(folder.mkdir, parents=True)
+        await call.apart(export_model, call.account, model_id, target)
     except BaseException:
         await _remove(folder)
         raise
     return _PassingFile(target, media_type="application/zip", filename=target.name)
-
-
-def _export(call: Calling, model_id: str, target: Path) -> None:
-    refuse_full_disk(call.studio)
-    target.parent.mkdir(parents=True)
-    export_model(call.studio, call.account, model_id, target)
 
 
 class _PassingFile(FileResponse):

@@ -86,18 +86,14 @@ async def export(
 ) -> JSONResponse:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    made = await call.at_length(_exported, call, project_id, dry)
+    made = await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
     return JSONResponse(made)
-
-
-def _exported(call: Calling, project_id: str, dry: bool) -> dict[str, str]:
-    return project_zip(call.studio, call.account, project_id, call.base_url, call.now_s, dry=dry)
 
 
 @router.delete("/projects/{project_id}", status_code=204, responses=problems(404, 409, 422))
 async def remove(call: Calling, project_id: str) -> Response:
     """Delete all conversions of a project with their recordings and takes."""
-    await call.at_length(delete_project, call.studio, call.account, known_project_id(project_id))
+    await call.deleted(delete_project, call.studio, call.account, known_project_id(project_id))
     return Response(status_code=204)
 
 

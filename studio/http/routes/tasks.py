@@ -58,7 +58,7 @@ async def cancel(call: Calling, task_id: str) -> JSONResponse:
 @router.delete("/tasks/{task_id}/results", status_code=204, responses=problems(404, 409, 422))
 async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""
-    await call.at_length(delete_results, call.studio, call.account, known_task_id(task_id))
+    await call.deleted(delete_results, call.studio, call.account, known_task_id(task_id))
     return Response(status_code=204)
 
 
@@ -85,7 +85,7 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         fields.check()
         choice = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
-        new_id = await call.at_length(start_comp, call.studio, call.account, task_id, choice, idempotency)
+        new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
     call.note(task_id=new_id)
     return JSONResponse({"task_id": new_id})
 

@@ -4,7 +4,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import gradio as gr
 import structlog
@@ -14,6 +14,8 @@ from studio.page.parts.notice import sentence_of, show_error, show_problems, sil
 from studio.store.accounts import Account
 from studio.store.studio import Studio
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Updates = Mapping[Any, Any] | None
 _OURS = "Something went wrong in the studio. See its log for details."
 _FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
@@ -28,6 +30,11 @@ class Visit:
     account: Account
     now_s: float  # since 1970
     base_url: str = ""  # empty: links begin with the path, not with a host
+
+    def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `action(studio, ...)`, which takes a while or loads much, outside of this process, when the account's
+        turn comes. Raises what it raises, and TooMany."""
+        return self.studio.apart(self.account, action, *args, **kwargs).result()
 
     def just_wished(self, wish: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """Return the wish of another tab if it is new; else nothing."""

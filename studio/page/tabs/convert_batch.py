@@ -113,7 +113,7 @@ class Batch:
         return {self.timer: gr.Timer(active=True)}
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:
-        made = batch_zip(visit.studio, visit.account, rows or [], suffix, visit.base_url, visit.now_s)
+        made = visit.apart(batch_zip, visit.account, rows or [], suffix, visit.base_url, visit.now_s)
         return {self.link: json.dumps(made)}
 
 

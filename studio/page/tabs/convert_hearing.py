@@ -6,9 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from engine.effects.chain import load_effects
 from engine.errors import AudioError
-from studio.actions.effects import take_with_effects
+from studio.actions.effects import load_effects, take_with_effects
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_effects import EffectControls
 from studio.page.tabs.convert_takes import Takes
@@ -22,9 +21,9 @@ def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes:
     known = {takes.tracks, takes.brought, takes.effects, chosen, *effects.controls}
 
     def prepare(visit: Visit) -> None:
-        """Load what the effects need while the visitor looks at them."""
+        """Load what the effects need while the visitor looks at them, where they will be applied."""
         with suppress(AudioError):  # it is said when one is chosen
-            load_effects()
+            visit.apart(load_effects)
 
     def hear(visit: Visit, given: Mapping[Any, Any]) -> Updates:
         """Bring the take with the effects as they are set now."""
@@ -42,8 +41,8 @@ def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes:
         if not data or not 1 <= index < len(tracks):
             return {}
         track = tracks[index]
-        made = take_with_effects(
-            visit.studio, visit.account, track["task"], track["take"], tried, visit.base_url, visit.now_s
+        made = visit.apart(
+            take_with_effects, visit.account, track["task"], track["take"], tried, visit.base_url, visit.now_s
         )
         lanes = [dict(lane) for lane in data["tracks"]]
         offers = [{"label": one["label"]} for one in lanes[index - 1]["downloads"]]  # not those with other effects

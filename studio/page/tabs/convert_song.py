@@ -173,8 +173,8 @@ class Song:
 
     def export(self, visit: Visit, asked: dict[str, Any], task_id: str | None) -> Updates:
         """Mix again with the faders as they stand, and hand out the file."""
-        made = mix_again(
-            visit.studio, visit.account, task_id or "", asked.get("faders"), str(asked.get("format")), visit.base_url,
+        made = visit.apart(
+            mix_again, visit.account, task_id or "", asked.get("faders"), str(asked.get("format")), visit.base_url,
             visit.now_s,
         )  # fmt: skip
         return {self.mixer: shown(_mixer(view_of(visit, task_id or "")) | {"made": made})}

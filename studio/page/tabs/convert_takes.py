@@ -138,8 +138,8 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             task_id, take = tracks[index]["task"], tracks[index]["take"]
-            made = take_download(
-                visit.studio, visit.account, task_id, take, kind, visit.base_url, visit.now_s,
+            made = visit.apart(
+                take_download, visit.account, task_id, take, kind, visit.base_url, visit.now_s,
                 effects if is_wet else OFF,
             )  # fmt: skip
         except EngineError as error:

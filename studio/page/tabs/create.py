@@ -70,7 +70,7 @@ class CreateTab:
     def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         values = self._form.values(given)
         draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
-        model = create_from_draft(visit.studio, visit.account, draft, values, confirmed)
+        model = visit.apart(create_from_draft, visit.account, draft, values, confirmed)
         return {
             **self._recordings.show(visit, None),
             **self._form.filled({"consent": {"date": _today().isoformat()}}),

@@ -64,13 +64,13 @@ class Recordings:
             if not files:
                 return None
             paths = [Path(file) for file in files]
-            came = add_recordings(visit.studio, visit.account, draft_id, paths, visit.now_s)
+            came = visit.apart(add_recordings, visit.account, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
         def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
             if not recorded:
                 return None
-            came = add_recorded(visit.studio, visit.account, draft_id, Path(recorded), visit.now_s)
+            came = visit.apart(add_recorded, visit.account, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
         def remove(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:

@@ -96,7 +96,7 @@ class Report:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
             raise NotFound("This voice has been deleted.")
-        return take_back(visit.studio, visit.account, model, visit.now_s, only_good)
+        return visit.apart(take_back, visit.account, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
         return self.look(visit, model) if model else self.end()

@@ -160,7 +160,7 @@ class HistoryTab:
             return self._show(visit, *asked)
         track = row["player"]["tracks"][index]
         task_id = track.get("task", row_id)
-        link = take_download(visit.studio, visit.account, task_id, track["take"], suffix, visit.base_url, visit.now_s)
+        link = visit.apart(take_download, visit.account, task_id, track["take"], suffix, visit.base_url, visit.now_s)
         made = {**made, f"{row_id} {index} {suffix}": link}
         return {**self._show(visit, *asked[:-1], made), self._made: made}
 

@@ -73,7 +73,7 @@ class ProjectForm:
 
     def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = project_zip(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        made = visit.apart(project_zip, visit.account, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}
 
 

@@ -82,7 +82,8 @@ class VoicesTab:
         part = self._import
         given = [part.package, part.speaker, part.name]
         imports = [*self._all, *part.outputs]
-        slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", **IN_TURN}
+        # not in turn with the rest, for which other visitors would wait
+        slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
         page.on(part.upload.upload, self._import_package, [part.upload, part.speaker], imports, **slow)
         page.on(part.keep.click, self._keep_both, given, imports, **slow)
         page.on(part.replace.click, self._replace, given, imports, **slow)

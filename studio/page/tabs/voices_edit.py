@@ -77,7 +77,7 @@ class Edit:
     def _fetch(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        link = package_link(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        link = visit.apart(package_link, visit.account, model, visit.base_url, visit.now_s)
         return self.close() | {self.file: shown(link)}
 
     def _ask(self, visit: Visit, model: str | None) -> Updates:

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.arrivals import refuse_large
-from studio.actions.packages import free_name, import_model, packaged_name, replace_model, voices_called
+from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, is_rvc_model
 from studio.errors import NotReadable
 from studio.page.parts.page import Visit
@@ -44,8 +44,7 @@ class Import:
         for one in files:
             refuse_large(visit.studio, Path(one))
         package, _ = _sorted(files)
-        called = packaged_name(package, _shown(package))
-        there = voices_called(visit.studio, visit.account, called)
+        called, there = visit.apart(namesakes, visit.account, package, _shown(package))
         if not there:
             return {}
         return {
@@ -60,13 +59,13 @@ class Import:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0))
-        return import_model(visit.studio, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
+        return visit.apart(import_model, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
-        (model,) = _own(voices_called(visit.studio, visit.account, packaged_name(package, _shown(package))))
-        replace_model(visit.studio, visit.account, model, package)
+        (model,) = _own(visit.apart(namesakes, visit.account, package, _shown(package))[1])
+        visit.apart(replace_model, visit.account, model, package)
         return model
 
 

@@ -15,10 +15,10 @@ from studio.actions.packages import (
     export_model,
     free_name,
     import_model,
+    namesakes,
     package_card,
     package_link,
     replace_model,
-    voices_called,
 )
 from studio.actions.voices import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState
@@ -54,11 +54,15 @@ def test_import_model_gives_an_exported_voice_a_free_id_in_each_account(studio, 
 def test_import_model_renames_and_replace_model_replaces_an_existing_voice(studio, package, tmp_path):
     export_model(studio, studio.local, "koguchi", tmp_path / "koguchi.zip")
     assert package_card(tmp_path / "koguchi.zip").name == "Koguchi"
-    assert voices_called(studio, studio.local, "koguchi") == [{"id": "koguchi", "demo": True}]
+    there = [{"id": "koguchi", "demo": True}]
+    assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
     name = free_name(studio, studio.local, "Koguchi")
     model = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name=name)
     assert (name, model) == ("Koguchi 2", "koguchi-2")
     assert model_view(studio, studio.local, model)["name"] == "Koguchi 2"
+    shouted = import_model(studio, studio.local, tmp_path / "koguchi.zip", voice_name="KOGUCHI")
+    there.append({"id": shouted, "demo": False})
+    assert namesakes(studio, studio.local, tmp_path / "koguchi.zip") == ("Koguchi", there)
 
     own = create_model(studio, studio.local, package())  # which has recordings
     before = find_model(studio.database, studio.local, own)

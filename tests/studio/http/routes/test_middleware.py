@@ -223,6 +223,17 @@ def test_submission_limit_counts_calls_per_minute_and_account(serve, monkeypatch
     assert slow.client("a").get("/models").is_success
 
 
+@pytest.mark.parametrize("export", ["/models/nobody/package", "/projects/nobody/export"])
+def test_submission_limit_counts_exports_as_work(serve, monkeypatch, export):
+    monkeypatch.setattr("studio.store.rate_limits.MINUTE_S", 1e7)
+    slow = serve(submissions_per_minute=2, reads_per_minute=2)
+    answers = [slow.client("a").get(export) for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [404, 404, 429, 429]
+    assert slow.client("a").get("/models").is_success  # none of them was a read
+    slow.app.state.server.shutting_down = True
+    assert is_problem(slow.client("b").get(export), 503, "shutting_down")
+
+
 def test_read_limit_counts_calls_per_account(serve, monkeypatch):
     monkeypatch.setattr("studio.http.middleware.time", OwnClock())  # which would else allow more, one in 12 s
     slow = serve(reads_per_minute=5)

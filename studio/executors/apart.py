@@ -1,0 +1,160 @@
+"""Actions of the server that take a while, each in a process of its own: imports, exports, checks of files.
+
+The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
+`studio.executors.turns`). A process does one action after another, and ends when there are none for a minute. It does
+the whole action with its own connections to database and storage: where the server dies, or the client leaves, the
+action is finished, and where the process dies, nothing of it is there.
+"""
+
+import multiprocessing
+import os
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+import structlog
+
+from engine.cores import usable_cores
+from engine.errors import EngineError, is_full_disk
+from studio.errors import DiskFull, StudioError, Unavailable
+from studio.executors.process import environment_of
+from studio.executors.turns import Turns
+from studio.settings.environment import Settings, installation_of
+from studio.settings.logs import start_logs
+from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account
+from studio.store.database import database_url, open_database
+from studio.store.storage import open_storage
+from studio.store.studio import Action, Studio
+from studio.tracing import send_spans, span, start_tracing
+
+MOST_WAITING = 100  # actions of an account
+_NICENESS = 10  # as conversions: the server comes first
+_END_S = 5.0  # for a process to end by itself
+_RETRY_S = 5.0
+_GONE = "This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is."
+_TOO_LONG = "This took too long and was stopped. Try again with less at once."
+
+
+class ApartActions:
+    """Carries out the actions of a server in `service.action_processes` processes, until `close`."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process)
+
+    def submit(self, studio: Studio, account: Account, action: Action, at_most: int | None = None) -> Future[Any]:
+        """Let a process do an action when the account's turn comes; the future raises what the action does.
+
+        at_most: see `Turns.submit`. Raises TooMany if too many of the account wait already.
+        """
+        return self._turns.submit(account.id, action, at_most)
+
+    def close(self) -> None:
+        """Do no more; what is still being done ends with this process, and nothing of it is left."""
+        self._turns.close()
+
+    @contextmanager
+    def _process(self) -> Iterator[Callable[[Action], Any]]:
+        """Yield a function that has actions done by a process, which it starts when it needs one."""
+        process = _Process(self._studio)
+
+        def carry_out(action: Action) -> Any:
+            try:
+                return process.ask(action)
+            finally:
+                self._studio.wake()  # what was queued by another process
+
+        try:
+            yield carry_out
+        finally:
+            process.end()
+
+
+class _Process:
+    """A process, started when it is needed and again when it has died."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._patience_s = 60 * studio.service.stalled_minutes
+        self._pipe: Connection | None = None
+        self._log = structlog.get_logger("studio.apart")
+
+    def ask(self, action: Action) -> Any:
+        """Have an action done. Raises what it raises, and Unavailable if the process dies or takes too long."""
+        with span(f"apart {action.name}") as traced:
+            try:
+                pipe = self._pipe or self._started()
+                pipe.send((action, traced.traceparent))
+                if not pipe.poll(self._patience_s):
+                    raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long")
+                kind, answer = pipe.recv()
+            except BaseException as cause:
+                self._log.warning("action_ended", action=action.name, reason=repr(cause))
+                self.end(at_once=True)
+                if isinstance(cause, EOFError | OSError):
+                    raise Unavailable(_GONE, _RETRY_S, "interrupted") from cause
+                raise
+        if kind == "done":
+            return answer
+        raise answer if isinstance(answer, Exception) else RuntimeError(answer)
+
+    def end(self, at_once: bool = False) -> None:
+        """End the process; it may finish what it does unless `at_once`."""
+        if self._pipe is None:
+            return
+        self._pipe.close()
+        self._pipe = None
+        if not at_once:
+            self._process.join(_END_S)
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+
+    def _started(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        pipe, theirs = context.Pipe()
+        studio = self._studio
+        given = (theirs, studio.settings, studio.service, studio.link_secret, studio.local)
+        self._process = context.Process(target=_serve, args=given, name="actions", daemon=True)
+        self._process.start()
+        theirs.close()
+        self._pipe = pipe
+        return pipe
+
+
+def _serve(
+    pipe: Connection, settings: Settings, service: ServiceSettings, link_secret: bytes, local: Account
+) -> None:  # pragma: no cover - in a process of its own
+    """Do what comes through the pipe until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the server decides
+    threads = service.threads or max(1, usable_cores() // service.action_processes)
+    os.environ.update(environment_of(threads) | installation_of(settings, service).as_environment())
+    with suppress(OSError, AttributeError):
+        os.nice(_NICENESS)
+    start_logs()
+    start_tracing()
+    database = open_database(database_url(service.database_url, settings.data))
+    storage = open_storage(service.storage_url, settings.data)
+    studio = Studio(settings, service, database, storage, link_secret, local)
+    with suppress(EOFError, OSError):  # the server has ended
+        while True:
+            action, traceparent = pipe.recv()
+            pipe.send(_answered(studio, action, traceparent))
+
+
+def _answered(studio: Studio, action: Action, traceparent: str | None) -> tuple[str, Any]:
+    """Return what became of an action: ("done", its answer) or ("failed", an error for the user, or the trace)."""
+    try:
+        with span(action.name, parent=traceparent):
+            return "done", action.done(studio)
+    except Exception as error:  # noqa: BLE001 - the server answers it
+        if is_full_disk(error) and not isinstance(error, StudioError):
+            return "failed", DiskFull()
+        return "failed", error if isinstance(error, EngineError) else traceback.format_exc()
+    finally:
+        send_spans()

@@ -1,0 +1,108 @@
+"""Actions in processes of their own: real ones, on a studio of the test's own."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.errors import ProfileError
+from studio.errors import DiskFull, Invalid, Unavailable
+from studio.executors.apart import ApartActions
+from studio.settings.environment import load_settings
+from studio.settings.service import ServiceSettings
+from studio.store.studio import Studio, open_studio
+from tests.waiting import PATIENCE_S, wait_until
+
+# ---- what the processes do: they import this module
+
+
+def whereabouts(studio: Studio, *given: str, **options: str) -> tuple:
+    return os.getpid(), studio.local, studio.settings, os.environ["OMP_NUM_THREADS"], given, options
+
+
+def say_where_and_hang(studio: Studio, place: Path) -> None:
+    (place / "pid.part").write_text(str(os.getpid()))
+    (place / "pid.part").rename(place / "pid")
+    threading.Event().wait(PATIENCE_S)
+
+
+def refuse(studio: Studio, kind: str) -> None:
+    raise {
+        "invalid": Invalid([("name", "Give a name."), ("age", "Give an age.")], "some_code"),
+        "profile": ProfileError([("name", "Give a name.")]),
+        "later": Unavailable("Not now.", 7.5, "busy"),
+        "full": OSError(28, "No space left on device"),
+        "bug": ZeroDivisionError("a bug"),
+    }[kind]
+
+
+# ---- tests
+
+
+@pytest.fixture
+def woken() -> list[bool]:
+    """How often the workers were woken."""
+    return []
+
+
+@pytest.fixture
+def studio(home: Path, woken: list[bool]) -> Iterator[Studio]:
+    opened = open_studio(load_settings(), ServiceSettings(free_disk_mb=0))
+    apart = ApartActions(replace(opened, wake=lambda: woken.append(True)))
+    yield replace(opened, submit=apart.submit)
+    apart.close()
+    opened.close()
+
+
+def test_apart_actions_run_in_one_process_that_is_not_this_and_wake_the_workers(studio, woken):
+    asked = [studio.apart(studio.local, whereabouts, "a", b="c") for _ in range(2)]
+    (pid, local, settings, threads, given, options), again = (one.result(PATIENCE_S) for one in asked)
+    assert (local, settings, given, options) == (studio.local, studio.settings, ("a",), {"b": "c"})
+    assert int(threads) >= 1
+    assert pid == again[0] != os.getpid()
+    assert len(woken) == 2
+
+
+def test_apart_actions_raise_the_errors_of_the_action(studio):
+    def error_of(kind: str) -> BaseException | None:
+        return studio.apart(studio.local, refuse, kind).exception(PATIENCE_S)
+
+    invalid, profile, later = (error_of(kind) for kind in ("invalid", "profile", "later"))
+    assert isinstance(invalid, Invalid)
+    assert (invalid.code, invalid.problems) == ("some_code", (("name", "Give a name."), ("age", "Give an age.")))
+    assert isinstance(profile, ProfileError)
+    assert (str(profile), profile.problems) == ("Give a name.", (("name", "Give a name."),))
+    assert isinstance(later, Unavailable)
+    assert (str(later), later.retry_after_s) == ("Not now.", 7.5)
+    assert isinstance(error_of("full"), DiskFull)
+    bug = error_of("bug")
+    assert isinstance(bug, RuntimeError)
+    assert "ZeroDivisionError: a bug" in str(bug)  # for the log; a client is told nothing of it
+
+
+def test_apart_actions_go_on_after_a_killed_process(studio, tmp_path):
+    hanging = studio.apart(studio.local, say_where_and_hang, tmp_path)
+    wait_until((tmp_path / "pid").exists)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    error = hanging.exception(PATIENCE_S)
+    assert isinstance(error, Unavailable)
+    assert error.code == "interrupted"
+    assert studio.apart(studio.local, whereabouts).result(PATIENCE_S)
+
+
+def test_apart_actions_kill_a_process_that_takes_too_long(home, tmp_path):
+    opened = open_studio(load_settings(), ServiceSettings(free_disk_mb=0, stalled_minutes=0.02))
+    impatient = ApartActions(opened)
+    studio = replace(opened, submit=impatient.submit)
+    error = studio.apart(studio.local, say_where_and_hang, tmp_path).exception(PATIENCE_S)
+    assert isinstance(error, Unavailable)
+    assert error.code == "took_too_long"
+    pid = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else "0"
+    wait_until(lambda: not int(pid) or not psutil.pid_exists(int(pid)))
+    impatient.close()
+    opened.close()
