@@ -85,6 +85,7 @@ def inspect(source: str, speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
         text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
         raise ModelFileError(text, "not_a_model")
     try:
+        inspect_graph(path)  # before anything of it is run
         session = _session(source, 0)
         inputs = {one.name: one for one in session.get_inputs()}
         names = next((one for one in _DIALECTS if {one.content, one.length, one.speaker} <= inputs.keys()), None)
@@ -150,7 +151,7 @@ def run(path: str, seed: int, frames: int, samples: int, **given: np.ndarray) ->
 
 @lru_cache(maxsize=1)
 def _graph(path: str) -> Graph:
-    """Read the graph before anything of the model is run, whoever imported it, and when."""
+    """Read the graph once, before anything of the model is run, whoever imported it, and when."""
     return inspect_graph(Path(path))
 
 
@@ -164,7 +165,6 @@ def _session(path: str, seed: int) -> Any:
     """Load an ONNX model so that its random nodes begin at a seed: they take it when the session is made."""
     import onnxruntime
 
-    _graph(path)
     onnxruntime.set_seed(seed)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

@@ -223,7 +223,8 @@ class _Running:
             send(self._requests, request, arrays)
             return receive(self._answers, largest)
         except (OSError, EOFError, ValueError) as cause:
-            self._process.kill()  # where it still runs, it answered nonsense
+            if isinstance(cause, ValueError):  # no answer, though it runs
+                self._process.kill()
             status = self._process.wait()
             limit = getattr(signal, "SIGXCPU", None)
             raise _Ended(late.is_set() or (limit is not None and status == -limit), self._last_words(status)) from cause
