@@ -40,8 +40,11 @@ def write_small_contentvec(home):
     save_file(weights, home / "models" / "contentvec.safetensors")
 
 
-def use_small_contentvec(monkeypatch):
-    """Load it as what it is: 24 channels, two heads and four groups, spread to what a v2 model reads."""
+def use_small_contentvec(monkeypatch, apart=False):
+    """Load it as what it is: 24 channels, two heads and four groups, spread to what a v2 model reads.
+
+    apart: whether models are read and rendered in processes of their own, as they are outside tests.
+    """
     made, content = contentvec.ContentVec.__init__, contentvec.ContentVec.content
     monkeypatch.setattr(contentvec.ContentVec, "__init__", lambda self, weights, *_: made(self, weights, 2, 4))
     monkeypatch.setattr(
@@ -51,7 +54,8 @@ def use_small_contentvec(monkeypatch):
             content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
         ),
     )
-    work_in_this_process(monkeypatch)
+    if not apart:
+        work_in_this_process(monkeypatch)
 
 
 def work_in_this_process(monkeypatch):
