@@ -1,16 +1,17 @@
 """The process that works on a file from anybody: it gives up what it does not need, then answers requests.
 
-    python -m engine.rvc.confined MODULE PARENT DEVICE SIZE
+    python -m engine.rvc.confined MODULE PARENT DEVICE SIZE IDLE
 
 Requests come by standard input: a function of MODULE, its arguments, and the processor time it may take. What it gives
 up: network, other programs, writing files, sending signals (on Linux by a user namespace and by Landlock, where the
 system has them; everywhere by Python's audit hook), and memory beyond a limit that grows with the file. Its environment
-is empty already. It ends with its parent, process PARENT.
+is empty already. It ends with its parent, process PARENT, and after IDLE seconds without a request.
 """
 
 import ctypes
 import importlib
 import os
+import select
 import struct
 import sys
 import threading
@@ -43,7 +44,7 @@ class _Refused(PermissionError):
 
 def main() -> None:
     """Answer requests until the parent is gone."""
-    module, parent, device, size = sys.argv[1:]
+    module, parent, device, size, idle = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     _watch(int(parent))
@@ -54,13 +55,13 @@ def main() -> None:
     if device == "cpu":
         _limit_memory(int(size))
     sys.addaudithook(_refuse)
-    _serve(known, sys.stdin.buffer, answers)
+    _serve(known, sys.stdin.buffer, answers, float(idle))
 
 
-def _serve(module: ModuleType, requests: BinaryIO, answers: BinaryIO) -> None:
+def _serve(module: ModuleType, requests: BinaryIO, answers: BinaryIO, idle_s: float) -> None:
     from engine.rvc.messages import receive, send
 
-    while True:
+    while _is_asked(requests, idle_s):
         try:
             request, arrays = receive(requests, sys.maxsize)
         except EOFError:
@@ -68,6 +69,14 @@ def _serve(module: ModuleType, requests: BinaryIO, answers: BinaryIO) -> None:
         _limit_work(request["work_s"])
         work = partial(getattr(module, request["function"]), *request["arguments"], **arrays)
         send(answers, *_answer(work))
+
+
+def _is_asked(requests: BinaryIO, idle_s: float) -> bool:
+    """Wait for the next request, but not for ever; nothing of it has been read, since each waits for its answer."""
+    try:
+        return bool(select.select([requests], [], [], idle_s)[0])
+    except OSError:  # Windows waits for sockets alone
+        return True
 
 
 def _answer(work: Callable[[], tuple[Any, dict[str, Any]]]) -> tuple[Any, dict[str, Any]]:

@@ -94,7 +94,8 @@ class TorchRendering:
 
     def on(self, device: torch.device) -> "TorchRendering":
         """Return the same networks on a device."""
-        return replace(self, process=self.process.on(str(device)), device=str(device))
+        name = str(device)
+        return self if name == self.device else replace(self, process=self.process.on(name), device=name)
 
     def digest(self) -> str:
         """Return a digest of the weights and the speaker."""

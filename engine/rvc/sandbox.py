@@ -25,6 +25,7 @@ from engine.rvc.messages import Arrays, receive, send
 # seconds of the processor: for the first call, which loads the model, for any other, and for each second of sound
 _FIRST_WORK_S, _WORK_S, _WORK_PER_SECOND = 60.0, 10.0, 10.0
 _CLOCK = 20  # times that by the clock, which goes on while others work
+_IDLE_S = 60.0  # after which a process without calls gives its memory back
 _LAST_WORDS = 2_000  # characters of what a failed process said
 # what Python, its libraries and a GPU's driver need to be found; nothing of the user's
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
@@ -89,7 +90,7 @@ def _largest_file(source: Path) -> int:
 class ModelProcess:
     """A process that works on one file from anybody: started at the first call, and anew after it ended.
 
-    It serves any number of threads, one after another, and ends with this object or this process.
+    It serves any number of threads, one after another, and ends with this object or this process, or without calls.
     """
 
     def __init__(self, module: str, source: Path, name: str = "", threads: int = 1, device: str = "cpu") -> None:
@@ -100,15 +101,17 @@ class ModelProcess:
         """
         self._module, self._source, self._name = module, source, name or source.name
         self._threads, self._device = threads, device
+        self._elsewhere: dict[str, ModelProcess] = {}
         self._lock = threading.Lock()
         self._running: _Running | None = None
         self._end: weakref.finalize[Any, ModelProcess] | None = None
 
     def on(self, device: str) -> "ModelProcess":
-        """Return a process for another device, which is started when it is called; or this one."""
+        """Return the process for another device, which is started when it is called; or this one."""
         if device == self._device:
             return self
-        return ModelProcess(self._module, self._source, self._name, self._threads, device)
+        made = ModelProcess(self._module, self._source, self._name, self._threads, device)
+        return self._elsewhere.setdefault(device, made)
 
     def call(
         self,
@@ -124,13 +127,8 @@ class ModelProcess:
         that are returned. Raises VoiceError where the function did, and ModelFileError where the process was stopped.
         """
         with self._lock:
-            running, work_s = self._running, _WORK_S + _WORK_PER_SECOND * seconds
-            if running is None or running.has_ended:
-                self.stop()
-                running, work_s = self._start(), work_s + _FIRST_WORK_S
-            request = {"function": function, "arguments": list(arguments), "work_s": work_s}
             try:
-                answer, found = running.ask(request, arrays or {}, _CLOCK * work_s, largest)
+                answer, found = self._ask(function, arguments, arrays or {}, seconds, largest)
             except _Ended as cause:
                 self.stop()
                 raise self._error(cause) from cause
@@ -145,6 +143,24 @@ class ModelProcess:
         if self._end is not None:
             self._end()
             self._running = self._end = None
+
+    def _ask(
+        self, function: str, arguments: Sequence[Any], arrays: Arrays, seconds: float, largest: int
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Ask the process that runs, or a new one. Raises _Ended."""
+        running, work_s = self._running, _WORK_S + _WORK_PER_SECOND * seconds
+        is_new = running is None or running.has_ended
+        if running is None or is_new:
+            self.stop()
+            running, work_s = self._start(), work_s + _FIRST_WORK_S
+        request = {"function": function, "arguments": list(arguments), "work_s": work_s}
+        try:
+            return running.ask(request, arrays, _CLOCK * work_s, largest)
+        except _Ended as cause:
+            if is_new or not cause.was_idle:
+                raise
+        self.stop()
+        return self._ask(function, arguments, arrays, seconds, largest)
 
     def _start(self) -> "_Running":
         running = _Running(self._module, self._source, self._threads, self._device)
@@ -178,9 +194,9 @@ class ModelProcess:
 class _Ended(Exception):
     """A process that gave no answer."""
 
-    def __init__(self, took_too_long: bool, last_words: str) -> None:
+    def __init__(self, took_too_long: bool, was_idle: bool, last_words: str) -> None:
         super().__init__(last_words)
-        self.took_too_long, self.last_words = took_too_long, last_words
+        self.took_too_long, self.was_idle, self.last_words = took_too_long, was_idle, last_words
 
 
 class _Running:
@@ -197,7 +213,7 @@ class _Running:
         command = [sys.executable, "-X", "utf8", "-m", "engine.rvc.confined", module, str(os.getpid()), device]
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
         self._process = subprocess.Popen(
-            [*command, str(source.stat().st_size)],
+            [*command, str(source.stat().st_size), str(_IDLE_S)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
             start_new_session=True,  # what a user types in a terminal is for the studio
         )  # fmt: skip
@@ -226,8 +242,8 @@ class _Running:
             if isinstance(cause, ValueError):  # no answer, though it runs
                 self._process.kill()
             status = self._process.wait()
-            limit = getattr(signal, "SIGXCPU", None)
-            raise _Ended(late.is_set() or (limit is not None and status == -limit), self._last_words(status)) from cause
+            worked_too_long = status == -getattr(signal, "SIGXCPU", 0) < 0
+            raise _Ended(late.is_set() or worked_too_long, status == 0, self._last_words(status)) from cause
         finally:
             timer.cancel()
 

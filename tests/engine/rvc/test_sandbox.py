@@ -192,6 +192,25 @@ def test_process_that_ended_between_calls_is_started_again(process):
     assert process.call("doubled", [2])[0][0] == 2
 
 
+@pytest.mark.parametrize("noticed", [True, False])
+def test_process_without_calls_ends_and_the_next_call_starts_another(process, monkeypatch, noticed):
+    """Also where it ends just when it is called."""
+    monkeypatch.setattr(sandbox, "_IDLE_S", 0.01)
+    _, pid = process.call("doubled", [1])[0]
+    wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    if not noticed:
+        monkeypatch.setattr(sandbox._Running, "has_ended", False)
+    monkeypatch.setattr(sandbox, "_IDLE_S", 60.0)
+    number, other = process.call("doubled", [2])[0]
+    assert (number, other != pid) == (2, True)
+    assert process.call("doubled", [3])[0] == [3, other]
+
+
+def test_each_device_has_one_process(process):
+    assert process.on("cpu") is process
+    assert process.on("cuda:0") is process.on("cuda:0")
+
+
 def test_what_libraries_print_is_no_answer(process):
     assert process.call("talk_without_end", []) == (None, {})
     assert process.call("doubled", [1])[0][0] == 1
