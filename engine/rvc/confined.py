@@ -48,8 +48,9 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
     _watch(int(parent))
-    _leave_network()
-    _forbid_files()  # before any library starts threads, which would not be bound by it
+    if sys.platform == "linux":  # before any library starts threads, which would not be bound by it
+        _leave_network()
+        _forbid_files(device)
     known = importlib.import_module(module)
     _limit_files()
     if device == "cpu":
@@ -114,13 +115,13 @@ def _watch(parent: int) -> None:
 
 
 def _leave_network() -> None:
-    with suppress(OSError, AttributeError, TypeError):  # where the system lets us; else the hook alone
+    with suppress(OSError, AttributeError):  # where the system lets us; else the hook alone
         ctypes.CDLL(None).unshare(_NEW_USER | _NEW_NETWORK)
 
 
-def _forbid_files() -> None:
-    """Give up writing, making and running files, and TCP, as far as this kernel can forbid them."""
-    with suppress(OSError, AttributeError, TypeError):
+def _forbid_files(device: str) -> None:
+    """Give up writing, making and running files, TCP and signals, as far as this kernel can forbid them."""
+    with suppress(OSError, AttributeError):
         system = ctypes.CDLL(None, use_errno=True)
         version = system.syscall(_CREATE_RULES, None, 0, 1)
         if version < 1:
@@ -129,12 +130,14 @@ def _forbid_files() -> None:
         files |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
         asked = struct.pack("<QQQ", files, _BIND_AND_CONNECT, _SOCKETS_AND_SIGNALS)
         asked = asked[: 8 if version < 4 else 16 if version < 6 else 24]
-        rules, devices = system.syscall(_CREATE_RULES, asked, len(asked), 0), os.open("/dev", os.O_RDONLY)
-        system.syscall(_ADD_RULE, rules, 1, struct.pack("<Qi", _WRITE, devices), 0)  # a GPU is used by writing to it
+        rules = system.syscall(_CREATE_RULES, asked, len(asked), 0)
+        if device != "cpu":  # a GPU is used by writing to it
+            devices = os.open("/dev", os.O_RDONLY)
+            system.syscall(_ADD_RULE, rules, 1, struct.pack("<Qi", _WRITE, devices), 0)
+            os.close(devices)
         system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         system.syscall(_RESTRICT_SELF, rules, 0)
         os.close(rules)
-        os.close(devices)
 
 
 def _limit_memory(size: int) -> None:

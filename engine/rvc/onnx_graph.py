@@ -34,7 +34,7 @@ _NAMES = (
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike If"
 )
 _OPERATORS = frozenset(_NAMES.split())
-_RANDOM = ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+_RANDOM = ("Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 _DOMAINS = ("", "ai.onnx")
 _DEEPEST = 8  # graphs within graphs
 _LONGEST_TAG = 1 << 32
