@@ -47,10 +47,10 @@ def main() -> None:
     module, parent, device, size, idle = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    _watch(int(parent))
-    if sys.platform == "linux":  # before any library starts threads, which would not be bound by it
+    if sys.platform == "linux":  # before there are threads: they would not be bound, and forbid a namespace
         _leave_network()
         _forbid_files(device)
+    _watch(int(parent))
     known = importlib.import_module(module)
     _limit_files()
     if device == "cpu":

@@ -3,7 +3,9 @@
 import ctypes
 import gc
 import os
+import shutil
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -47,7 +49,10 @@ def write(path, *_):
 def reach_out_without_python(path, *_):
     """As a fault in a library would."""
     made = SYSTEM.creat(str(Path(path).with_name("written")).encode(), 0o600)
-    return [made, SYSTEM.kill(os.getppid(), 0), SYSTEM.execl(b"/bin/true", b"true", None)], {}
+    call = SYSTEM.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+    address = struct.pack("=HH4s8x", socket.AF_INET, socket.htons(9), bytes([127, 0, 0, 1]))
+    called = SYSTEM.connect(call, address, len(address))
+    return [made, called, SYSTEM.kill(os.getppid(), 0), SYSTEM.execl(b"/bin/true", b"true", None)], {}
 
 
 def read_where_nothing_is(path, *_):
@@ -89,6 +94,15 @@ def refuse(*_):
 
 def environment(*_):
     return dict(os.environ), {}
+
+
+def look_around(parent):
+    """Which network devices there are, and whether the parent's environment can be read."""
+    try:
+        readable = len(Path(f"/proc/{parent}/environ").read_bytes())
+    except OSError:
+        readable = 0
+    return [[name for _, name in socket.if_nameindex()], readable, os.readlink("/proc/self/ns/net")], {}
 
 
 def doubled(number, **given):
@@ -218,10 +232,10 @@ def test_what_libraries_print_is_no_answer(process):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Landlock is Linux's")
-def test_process_cannot_write_signal_or_start_programs_even_where_python_is_not_asked(process, path):
+def test_process_cannot_write_call_signal_or_start_programs_even_where_python_is_not_asked(process, path):
     if SYSTEM.syscall(444, None, 0, 1) < 6:
         pytest.skip("this kernel has no Landlock, or one that lets signals through")
-    assert process.call("reach_out_without_python", [str(path)])[0] == [-1, -1, -1]
+    assert process.call("reach_out_without_python", [str(path)])[0] == [-1, -1, -1, -1]
     assert not path.with_name("written").exists()
 
 
@@ -235,6 +249,16 @@ def test_process_has_none_of_the_users_environment(process, monkeypatch):
         *sandbox._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
         "MALLOC_ARENA_MAX", "LC_CTYPE", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "CUDA_MODULE_LOADING",
     }  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+def test_process_sees_no_network_and_not_the_environment_of_its_parent(process):
+    command = ["unshare", "--user", "--net", "true"]
+    if not shutil.which(command[0]) or subprocess.run(command, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("this system gives users no namespaces")
+    devices, readable, network = process.call("look_around", [os.getpid()])[0]
+    assert (devices in ([], ["lo"]), readable) == (True, 0)
+    assert network != os.readlink("/proc/self/ns/net")
 
 
 def test_process_ends_with_the_object_that_owns_it(path):
