@@ -11,6 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -22,8 +23,9 @@ from engine.conversion.preview import SAMPLE
 from engine.provenance.installation import HOME_VARIABLE
 from engine.rvc.configuration import from_checkpoint
 from engine.rvc.contentvec import content_of, load_contentvec
-from engine.rvc.generator import Generator
+from engine.rvc.generator import Generator, published_name
 from engine.rvc.rendering import Moment, TorchRendering
+from engine.rvc.sandbox import ModelProcess
 from engine.rvc.sources import contentvec_path
 from engine.units import SAMPLE_RATE
 from engine.voices.imported import ImportedVoice
@@ -73,9 +75,11 @@ def main() -> None:
             contentvec_path().parent.mkdir(parents=True)
             save_file(hubert_base(), contentvec_path())
         torch.manual_seed(0)
-        generator = Generator(from_checkpoint(_V2, "v2", 1, 1)).eval().requires_grad_(False)
-        networks, contentvec, own = TorchRendering(generator, 0), load_contentvec(), load_voice("kathleen")
-        imported = ImportedVoice(own.card, networks, None)
+        of, path = from_checkpoint(_V2, "v2", 1, 1), Path(place) / "generator.safetensors"
+        save_file({published_name(name): value for name, value in Generator(of).state_dict().items()}, path)
+        process = ModelProcess("engine.rvc.torch_models", path, threads=torch.get_num_threads())
+        contentvec, own = load_contentvec(), load_voice("kathleen")
+        imported = ImportedVoice(own.card, networks := TorchRendering(path, of, 0, process), None)
         frames = round(seconds * 100)
         samples, hertz = audio.samples[0][: frames * SAMPLE_RATE // 100], torch.full((frames,), 220.0)
 

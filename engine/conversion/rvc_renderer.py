@@ -21,7 +21,7 @@ from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.networks.base import BaseModel
 from engine.rvc.contentvec import content_of, load_contentvec
-from engine.rvc.rendering import Moment
+from engine.rvc.rendering import Moment, is_sound
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice, ImportedVoice
 
@@ -69,9 +69,9 @@ class RvcRenderer(Renderer):
         with torch.inference_mode():
             moment = Moment(self.seeds[number], window.first_frame, float(start))
             samples = networks.render(content, self._placed(hertz), moment)
-        if not np.isfinite(samples).all():
+        if not is_sound(samples):
             name = self.voice.card.name
-            raise VoiceError(f"{name} rendered values that are no numbers: import it again, from another file.")
+            raise VoiceError(f"{name} rendered values that are no sound: import it again, from another file.")
         wanted = len(pitch) * HOP
         resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)

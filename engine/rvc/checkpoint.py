@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import VoiceError
@@ -25,6 +26,8 @@ from engine.rvc.foreign_files import (
     refuse_other_encoder,
     refuse_other_programs,
 )
+from engine.rvc.messages import Arrays
+from engine.rvc.operations import multiplications_per_s, refuse_much_work
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
 
 SPEAKER_TABLE = "emb_g.weight"
@@ -35,11 +38,12 @@ _CUT = ("central directory", "unexpected EOF", "truncated", "corrupt", "ran out"
 def read_checkpoint(path: Path, target: Path) -> GeneratorConfiguration:
     """Write the weights of an RVC model as safetensors to `target`, under the names and in the precision of the file,
     and return its configuration. Raises ModelFileError."""
-    return from_json(run_apart("engine.rvc.checkpoint:extract", path, target))
+    return from_json(run_apart("engine.rvc.checkpoint:extract", path, target=target))
 
 
-def extract(path: Path, target: str) -> dict[str, Any]:
+def extract(source: str) -> tuple[dict[str, Any], Arrays]:
     """Do the work of `read_checkpoint`, in the process where it is safe."""
+    path = Path(source)
     content = load_pickle(path)
     weights = _weights_of(path, content)
     speakers = weights.get(SPEAKER_TABLE)
@@ -48,10 +52,16 @@ def extract(path: Path, target: str) -> dict[str, Any]:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
         raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+    refuse_much_work(path.name, multiplications_per_s(configuration))
     refuse_other_encoder(path.name, content, LAYERS[configuration.version])
+    return configuration.as_json(), as_file(weights)
+
+
+def as_file(weights: Mapping[str, Tensor]) -> Arrays:
+    """Return weights as the safetensors file that `run_apart` writes."""
     # copied, since a file of anybody's may let weights share their numbers
-    save_file({name: value.clone(memory_format=torch.contiguous_format) for name, value in weights.items()}, target)
-    return configuration.as_json()
+    copies = {name: value.clone(memory_format=torch.contiguous_format) for name, value in weights.items()}
+    return {"file": np.frombuffer(save(copies), np.uint8)}
 
 
 def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:

@@ -19,14 +19,15 @@ import numpy as np
 import soxr
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import VoiceError
-from engine.rvc.checkpoint import load_pickle, tensors_of
+from engine.rvc.checkpoint import as_file, load_pickle, tensors_of
 from engine.rvc.configuration import LAYERS
 from engine.rvc.foreign_files import refuse_foreign
+from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
 from engine.rvc.sources import CONTENTVEC_FILE
 from engine.rvc.sources import contentvec_path as contentvec_path
@@ -184,15 +185,16 @@ def install(source: Path, sha256: str | None = None) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
     try:
-        run_apart("engine.rvc.contentvec:convert", path, unfinished)
+        run_apart("engine.rvc.contentvec:convert", path, target=unfinished)
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
     return target
 
 
-def convert(path: Path, target: str) -> None:
-    """Write a ContentVec file of any known layout as safetensors, in the process where it is safe to read."""
+def convert(source: str) -> tuple[None, Arrays]:
+    """Return a ContentVec file of any known layout as safetensors, in the process where it is safe to read."""
+    path = Path(source)
     tensors = _published(path)
     try:
         network = ContentVec({name: value.float() for name, value in tensors.items()})
@@ -200,7 +202,7 @@ def convert(path: Path, target: str) -> None:
         raise _wrong(path.name) from cause
     if not network.is_base or not all(one.isfinite().all() for one in tensors.values()):
         raise _wrong(path.name)
-    save_file({name: value.contiguous() for name, value in tensors.items()}, target)
+    return None, as_file(tensors)
 
 
 def load_contentvec(path: Path | None = None, device: torch.device | None = None) -> ContentVec:

@@ -12,7 +12,7 @@ Weights keep the names that RVC files give them; `published_name` translates.
 
 import re
 from collections.abc import Mapping
-from math import ceil, prod, sqrt
+from math import prod, sqrt
 
 import torch
 from torch import Tensor, nn
@@ -20,15 +20,14 @@ from torch.nn import functional
 
 from engine.errors import VoiceError
 from engine.rvc.configuration import GeneratorConfiguration
+from engine.rvc.operations import DECODED_FRAMES, EDGE_KERNEL, FLOW_KERNEL, FLOW_LAYERS, FLOWS, reach_frames
 
 NOISE_SCALE = 0.66666  # of the latent; what RVC renders with
 _WINDOW = 10  # frames: relative positions that attention knows, on each side
-_FLOWS, _FLOW_LAYERS, _FLOW_KERNEL = 4, 3, 5
 _SLOPE, _LAST_SLOPE = 0.1, 0.01  # of leaky rectifiers
 _PITCHES = 256
 _SINE, _VOICED_NOISE = 0.1, 0.003  # amplitudes of the excitation
 _LOWEST_HERTZ, _HIGHEST_HERTZ = 50.0, 1100.0  # of the coarse pitch
-_FRAMES_AT_ONCE = 400  # decoded together, so that memory stays flat
 
 _PUBLISHED = (
     (r"^encoder\.blocks\.(\d+)\.attention\.relative_(key|value)s$", r"enc_p.encoder.attn_layers.\1.emb_rel_\2"),
@@ -141,21 +140,21 @@ class _Coupling(nn.Module):
 
     def __init__(self, of: GeneratorConfiguration) -> None:
         super().__init__()
-        half, hidden, pad = of.latent // 2, of.hidden, _FLOW_KERNEL // 2
+        half, hidden, pad = of.latent // 2, of.hidden, FLOW_KERNEL // 2
         self.enter, self.leave = nn.Conv1d(half, hidden, 1), nn.Conv1d(hidden, half, 1)
-        self.speaker = nn.Conv1d(of.speaker_width, 2 * hidden * _FLOW_LAYERS, 1)
+        self.speaker = nn.Conv1d(of.speaker_width, 2 * hidden * FLOW_LAYERS, 1)
         self.gates = nn.ModuleList(
-            nn.Conv1d(hidden, 2 * hidden, _FLOW_KERNEL, padding=pad) for _ in range(_FLOW_LAYERS)
+            nn.Conv1d(hidden, 2 * hidden, FLOW_KERNEL, padding=pad) for _ in range(FLOW_LAYERS)
         )
-        last = _FLOW_LAYERS - 1
+        last = FLOW_LAYERS - 1
         self.residuals = nn.ModuleList(
-            nn.Conv1d(hidden, hidden if layer == last else 2 * hidden, 1) for layer in range(_FLOW_LAYERS)
+            nn.Conv1d(hidden, hidden if layer == last else 2 * hidden, 1) for layer in range(FLOW_LAYERS)
         )
 
     def forward(self, latent: Tensor, speaker: Tensor) -> Tensor:
         still, moved = latent.chunk(2, 1)
         hidden, total = self.enter(still), torch.zeros(())
-        biases = self.speaker(speaker).chunk(_FLOW_LAYERS, 1)
+        biases = self.speaker(speaker).chunk(FLOW_LAYERS, 1)
         for gate, residual, bias in zip(self.gates, self.residuals, biases, strict=True):
             value, opened = (gate(hidden) + bias).chunk(2, 1)
             out = residual(value.tanh() * opened.sigmoid())
@@ -205,7 +204,7 @@ class _Decoder(nn.Module):
         super().__init__()
         self.kernels = len(of.block_kernels)
         channels = [of.upsampling_channels >> stage for stage in range(len(of.upsampling) + 1)]
-        self.enter = nn.Conv1d(of.latent, channels[0], 7, padding=3)
+        self.enter = nn.Conv1d(of.latent, channels[0], EDGE_KERNEL, padding=EDGE_KERNEL // 2)
         self.speaker = nn.Conv1d(of.speaker_width, channels[0], 1)
         self.upsampling, self.blocks = nn.ModuleList(), nn.ModuleList()
         self.excitation = nn.ModuleList() if of.has_pitch else None
@@ -220,8 +219,8 @@ class _Decoder(nn.Module):
                 self.excitation.append(nn.Conv1d(1, narrow, *shape))
             for size, dilations in zip(of.block_kernels, of.block_dilations, strict=True):
                 self.blocks.append(block(narrow, size, dilations))
-        self.leave = nn.Conv1d(channels[-1], 1, 7, padding=3, bias=False)
-        self.reach = _reach_frames(of)
+        self.leave = nn.Conv1d(channels[-1], 1, EDGE_KERNEL, padding=EDGE_KERNEL // 2, bias=False)
+        self.reach = reach_frames(of)
 
     def forward(self, latent: Tensor, excitation: Tensor, speaker: Tensor) -> Tensor:
         hidden = self.enter(latent) + self.speaker(speaker)
@@ -239,18 +238,6 @@ class _Decoder(nn.Module):
         return self.leave(functional.leaky_relu(hidden, _LAST_SLOPE)).tanh()[:, 0]
 
 
-def _reach_frames(of: GeneratorConfiguration) -> int:
-    """How many frames to either side a sample depends on."""
-    reach, per_frame = 3.0, 1
-    for rate, kernel in zip(of.upsampling, of.upsampling_kernels, strict=True):
-        reach += (kernel / rate) / per_frame  # of its input; the excitation reaches less
-        per_frame *= rate
-        steps = zip(of.block_kernels, of.block_dilations, strict=True)
-        plain = 1 if of.block == "1" else 0
-        reach += max(sum((size - 1) // 2 * (one + plain) for one in found) for size, found in steps) / per_frame
-    return ceil(reach + 3 / per_frame + 2)
-
-
 def _table(rows: int, width: int) -> nn.Embedding:
     """Return a table of zeros: random ones without memory would make PyTorch load its compiler, which takes seconds."""
     return nn.Embedding.from_pretrained(torch.zeros(rows, width))
@@ -264,7 +251,7 @@ class Generator(nn.Module):
         self.configuration = configuration
         self.encoder = _TextEncoder(configuration)
         # every second place holds a flip of the channels, which has no weights
-        self.flow = nn.ModuleDict({str(2 * step): _Coupling(configuration) for step in range(_FLOWS)})
+        self.flow = nn.ModuleDict({str(2 * step): _Coupling(configuration) for step in range(FLOWS)})
         self.decoder = _Decoder(configuration)
         self.speakers = _table(configuration.speakers, configuration.speaker_width)
 
@@ -279,7 +266,7 @@ class Generator(nn.Module):
         table = self.speakers(torch.as_tensor(speaker, device=content.device).reshape(-1))[..., None]
         mean, log_spread = self.encoder(content, coarse_pitch(hertz))
         latent = mean + log_spread.exp() * noise * NOISE_SCALE
-        for step in reversed(range(_FLOWS)):
+        for step in reversed(range(FLOWS)):
             latent = self.flow[str(2 * step)](latent.flip(1), table)
         return self._decode(latent, excitation[:, None], table)
 
@@ -287,8 +274,8 @@ class Generator(nn.Module):
         """Decode in pieces with all the context they depend on: the same samples in flat memory."""
         hop, reach, frames = self.configuration.hop, self.decoder.reach, latent.shape[2]
         pieces = []
-        for first in range(0, frames, _FRAMES_AT_ONCE):
-            stop = min(first + _FRAMES_AT_ONCE, frames)
+        for first in range(0, frames, DECODED_FRAMES):
+            stop = min(first + DECODED_FRAMES, frames)
             begin, end = max(0, first - reach), min(frames, stop + reach)
             there = slice(begin * hop, end * hop)
             samples = self.decoder(latent[:, :, begin:end], excitation[:, :, there], speaker)

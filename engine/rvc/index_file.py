@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from engine.rvc.foreign_files import refuse_foreign
+from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
 
 WIDTHS = (256, 768)
@@ -38,16 +39,16 @@ class VoiceIndex:
 
 def read_index(path: Path, target: Path) -> VoiceIndex:
     """Read an index in a process of its own, which leaves its arrays in `target`. Raises what `parse_index` raises."""
-    found = run_apart("engine.rvc.index_file:extract", path, target)
+    found = run_apart("engine.rvc.index_file:extract", path, target=target)
     return VoiceIndex(**load_file(target), probes=found["probes"])
 
 
-def extract(path: Path, target: str) -> dict[str, Any]:
+def extract(source: str) -> tuple[dict[str, Any], Arrays]:
     """Do the work of `read_index`, in the process where it is safe."""
-    index = parse_index(path)
+    index = parse_index(Path(source))
     arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids}
-    save_file({name: np.ascontiguousarray(values) for name, values in arrays.items()}, target)
-    return {"probes": index.probes}
+    file = save({name: np.ascontiguousarray(values) for name, values in arrays.items()})
+    return {"probes": index.probes}, {"file": np.frombuffer(file, np.uint8)}
 
 
 def parse_index(path: Path) -> VoiceIndex:

@@ -5,18 +5,24 @@ feats, p_len, pitch, pitchf, sid                 the model draws it; its metadat
 """
 
 import json
+import os
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from engine.errors import VoiceError
-from engine.rvc.configuration import CONTENT_WIDTHS, LAYERS, RATES
+from engine.rvc.configuration import CONTENT_WIDTHS, FRAME_RATE, LAYERS, RATES
 from engine.rvc.foreign_files import beginning_of, refuse_foreign, refuse_other_encoder
+from engine.rvc.messages import Arrays
+from engine.rvc.onnx_graph import Graph, inspect_graph
 from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart, too_demanding
 
 _TRIAL_FRAMES = 32
+_SPARE_FRAMES = 2  # that a model may render more or less
+_MOST_LATENT = 1024  # RVC: 192
 _PICKLES = (b"PK", b"\x80")
 _ELEMENT = {"tensor(float)": "float32", "tensor(float16)": "float16"}
 
@@ -60,7 +66,8 @@ def onnx_from_json(values: Any) -> OnnxModel:
         model = OnnxModel(**{**values, "inputs": OnnxInputs(**values["inputs"])})
     except (TypeError, KeyError) as cause:
         raise VoiceError("The description of this ONNX model is damaged; import it again.") from cause
-    if model.content not in CONTENT_WIDTHS.values() or model.sample_rate not in RATES:
+    fits = model.content in CONTENT_WIDTHS.values() and model.sample_rate in RATES
+    if not (fits and isinstance(model.latent, int) and 0 <= model.latent <= _MOST_LATENT):
         raise VoiceError("The description of this ONNX model is damaged; import it again.")
     return model
 
@@ -70,14 +77,16 @@ def read_onnx(path: Path, speaker: int = 0) -> OnnxModel:
     return onnx_from_json(run_apart("engine.rvc.onnx_models:inspect", path, str(speaker)))
 
 
-def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
+def inspect(source: str, speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
     """Do the work of `read_onnx`, in the process where it is safe."""
+    path = Path(source)
     refuse_foreign(path)
     if beginning_of(path).startswith(_PICKLES):
         text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
         raise ModelFileError(text, "not_a_model")
     try:
-        session = seeded_session(path, 0)
+        inspect_graph(path)  # before anything of it is run
+        session = _session(source, 0)
         inputs = {one.name: one for one in session.get_inputs()}
         names = next((one for one in _DIALECTS if {one.content, one.length, one.speaker} <= inputs.keys()), None)
         if names is None:
@@ -91,19 +100,22 @@ def inspect(path: Path, speaker: str = "0") -> dict[str, Any]:
         content = inputs[names.content]
         width = content.shape[2] if isinstance(content.shape[2], int) else int(stated.get("embChannels", 768))
         latent = inputs[names.noise].shape[1] if names.noise else 0
-        model = OnnxModel(names, width, latent if isinstance(latent, int) else 192, 40_000, _ELEMENT[content.type])
+        latent = latent if isinstance(latent, int) else 192
+        if width not in CONTENT_WIDTHS.values() or not 0 <= latent <= _MOST_LATENT:
+            raise _no_model(path)
+        model = OnnxModel(names, width, latent, 40_000, _ELEMENT[content.type])
         samples = session.run(None, _trial(model))[0].size
         _refuse_missing_speaker(path, session, model, int(speaker))
     except VoiceError:
         raise
     except Exception as cause:  # ONNX Runtime raises its own kinds
-        raise too_demanding(path.name) if "allocat" in str(cause) else _no_model(path) from cause
-    rate = samples * 100 // _TRIAL_FRAMES
-    versions = {width: version for version, width in CONTENT_WIDTHS.items()}
-    if rate not in RATES or width not in versions:
+        raise too_demanding(path.name) if "alloc" in str(cause) else _no_model(path) from cause
+    rate = samples * FRAME_RATE // _TRIAL_FRAMES
+    if rate not in RATES:
         raise _no_model(path)
+    versions = {width: version for version, width in CONTENT_WIDTHS.items()}
     refuse_other_encoder(path.name, stated, LAYERS[versions[width]])
-    return asdict(model) | {"sample_rate": rate}
+    return asdict(model) | {"sample_rate": rate}, {}
 
 
 def _refuse_missing_speaker(path: Path, session: Any, model: OnnxModel, speaker: int) -> None:
@@ -118,15 +130,49 @@ def _refuse_missing_speaker(path: Path, session: Any, model: OnnxModel, speaker:
         raise no_such_speaker(path.name, speaker) from cause
 
 
-def seeded_session(path: Path, seed: int) -> Any:
-    """Load an ONNX model so that its random nodes begin at a seed."""
+def run(path: str, seed: int, frames: int, samples: int, **given: np.ndarray) -> tuple[None, Arrays]:
+    """Return so many samples, float32, of a model that is given so many frames, in the process where it is safe."""
+    try:
+        session = _session(path, seed) if _graph(path).draws else _quiet_session(path)
+        found = np.asarray(session.run(None, given)[0], np.float32).reshape(-1)
+        if abs(len(found) - samples) > _SPARE_FRAMES * samples // frames:
+            raise ValueError(f"{len(found)} samples instead of {samples}")
+    except VoiceError:
+        raise
+    except Exception as cause:  # ONNX Runtime raises its own kinds
+        if "alloc" in str(cause):
+            raise MemoryError from cause
+        raise VoiceError(
+            f"This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
+            "Import the .pth that it was made of."
+        ) from cause
+    return None, {"samples": np.pad(found[:samples], (0, max(0, samples - len(found))))}
+
+
+@lru_cache(maxsize=1)
+def _graph(path: str) -> Graph:
+    """Read the graph once, before anything of the model is run, whoever imported it, and when."""
+    return inspect_graph(Path(path))
+
+
+@lru_cache(maxsize=1)
+def _quiet_session(path: str) -> Any:
+    """Load an ONNX model without random nodes, once."""
+    return _session(path, 0)
+
+
+def _session(path: str, seed: int) -> Any:
+    """Load an ONNX model so that its random nodes begin at a seed: they take it when the session is made."""
     import onnxruntime
 
     onnxruntime.set_seed(seed)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.use_deterministic_compute = True
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "0"))
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # not its own, which is not checked
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def _trial(model: OnnxModel, speaker: int = 0) -> dict[str, np.ndarray]:

@@ -1,22 +1,23 @@
 """Render content with an RVC model, whichever file it came in: the noise depends on seed and position alone."""
 
 from dataclasses import dataclass, replace
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.errors import VoiceError
 from engine.networks.synthesizer import noise_at
-from engine.rvc.configuration import FRAME_RATE
-from engine.rvc.generator import NOISE_SCALE, Generator, coarse_pitch, excitation
-from engine.rvc.onnx_models import OnnxModel, seeded_session
+from engine.rvc.configuration import FRAME_RATE, GeneratorConfiguration
+from engine.rvc.generator import NOISE_SCALE, coarse_pitch, excitation
+from engine.rvc.onnx_models import OnnxModel
 from engine.rvc.retrieval import nearest_vectors
+from engine.rvc.sandbox import ModelProcess
 
 _SOURCE_NOISE = 1 << 40  # another stream of the same seed
+_LOUDEST = 1.001  # what all generators end with keeps samples within 1
 
 
 @dataclass(frozen=True)
@@ -54,60 +55,64 @@ class Rendering(Protocol):
         ...
 
 
+def is_sound(samples: np.ndarray) -> bool:
+    """Return whether all samples are numbers that a generator may render."""
+    return bool(np.abs(samples).max(initial=0.0) <= _LOUDEST)
+
+
 @dataclass(frozen=True, eq=False)
 class TorchRendering:
-    """A generator of this project with the weights of a `.pth`."""
+    """The generator of this project with the weights of a `.pth`, in a process of its own."""
 
-    generator: Generator
+    weights: Path
+    configuration: GeneratorConfiguration
     speaker: int
+    process: ModelProcess
+    device: str = "cpu"
 
     @property
     def version(self) -> str:
         """Which layer of ContentVec it reads: v1, v2."""
-        return self.generator.configuration.version
+        return self.configuration.version
 
     @property
     def sample_rate(self) -> int:
         """Of its samples, in hertz."""
-        return self.generator.configuration.sample_rate
+        return self.configuration.sample_rate
 
     def render(self, content: Tensor, hertz: Tensor, moment: Moment) -> np.ndarray:
         """Render (see `Rendering`)."""
-        of, frames, device = self.generator.configuration, len(content), content.device
+        of, frames, hertz = self.configuration, len(content), hertz.cpu()
         latent = noise_at(moment.first_frame * of.latent, frames * of.latent, moment.seed).reshape(frames, of.latent)
         noise = noise_at(moment.first_frame * of.hop, frames * of.hop, moment.seed + _SOURCE_NOISE)
-        # on the processor: not every device has the 64-bit floats that the phase needs
-        source = excitation(hertz.cpu()[None], torch.from_numpy(noise)[None], of.sample_rate, of.hop, moment.cycles)
-        given = (content[None], hertz[None], torch.from_numpy(latent.T.copy())[None], source)
-        return self.generator(*(one.to(device) for one in given), self.speaker)[0].cpu().numpy()
+        # here, on the processor: not every device has the 64-bit floats that the phase needs
+        source = excitation(hertz[None], torch.from_numpy(noise)[None], of.sample_rate, of.hop, moment.cycles)[0]
+        given = {"content": content.cpu(), "hertz": hertz, "excitation": source}
+        arrays = {name: values.numpy() for name, values in given.items()} | {"noise": latent.T}
+        _, found = self.process.call("render", self._asked(), arrays, frames / FRAME_RATE, 4 * frames * of.hop)
+        return found["samples"]
 
     def on(self, device: torch.device) -> "TorchRendering":
         """Return the same networks on a device."""
-        if self.generator.speakers.weight.device == device:
-            return self
-        import copy
-
-        return replace(self, generator=copy.deepcopy(self.generator).to(device))
+        name = str(device)
+        return self if name == self.device else replace(self, process=self.process.on(name), device=name)
 
     def digest(self) -> str:
         """Return a digest of the weights and the speaker."""
-        digest = sha256(str(self.speaker).encode())
-        for value in self.generator.state_dict().values():
-            digest.update(value.cpu().contiguous().numpy().data)
-        return digest.hexdigest()
+        return str(self.process.call("digest", self._asked())[0])
+
+    def _asked(self) -> list[Any]:
+        return [str(self.weights), self.configuration.as_json(), self.speaker, self.device]
 
 
 @dataclass(frozen=True, eq=False)
 class OnnxRendering:
-    """An ONNX model, run by ONNX Runtime on the processor.
-
-    A session is made for each window, since its random nodes take their seeds when it is made: the same seed gives the
-    same samples, wherever an edit begins.
-    """
+    """An ONNX model, run by ONNX Runtime on the processor, in a process of its own."""
 
     path: Path
     model: OnnxModel
     speaker: int
+    process: ModelProcess
 
     @property
     def version(self) -> str:
@@ -135,16 +140,10 @@ class OnnxRendering:
             drawn = noise_at(moment.first_frame * width, frames * width, moment.seed).reshape(frames, width)
             # RVC's own exports leave out the scale that its .pth renders with
             given[names.noise] = (NOISE_SCALE * drawn.T[None]).astype(self.model.precision)
-        try:
-            session = seeded_session(self.path, (moment.seed * 1_000_003 + moment.first_frame) % (1 << 31))
-            samples = np.asarray(session.run(None, given)[0], np.float32).reshape(-1)
-        except Exception as cause:  # ONNX Runtime raises its own kinds
-            raise VoiceError(
-                f"This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
-                "Import the .pth that it was made of."
-            ) from cause
-        wanted = frames * self.sample_rate // FRAME_RATE
-        return np.pad(samples[:wanted], (0, max(0, wanted - len(samples))))
+        seed = (moment.seed * 1_000_003 + moment.first_frame) % (1 << 31)
+        samples = frames * self.sample_rate // FRAME_RATE
+        asked = [str(self.path), seed, frames, samples]
+        return self.process.call("run", asked, given, frames / FRAME_RATE, 4 * samples)[1]["samples"]
 
     def on(self, device: torch.device) -> "OnnxRendering":
         """Return the model itself: it runs on the processor."""
@@ -152,7 +151,10 @@ class OnnxRendering:
 
     def digest(self) -> str:
         """Return a digest of the file and the speaker."""
-        return sha256(self.path.read_bytes() + str(self.speaker).encode()).hexdigest()
+        with self.path.open("rb") as file:
+            found = file_digest(file, "sha256")
+        found.update(str(self.speaker).encode())
+        return found.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ from engine.errors import VoiceError
 from engine.networks.base import BaseModel
 from engine.rvc.checkpoint import read_checkpoint
 from engine.rvc.configuration import from_json
-from engine.rvc.generator import generator_from
 from engine.rvc.index_file import VoiceIndex, read_index
 from engine.rvc.onnx_models import onnx_from_json, read_onnx
-from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering
-from engine.rvc.sandbox import ModelFileError, no_such_speaker
+from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering, is_sound
+from engine.rvc.sandbox import ModelFileError, ModelProcess, no_such_speaker
+from engine.rvc.torch_models import INDEX
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -46,8 +46,8 @@ from engine.voices.voice import networks_digest as digest_of_own
 
 ONNX_FILE = "model.onnx"
 UNKNOWN_PITCH = PitchStatistics(40.0, 57.0, 76.0)  # E2 to E5: an RVC file does not say how high its voice is
-_INDEX = "index."
-_TRIAL_FRAMES = 100
+_TRIALS = ((100, 200.0), (16, 0.0), (32, 1000.0), (251, 400.0))  # frames, and how high they rise; at 0 Hz unvoiced
+_SILENT = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def import_rvc(
             if not 0 <= speaker < configuration.speakers:
                 raise no_such_speaker(path.name, speaker, configuration.speakers)
             model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
-            weights = load_file(folder / WEIGHTS_FILE)
+            weights = load_file(folder / WEIGHTS_FILE) if index else {}
         found = _index_of(index, folder) if index else None
         if found is not None and found.vectors.shape[1] != width:
             raise ModelFileError(
@@ -131,8 +131,8 @@ def import_rvc(
                 f"model reads {width}. Choose the one made with it, or import the model without.",
                 "wrong_index",
             )
-        weights |= _index_tensors(found)
-        save_file(weights, folder / WEIGHTS_FILE)
+        if found is not None or is_onnx:
+            save_file(weights | _index_tensors(found), folder / WEIGHTS_FILE)
         with path.open("rb") as file:
             origin = file_digest(file, "sha256").hexdigest()
         model |= {"speaker": speaker, "probes": found.probes if found else 0, "file": file_name, "sha256": origin}
@@ -172,38 +172,47 @@ def _index_tensors(index: VoiceIndex | None) -> dict[str, torch.Tensor]:
     if index is None:
         return {}
     arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids.astype(np.float32)}
-    return {_INDEX + name: torch.from_numpy(np.array(values)) for name, values in arrays.items()}
+    return {INDEX + name: torch.from_numpy(np.array(values)) for name, values in arrays.items()}
 
 
 def _imported_from(card: VoiceCard, folder: Path) -> ImportedVoice:
-    """Load the networks and the index of an imported voice. Raises VoiceError."""
-    model, networks = dict(card.model), None
+    """Load what is known of an imported voice: its index, and the process of its networks. Raises VoiceError."""
+    model = dict(card.model)
     try:
         with safe_open(folder / WEIGHTS_FILE, "pt") as file:
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is not a dict
-        own = {name.removeprefix(_INDEX): weights.pop(name) for name in list(weights) if name.startswith(_INDEX)}
+            names = [name for name in file.keys() if name.startswith(INDEX)]  # noqa: SIM118 - the file is not a dict
+            own = {name.removeprefix(INDEX): file.get_tensor(name) for name in names}
         speaker, probes = int(model.pop("speaker")), int(model.pop("probes"))
         index = RetrievalIndex(own["vectors"], own["starts"], own["centroids"], probes) if own else None
-        if "onnx" in model:
-            networks = OnnxRendering(folder / ONNX_FILE, onnx_from_json(model["onnx"]), speaker)
-            if not networks.path.exists():
-                raise VoiceError(damaged_weights(card.id))
+        return ImportedVoice(card, _networks(model, folder.absolute(), speaker), index, folder)
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as cause:
         raise VoiceError(damaged_weights(card.id)) from cause
-    if networks is None:
-        shape = {name: value for name, value in model.items() if name not in ("file", "sha256")}
-        return ImportedVoice(card, TorchRendering(generator_from(from_json(shape), weights), speaker), index, folder)
-    return ImportedVoice(card, networks, index, folder)
+
+
+def _networks(model: dict[str, Any], folder: Path, speaker: int) -> Rendering:
+    """Return the networks that a card describes. Raises VoiceError, and OSError where their file is missing."""
+    name, threads = str(model.pop("file", "")), torch.get_num_threads()
+    model.pop("sha256", None)
+    if "onnx" in model:
+        path = folder / ONNX_FILE
+        path.stat()
+        process = ModelProcess("engine.rvc.onnx_models", path, name, threads)
+        return OnnxRendering(path, onnx_from_json(model["onnx"]), speaker, process)
+    path = folder / WEIGHTS_FILE
+    return TorchRendering(path, from_json(model), speaker, ModelProcess("engine.rvc.torch_models", path, name, threads))
 
 
 def _refuse_senseless(voice: ImportedVoice) -> None:
-    """Render a moment of random content: weights may be numbers and yet make no sound. Raises ModelFileError."""
+    """Render random content of several lengths, from silence to high notes: weights may be numbers and yet make no
+    sound, and a graph may do something else at each length. Raises ModelFileError."""
     width = 256 if voice.networks.version == "v1" else 768
-    content = torch.randn(_TRIAL_FRAMES, width, generator=torch.Generator().manual_seed(0)) * 0.3
-    with torch.inference_mode():
-        samples = voice.networks.render(content, torch.full((_TRIAL_FRAMES,), 200.0), Moment(0, 0, 0.0))
-    if not (np.isfinite(samples).all() and 1e-5 < np.abs(samples).max() <= 1.001):
-        raise ModelFileError(
-            f'The weights of "{voice.card.model["file"]}" render no voice: take an earlier one of the same training.',
-            "senseless",
-        )
+    drawn = torch.Generator().manual_seed(0)
+    for seed, (frames, highest) in enumerate(_TRIALS):
+        content = torch.randn(frames, width, generator=drawn) * 0.3
+        samples = voice.networks.render(content, torch.linspace(0.0, highest, frames), Moment(seed, seed * frames, 0.0))
+        if not (is_sound(samples) and np.abs(samples).max() > _SILENT):
+            raise ModelFileError(
+                f'The weights of "{voice.card.model["file"]}" render no voice: take an earlier one of the same '
+                "training.",
+                "senseless",
+            )

@@ -120,10 +120,11 @@ def test_import_rvc_and_convert_work_with_both_onnx_dialects(voices, tmp_path, d
     assert [one.name for one in voices.iterdir()] == [card.id]
 
 
-def test_convert_refuses_a_voice_that_renders_nan(voices, monkeypatch):
+@pytest.mark.parametrize("value", [np.nan, np.inf, 2.0])
+def test_convert_refuses_a_voice_that_renders_no_sound(voices, monkeypatch, value):
     voice = imported(voices, "v1")
-    monkeypatch.setattr(TorchRendering, "render", lambda *_: np.full(40_000, np.nan, np.float32))
-    with pytest.raises(VoiceError, match="Mia rendered values that are no numbers"):
+    monkeypatch.setattr(TorchRendering, "render", lambda *_: np.full(40_000, value, np.float32))
+    with pytest.raises(VoiceError, match="Mia rendered values that are no sound"):
         convert(vocal(), voice)
 
 

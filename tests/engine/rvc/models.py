@@ -1,15 +1,14 @@
 """Small RVC models with random weights, made of the stored reference."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from engine.rvc import contentvec, index_file
-from engine.rvc.checkpoint import extract
-from engine.rvc.onnx_models import inspect
+from engine.rvc import contentvec
 from engine.voices.imported import import_rvc
 
 REFERENCE = Path(__file__).parent / "reference" / "rvc.safetensors"
@@ -41,8 +40,11 @@ def write_small_contentvec(home):
     save_file(weights, home / "models" / "contentvec.safetensors")
 
 
-def use_small_contentvec(monkeypatch):
-    """Load it as what it is: 24 channels, two heads and four groups, spread to what a v2 model reads."""
+def use_small_contentvec(monkeypatch, apart=False):
+    """Load it as what it is: 24 channels, two heads and four groups, spread to what a v2 model reads.
+
+    apart: whether models are read and rendered in processes of their own, as they are outside tests.
+    """
     made, content = contentvec.ContentVec.__init__, contentvec.ContentVec.content
     monkeypatch.setattr(contentvec.ContentVec, "__init__", lambda self, weights, *_: made(self, weights, 2, 4))
     monkeypatch.setattr(
@@ -52,14 +54,19 @@ def use_small_contentvec(monkeypatch):
             content(self, samples, version) if version == "v1" else content(self, samples, version).repeat(1, 1, 32)
         ),
     )
-    read_in_this_process(monkeypatch)
+    if not apart:
+        work_in_this_process(monkeypatch)
 
 
-def read_in_this_process(monkeypatch):
-    """Read the files here, which is faster; the tests of each reader do it in a process of its own."""
-    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
-    monkeypatch.setattr("engine.rvc.index_file.run_apart", lambda _, path, to: index_file.extract(path, str(to)))
-    monkeypatch.setattr("engine.rvc.onnx_models.run_apart", lambda _, path, *rest: inspect(path, *rest))
+def work_in_this_process(monkeypatch):
+    """Read and render here, which is faster; tests/engine/rvc/test_sandbox.py does it in processes of their own."""
+
+    def call(self, function, arguments, arrays=None, seconds=0.0, largest=0):
+        values, found = getattr(import_module(self._module), function)(*arguments, **(arrays or {}))
+        assert sum(one.nbytes for one in found.values()) <= largest
+        return values, found
+
+    monkeypatch.setattr("engine.rvc.sandbox.ModelProcess.call", call)
 
 
 def import_small(voices, case, index=None, **options):

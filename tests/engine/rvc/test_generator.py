@@ -55,7 +55,7 @@ def test_reference_files_are_at_most_2_mb():
 
 
 def test_generator_in_small_pieces_matches_the_reference(monkeypatch):
-    monkeypatch.setattr(rooms, "_FRAMES_AT_ONCE", 7)
+    monkeypatch.setattr(rooms, "DECODED_FRAMES", 7)
     samples, wanted = rendered("v2")
     assert (samples - wanted).abs().max() <= 1e-4
 

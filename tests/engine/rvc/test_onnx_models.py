@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from engine.networks.synthesizer import noise_at
 from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering
-from engine.rvc.sandbox import ModelFileError
+from engine.rvc.sandbox import ModelFileError, ModelProcess
 from engine.voices.imported import import_rvc
 
 RATE, FRAMES = 32_000, 40
@@ -53,11 +53,20 @@ def small_model(path, dialect=0, width=256, pitched=True, rate=RATE, extra=(), s
     return path
 
 
+def inspected(path):
+    return inspect(path)[0]
+
+
+def rendering(path):
+    """The model, run in this process."""
+    return OnnxRendering(path, onnx_from_json(inspected(path)), 0, ModelProcess("engine.rvc.onnx_models", path))
+
+
 @pytest.mark.parametrize(
     ("dialect", "width", "pitched", "rate"), [(0, 256, True, 40_000), (1, 768, True, 48_000), (1, 256, False, 32_000)]
 )
 def test_inspect_finds_dialect_width_and_rate(tmp_path, dialect, width, pitched, rate):
-    model = onnx_from_json(inspect(small_model(tmp_path / "a.onnx", dialect, width, pitched, rate)))
+    model = onnx_from_json(inspected(small_model(tmp_path / "a.onnx", dialect, width, pitched, rate)))
     assert (model.content, model.sample_rate, bool(model.inputs.pitch)) == (width, rate, pitched)
     assert model.latent == (192 if dialect == 0 else 0)
 
@@ -74,7 +83,7 @@ def test_inspect_refuses_a_model_of_another_encoder_by_name(tmp_path):
 
 def test_onnx_rendering_is_deterministic_with_a_seed(tmp_path):
     path = small_model(tmp_path / "a.onnx")
-    voice = OnnxRendering(path, onnx_from_json(inspect(path)), 0)
+    voice = rendering(path)
     content, hertz = torch.randn(FRAMES, 256), torch.full((FRAMES,), 220.0)
     first, again, other = (voice.render(content, hertz, Moment(seed, 8, 0.0)) for seed in (3, 3, 4))
     assert first.shape == (FRAMES * RATE // 100,)
@@ -95,7 +104,7 @@ def test_inspect_refuses_a_speaker_missing_from_the_model(tmp_path):
 @pytest.mark.system
 def test_read_onnx_returns_values_and_errors_from_a_separate_process(tmp_path):
     path = small_model(tmp_path / "a.onnx", 1, 768, rate=48_000, speakers=2)
-    assert read_onnx(path, 1) == onnx_from_json(inspect(path))
+    assert read_onnx(path, 1) == onnx_from_json(inspected(path))
     with pytest.raises(ModelFileError, match="has no speaker 2"):
         read_onnx(path, 2)
 
@@ -152,7 +161,7 @@ def test_onnx_rendering_scales_noise_as_for_pth_files(tmp_path):
         graph.output[0].name = "out"
 
     path = changed(tmp_path / "a.onnx", heard)
-    voice = OnnxRendering(path, onnx_from_json(inspect(path)), 0)
+    voice = rendering(path)
     samples = voice.render(torch.zeros(FRAMES, 256), torch.zeros(FRAMES), Moment(5, 0, 0.0))
     drawn = noise_at(0, FRAMES * 192, 5).reshape(FRAMES, 192)
     assert np.allclose(samples[:: RATE // 100], 0.66666 * drawn.mean(1), atol=1e-6)

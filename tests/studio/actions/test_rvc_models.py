@@ -18,7 +18,7 @@ from studio.actions.rvc_models import RvcFiles, fetch_contentvec, use_contentvec
 from studio.actions.voices import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotReadable, Unavailable, WrongState
-from tests.engine.rvc.models import REFERENCE, checkpoint_of, read_in_this_process, use_small_contentvec
+from tests.engine.rvc.models import REFERENCE, checkpoint_of, use_small_contentvec, work_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
 from tests.studio.commands.test_voices import run
 
@@ -26,7 +26,7 @@ from tests.studio.commands.test_voices import run
 @pytest.fixture
 def model(tmp_path, monkeypatch):
     """A model of RVC; it is read in this process, which is faster."""
-    read_in_this_process(monkeypatch)
+    work_in_this_process(monkeypatch)
     monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     path = tmp_path / "Mia.pth"
     torch.save(checkpoint_of("v1"), path)
@@ -97,7 +97,6 @@ def published(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
     use_small_contentvec(monkeypatch)
     monkeypatch.setattr(contentvec, "_WIDTH", 24)
-    monkeypatch.setattr(contentvec, "run_apart", lambda _, path, target: contentvec.convert(path, str(target)))
     found = load_file(REFERENCE.with_name("hubert.safetensors"))
     weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
     projection = {"final_proj.weight": torch.ones(256, 24), "final_proj.bias": torch.zeros(256)}

@@ -3,7 +3,6 @@ import soundfile
 import torch
 
 from engine.errors import DatasetError, SettingsError
-from engine.rvc.checkpoint import extract
 from studio.actions.creations import create_model
 from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.actions.packages import import_model
@@ -14,7 +13,7 @@ from studio.actions.teachings import TeachingRequest, start_teaching
 from studio.actions.voices import model_view
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.store.tasks import claim, complete, find
-from tests.engine.rvc.models import checkpoint_of
+from tests.engine.rvc.models import checkpoint_of, work_in_this_process
 
 SCORES = {"likeness": 0.9, "content": 0.7, "score": 1.2}
 
@@ -22,7 +21,7 @@ SCORES = {"likeness": 0.9, "content": 0.7, "score": 1.2}
 @pytest.fixture
 def teacher(studio, tmp_path, monkeypatch):
     """The id of an imported voice; ContentVec is there."""
-    monkeypatch.setattr("engine.rvc.checkpoint.run_apart", lambda _, path, target: extract(path, str(target)))
+    work_in_this_process(monkeypatch)
     monkeypatch.setattr("studio.actions.rvc_models.contentvec_path", lambda: tmp_path / "contentvec.safetensors")
     (tmp_path / "contentvec.safetensors").touch()
     torch.save(checkpoint_of("v1"), tmp_path / "Mia.pth")
