@@ -83,11 +83,10 @@ def presence(samples):
         (lambda: 0.03 * hum(120.0, 0.01), TONES), (lambda: tones(100.0), TONES), (lambda: tones(220.0), TONES),
         (lambda: tones(440.0), TONES), (lambda: tones(1000.0), TONES), (lambda: tones(350.0, 440.0), TONES),
         (lambda: tones(261.6, 329.6, 392.0), TONES), (lambda: beeps(150.0), TONES),
-        (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (lambda: tones(220.0) + noise(4.0), NO_VOICE),
-        (rumble, NO_VOICE),
+        (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (rumble, NO_VOICE),
     ],
     ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120", "sine 100",
-         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "sine below noise", "rumble"],
+         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble"],
 )  # fmt: skip
 def test_voice_presence_warns_of_recordings_without_a_voice(make, said):
     assert said in presence(make()).warning
