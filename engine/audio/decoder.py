@@ -17,14 +17,13 @@ import numpy.typing as npt
 from av.container import InputContainer
 from av.stream import Discard
 
+from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
 from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
 
-Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
-
-CHUNK = 65_536  # samples per channel decoded at a time
+_SILENCE = 65_536  # samples per channel of a gap that are given at a time
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
 _TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
@@ -137,19 +136,12 @@ class _Link:
     # ---- samples ----
 
     def chunks(self) -> Iterator[Samples]:
-        """Yield float32 (channels, n), most of them CHUNK samples or a little more."""
-        held: list[Samples] = []
-        held_count = count = 0
+        """Yield float32 (channels, n), frame by frame."""
+        count = 0
         for piece in self._without_padding(self._placed()):
-            held.append(piece)
-            held_count += piece.shape[1]
-            if held_count >= CHUNK:
-                yield np.concatenate(held, axis=1)
-                count += held_count
-                held, held_count = [], 0
-        if held:
-            yield np.concatenate(held, axis=1)
-        self._refuse_short(count + held_count)
+            count += piece.shape[1]
+            yield piece
+        self._refuse_short(count)
 
     def _refuse_short(self, count: int) -> None:
         if self.sample_count is None or (self._container.name == "mp3" and not self._counts_its_frames()):
@@ -201,8 +193,8 @@ class _Link:
             if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
                 raise changes(self._path)
             silent = clock.silence_before(frame, position)
-            for start in range(0, silent, CHUNK):
-                yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
+            for start in range(0, silent, _SILENCE):
+                yield np.zeros((self.channels, min(_SILENCE, silent - start)), np.float32)
             samples = _floats(frame, self.channels)
             if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
                 samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]

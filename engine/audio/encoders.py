@@ -13,12 +13,10 @@ from typing import Any, BinaryIO, Protocol
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile as sf
 
+from engine.audio.channels import Samples
 from engine.errors import AudioError
-
-Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 FULL_SCALE_24 = 2**23
 BYTES_PER_SAMPLE = 3

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engine.analysis.loudness import measure_loudness
-from engine.audio.files import AudioWriter, open_audio, quietest_frame
+from engine.analysis.loudness import measure_loudness, quietest_frame
+from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import Chosen, convert_file
 from engine.devices import AUTO

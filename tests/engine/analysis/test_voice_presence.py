@@ -8,7 +8,8 @@ import engine
 from engine.analysis.pitch import Pitch
 from engine.analysis.recording import analyse
 from engine.analysis.voice_presence import SILENT, VoicePresenceMeter
-from engine.audio.files import Audio, read_audio, resample
+from engine.audio.files import Audio, read_audio
+from engine.audio.resampling import resample
 from engine.units import SAMPLE_RATE
 
 NO_VOICE, TONES = "No voice was found", "holds tones without a voice"
