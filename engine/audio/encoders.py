@@ -81,11 +81,9 @@ def open_encoder(
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
     time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
-    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate.
-
-    Raises AudioError if the format does not support the rate or channels.
+    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. Raises AudioError
+    if the format does not support the rate or channels, most of which `refuse_unwritable` says before.
     """
-    refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
         return WavEncoder(file, rate, channels, comment, time_reference)
     if suffix == M4A:

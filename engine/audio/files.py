@@ -6,11 +6,9 @@ Every problem with a file is an AudioError with a one-sentence message for the u
 """
 
 import math
-import os
-import secrets
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,18 +17,16 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from engine.audio.channels import Samples, fold
+from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
-from engine.files import writing_errors
+from engine.files import replacing, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 
-LOWEST_RATE = 8_000  # Hz
-HIGHEST_RATE = 192_000  # Hz
-MOST_CHANNELS = 8
 _LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
 READ_BLOCK = 1 << 18  # samples per channel that read_audio reads at a time
 
@@ -170,16 +166,6 @@ def read_audio(path: Path | str) -> Audio:
         return Audio(np.concatenate(list(source.blocks(READ_BLOCK)), axis=1), source.rate)
 
 
-def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
-    """Raise AudioError if a file's sample rate or number of channels is not supported."""
-    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise AudioError(
-            f'"{path.name}" has a sample rate of {rate} Hz; supported are {LOWEST_RATE} to {HIGHEST_RATE} Hz.'
-        )
-    if not 1 <= channels <= MOST_CHANNELS:
-        raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
-
-
 # ---- out ----
 
 
@@ -214,20 +200,16 @@ class AudioWriter:
         self.unsigned = SWITCHED_OFF if statement and not self._installation.signs else None
         refuse_outside_limits(self.path, rate, channels)
         refuse_unwritable(self._suffix, rate, channels)
-        self._temporary = self.path.with_name(f".{secrets.token_hex(8)}.part")
-        with writing_errors(self.path):
+        comment = self._statement.as_tag() if self._statement else ""
+        with ExitStack() as stack, writing_errors(self.path):
             if self.path.is_dir():
                 raise AudioError(f'"{self.path}" is a folder; choose a file name.')
-            self._file: BinaryIO = self._temporary.open("x+b")
-        try:
-            with writing_errors(self.path):
-                comment = self._statement.as_tag() if self._statement else ""
-                self._encoder = open_encoder(
-                    self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps
-                )
-        except BaseException:
-            self._delete_temporary()
-            raise
+            self._unfinished = stack.enter_context(replacing(self.path))
+            self._file: BinaryIO = self._unfinished.open("x+b")
+            stack.callback(self._close)
+            self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps)
+            stack.callback(self._encoder.abandon)  # which does nothing once it has finished
+            self._stack = stack.pop_all()
 
     def write(self, block: Samples) -> None:
         """Append float32 (channels, samples), clipped at full scale. Raises AudioError for NaN and infinity."""
@@ -242,25 +224,22 @@ class AudioWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is not None:
-            self._discard()
+            self._stack.__exit__(kind, error, trace)
             return
-        try:
-            with writing_errors(self.path):
-                self._publish()
-        except BaseException:
-            self._discard()
-            raise
+        with writing_errors(self.path), self._stack:
+            self._finish()
 
-    def _publish(self) -> None:
+    def _finish(self) -> None:
         if self._count == 0:
             raise AudioError(f'"{self.path.name}" was not written: there is no audio to write (0 samples).')
         self._encoder.finish()
         self._file.close()
         if self._statement:
             self._sign(self._statement)
-        os.replace(self._temporary, self.path)
 
     def _sign(self, statement: Statement) -> None:
         from engine.provenance.manifest import MEDIA_TYPES, attach_credentials  # a moment to load, for synthetic ones
@@ -268,19 +247,13 @@ class AudioWriter:
         if self._suffix not in MEDIA_TYPES:
             return  # its tags say it
         try:
-            attach_credentials(self._temporary, self._suffix, statement, self._installation.identity())
+            attach_credentials(self._unfinished, self._suffix, statement, self._installation.identity())
         except ProvenanceError as cause:
             self.unsigned = str(cause)
 
-    def _discard(self) -> None:
-        self._encoder.abandon()
-        self._delete_temporary()
-
-    def _delete_temporary(self) -> None:
+    def _close(self) -> None:
         with suppress(OSError):  # a full disk refuses the last flush too
             self._file.close()
-        with suppress(OSError):
-            self._temporary.unlink()
 
 
 def write_audio(path: Path | str, audio: Audio) -> None:
