@@ -113,7 +113,7 @@ class _Link:
         # PyAV 18 would free such a layout with each frame too, so the decoder starts without one
         stream.codec_context.layout = f"{channels}C"
         # FFmpeg takes too much from the end of Vorbis in an Ogg and of ALAC in a CAF
-        if codec.canonical_name == "vorbis" or self._container.name == "caf":
+        if self._container.name == "caf" or (self._container.name, codec.canonical_name) == ("ogg", "vorbis"):
             stream.codec_context.options = {"flags2": "skip_manual"}
         if codec.canonical_name == "flac":
             stream.codec_context.options = {"err_detect": "crccheck+explode"}

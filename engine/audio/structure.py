@@ -112,9 +112,8 @@ class Spliced:
 
 def _chunked_parts(path: Path, file: BinaryIO, start: int, length: int, name: str) -> list[Part]:
     """Check the chunk with the samples; leave out chunks that lack their padding, where FFmpeg gets lost."""
-    file.seek(start)
-    head = file.read(8)
-    outer = struct.unpack(_LAYOUTS[name].header[0] + "4xI", head)[0] if len(head) == 8 else 0
+    file.seek(start + 4)
+    outer = int.from_bytes(file.read(4), "little")  # of a WAV
     parts: list[Part] = []
     kept, long_size = start, 0
     for chunk, body, size, stop in _chunks(file, start, length, _LAYOUTS[name]):

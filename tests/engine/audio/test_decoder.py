@@ -228,6 +228,22 @@ def test_read_audio_refuses_a_cut_last_link_and_a_damaged_page(tmp_path: Path) -
     assert "incomplete" in refusal(tmp_path, bytes(damaged))
 
 
+def test_read_audio_reads_an_ogg_whole_whose_last_page_states_a_wrong_end(tmp_path: Path) -> None:
+    content = bytearray(ogg(60_000))
+    page = content.rindex(b"OggS")
+    for end in (100, 59_000):
+        content[page + 6 : page + 14] = end.to_bytes(8, "little")
+        content[page + 22 : page + 26] = bytes(4)
+        checksum = 0  # of the page (RFC 3533)
+        for byte in content[page:]:
+            checksum ^= byte << 24
+            for _ in range(8):
+                checksum = (checksum << 1 ^ (0x04C1_1DB7 if checksum >> 31 else 0)) & 0xFFFF_FFFF
+        content[page + 22 : page + 26] = checksum.to_bytes(4, "little")
+        assert (read(tmp_path, bytes(content)).shape[1] == end) == (end == 59_000)
+        assert read(tmp_path, bytes(content)).shape[1] >= 59_000
+
+
 # ---- MPEG ----
 
 
@@ -405,7 +421,9 @@ def test_read_audio_names_an_encoding_that_is_not_read(tmp_path: Path, content: 
 def test_read_audio_takes_neither_random_bytes_nor_utf16_for_an_mp3(tmp_path: Path) -> None:
     random = np.random.default_rng(1).bytes(100_000)  # begins with what looks like an MPEG frame
     assert random[:2] == b"\xff\xe4"
-    for content in (random, "These are my lyrics.".encode("utf-16") * 100, bytes(100_000), b"\xff\xfb"):
+    # of a few of these windows the end looked like the last frame
+    windows = [np.random.default_rng(seed).bytes(1 << 17) for seed in range(100, 140)]
+    for content in (random, "These are my lyrics.".encode("utf-16") * 100, bytes(100_000), b"\xff\xfb", *windows):
         assert "is not an audio file" in refusal(tmp_path, content)
 
 
