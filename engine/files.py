@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import count
 from pathlib import Path
 
-from engine.errors import SettingsError
+from engine.errors import AudioError, SettingsError, is_full_disk
 
 LONGEST_NAME_BYTES = 255  # of file systems, for one name
 _ROOM_BYTES = 15  # that a name of ours leaves for what is written beside it: .take10, .backing
@@ -98,6 +98,22 @@ def replacing(path: Path, durable: bool = False) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_errors(path: Path) -> Iterator[None]:
+    """Turn a system error in writing `path` into an AudioError that gives the reason."""
+    folder = path.absolute().parent
+    try:
+        yield
+    except OSError as error:
+        if is_full_disk(error):
+            raise AudioError(f'The disk is full, so "{path.name}" was not written.') from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise AudioError(f'The folder "{folder}" is not writable.') from error
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            raise AudioError(f'The folder "{folder}" does not exist.') from error
+        raise AudioError(f'"{path.name}" could not be written: {error.strerror or error}.') from error
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:

@@ -104,7 +104,7 @@ class DrynessMeter:
     def add(self, samples: np.ndarray, pitch: Pitch, loudness_db: np.ndarray, kept: slice) -> None:
         """Measure the kept frames of a window, mono (samples,) at SAMPLE_RATE, with its pitch and loudness."""
         self._voiced += int(pitch.voiced[kept].sum())
-        self._presence.add(pitch[kept], loudness_db[kept])
+        self._presence.add(samples[kept.start * HOP : kept.stop * HOP], pitch[kept], loudness_db[kept])
         frames = _steady_frames(pitch, loudness_db)
         frames = frames[(frames >= kept.start) & (frames < kept.stop)][::_EVERY_FRAMES]
         starts = frames * HOP - _SPAN // 2

@@ -117,3 +117,15 @@ def _smooth(curve: np.ndarray) -> np.ndarray:
 def _per_sample(curve: np.ndarray, sample_count: int) -> np.ndarray:
     """Interpolate `curve` (frames,) linearly between frame centres: float32 (samples,)."""
     return np.interp(np.arange(sample_count), np.arange(len(curve)) * HOP, curve).astype(np.float32)
+
+
+def quietest_frame(loudness_db: np.ndarray, start: int, stop: int) -> int:
+    """Return the quietest frame in start..stop-1, a good place to cut; among equals the one nearest the middle.
+
+    Raises ValueError if the range is empty.
+    """
+    start, stop = max(start, 0), min(stop, len(loudness_db))
+    if start >= stop:
+        raise ValueError(f"no frame between {start} and {stop}")
+    quietest = start + np.flatnonzero(loudness_db[start:stop] == loudness_db[start:stop].min())
+    return int(quietest[np.argmin(np.abs(quietest - (start + stop - 1) / 2))])

@@ -17,7 +17,8 @@ from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import VocalRange, measure_range
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioSource, Resampler, open_audio
+from engine.audio.files import Audio, AudioSource, open_audio
+from engine.audio.resampling import Resampler
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 

@@ -10,9 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from engine.analysis.loudness import measure_loudness
+from engine.analysis.loudness import measure_loudness, quietest_frame
 from engine.audio.channels import fold
-from engine.audio.files import quietest_frame
 from engine.units import HOP, frame_count
 
 LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core

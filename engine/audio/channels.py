@@ -9,9 +9,12 @@ Carter, 1976).
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from engine.units import SAMPLE_RATE
+
+Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 LARGEST_DELAY_S = 0.03  # between channels; what comes later is an echo
 _VOICE_HERTZ = (200.0, 4000.0)  # where channels are compared: without rumble and hiss

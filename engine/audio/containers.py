@@ -1,4 +1,4 @@
-"""Audio files that can be read: the one list, and how a file is recognised by its first bytes, never by its suffix.
+"""Audio files that can be read: the one list, the limits, and how a file is told by its first bytes, not its suffix.
 
 WAV: Microsoft RIFF; RF64: EBU Tech 3306; BW64: ITU-R BS.2088. AIFF: Apple, 1989. Ogg: RFC 3533. WebM and MKA: RFC 8794
 (EBML) and RFC 9559 (Matroska). ID3v2: id3.org, 2000. MPEG audio frames: ISO/IEC 11172-3 and 13818-3.
@@ -86,6 +86,7 @@ FOREIGN = {
     "Flash video": _begins(rb"FLV\x01"),
     "MPEG video": _begins(rb"\0\0\x01[\xb3\xba]"),
 }
+LOWEST_RATE, HIGHEST_RATE, MOST_CHANNELS = 8_000, 192_000, 8  # hertz, and channels, of what is read and written
 _HEAD = 32  # bytes that tell a container
 _JUNK = 1 << 17  # bytes in which the first frames of an MP3 are looked for
 _MOST_TAGS = 100
@@ -155,6 +156,16 @@ def recognise(path: Path) -> tuple[Container, int]:
     return found.container, found.start
 
 
+def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
+    """Raise AudioError if a file's sample rate or number of channels is not supported."""
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise AudioError(
+            f'"{path.name}" has a sample rate of {rate} Hz; supported are {LOWEST_RATE} to {HIGHEST_RATE} Hz.'
+        )
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
+
+
 _MP3 = next(container for container in CONTAINERS if container.name == "mp3")
 
 
@@ -167,7 +178,7 @@ def _first_mpeg_frame(content: bytes) -> int | None:
             place += length
             if not length or place >= len(content):
                 break
-        if length:
+        if length and (place < len(content) or not match.start()):  # among junk, the end is no evidence
             return match.start()
     return None
 

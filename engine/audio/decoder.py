@@ -17,20 +17,19 @@ import numpy.typing as npt
 from av.container import InputContainer
 from av.stream import Discard
 
+from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
 from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
 
-Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
-
-CHUNK = 65_536  # samples per channel decoded at a time
+_SILENCE = 65_536  # samples per channel of a gap that are given at a time
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
 _BUFFER = 1 << 18  # bytes read at a time
 _TYPES: dict[str, npt.DTypeLike] = {"u8": np.uint8, "s16": np.int16, "s32": np.int32, "flt": np.float32,
                                     "dbl": np.float64}  # fmt: skip
-# samples that a whole file may fall short of its header: two long frames of AAC, the header frame of an MP3, a block of
-# ADPCM or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
+# samples that a whole file may fall short of its header: two long frames of AAC, the delay of an MP3, a block of ADPCM
+# or of Vorbis, the padding of a W64, a packet of ALAC in a CAF
 _SLACK = {"mov": 4096, "mp3": 1152, "wav": 8192, "ogg": 8192, "w64": 7, "caf": 4096}
 _STATE_LENGTHS = {"flac", "aiff", "au", *_SLACK}  # containers whose headers have the number of samples
 _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding after that
@@ -113,7 +112,8 @@ class _Link:
         stream.discard = Discard.default
         # PyAV 18 would free such a layout with each frame too, so the decoder starts without one
         stream.codec_context.layout = f"{channels}C"
-        if self._container.name in ("ogg", "caf"):  # where FFmpeg takes too much from the end of Vorbis and ALAC
+        # FFmpeg takes too much from the end of Vorbis in an Ogg and of ALAC in a CAF
+        if self._container.name == "caf" or (self._container.name, codec.canonical_name) == ("ogg", "vorbis"):
             stream.codec_context.options = {"flags2": "skip_manual"}
         if codec.canonical_name == "flac":
             stream.codec_context.options = {"err_detect": "crccheck+explode"}
@@ -137,33 +137,29 @@ class _Link:
     # ---- samples ----
 
     def chunks(self) -> Iterator[Samples]:
-        """Yield float32 (channels, n), most of them CHUNK samples or a little more."""
-        held: list[Samples] = []
-        held_count = count = 0
+        """Yield float32 (channels, n), frame by frame."""
+        count = 0
         for piece in self._without_padding(self._placed()):
-            held.append(piece)
-            held_count += piece.shape[1]
-            if held_count >= CHUNK:
-                yield np.concatenate(held, axis=1)
-                count += held_count
-                held, held_count = [], 0
-        if held:
-            yield np.concatenate(held, axis=1)
-        self._refuse_short(count + held_count)
+            count += piece.shape[1]
+            yield piece
+        self._refuse_short(count)
 
     def _refuse_short(self, count: int) -> None:
-        if self.sample_count is None or (self._container.name == "mp3" and not self._counts_its_frames()):
-            return
-        is_exact = self._container.name == "wav" and self._is_pcm
-        if count + (0 if is_exact else _SLACK.get(self._container.name, 0)) < self.sample_count:
+        stated = self._mp3_length() if self._container.name == "mp3" else self.sample_count
+        if stated is not None and count + _SLACK.get(self._container.name, 0) < stated:
             raise truncated(self._path)
 
-    def _counts_its_frames(self) -> bool:
-        """Return whether the first MP3 frame is a Xing, Info or VBRI header, so that the length is no estimate."""
+    def _mp3_length(self) -> int | None:
+        """Return the length that an MP3 states: without a Xing, Info or VBRI header, which counts the frames, FFmpeg's
+        is an estimate, and one that is too large where tags follow."""
         self._file.seek(self._parts[0][0])
         start = self._file.read(256)
-        place = max(start.find(b"Xing"), start.find(b"Info"))
-        return (place >= 0 and len(start) > place + 7 and bool(start[place + 7] & 1)) or b"VBRI" in start
+        for name, place in ((b"Xing", 8), (b"Info", 8), (b"VBRI", 14)):
+            head = start[start.find(name) :] if name in start else b""
+            if len(head) >= place + 4 and (name == b"VBRI" or head[7] & 1):
+                counted = int.from_bytes(head[place : place + 4]) * (1152 if self.rate >= 32_000 else 576)
+                return min(counted, self.sample_count or counted)
+        return None
 
     def _without_padding(self, pieces: Iterator[Samples]) -> Iterator[Samples]:
         """Leave out what the last block has after the end that the header states.
@@ -201,8 +197,8 @@ class _Link:
             if frame.sample_rate != self.rate or frame.layout.nb_channels != self.channels:
                 raise changes(self._path)
             silent = clock.silence_before(frame, position)
-            for start in range(0, silent, CHUNK):
-                yield np.zeros((self.channels, min(CHUNK, silent - start)), np.float32)
+            for start in range(0, silent, _SILENCE):
+                yield np.zeros((self.channels, min(_SILENCE, silent - start)), np.float32)
             samples = _floats(frame, self.channels)
             if is_last and self._container.name == "mov" and frame.duration and frame.time_base:
                 samples = samples[:, : round(frame.duration * frame.time_base * self.rate)]
@@ -210,14 +206,11 @@ class _Link:
             position += silent + samples.shape[1]
 
     def _priming(self, first: av.AudioFrame) -> int:
-        """Return how many samples of an Ogg come before its sound; elsewhere FFmpeg leaves them out itself."""
-        if self._container.name != "ogg" or self._codec == "flac":
-            return 0
-        return first.samples if self._codec == "vorbis" else self._delay
+        """Return how many samples come before the sound of an Ogg Vorbis; elsewhere FFmpeg leaves them out itself."""
+        return first.samples if self._container.name == "ogg" and self._codec == "vorbis" else 0
 
     def _frames(self) -> Iterator[av.AudioFrame]:
-        """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3, or a FLAC of known length."""
-        may_end_in_junk = self._container.name == "mp3" or (self._container.name == "flac" and self.sample_count)
+        """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3."""
         damage: Exception | None = None
         try:
             with self._open() as opened:
@@ -225,7 +218,7 @@ class _Link:
                     try:
                         frames = packet.decode()
                     except av.InvalidDataError as error:
-                        if not may_end_in_junk:
+                        if self._container.name != "mp3":
                             raise
                         damage = error
                         continue

@@ -13,12 +13,10 @@ from typing import Any, BinaryIO, Protocol
 
 import av
 import numpy as np
-import numpy.typing as npt
 import soundfile as sf
 
+from engine.audio.channels import Samples
 from engine.errors import AudioError
-
-Samples = npt.NDArray[np.float32]  # (channels, samples), full scale is -1..1
 
 FULL_SCALE_24 = 2**23
 BYTES_PER_SAMPLE = 3
@@ -83,11 +81,9 @@ def open_encoder(
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
     time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
-    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate.
-
-    Raises AudioError if the format does not support the rate or channels.
+    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. Raises AudioError
+    if the format does not support the rate or channels, most of which `refuse_unwritable` says before.
     """
-    refuse_unwritable(suffix, rate, channels)
     if suffix == ".wav":
         return WavEncoder(file, rate, channels, comment, time_reference)
     if suffix == M4A:

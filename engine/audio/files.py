@@ -5,38 +5,30 @@ time, so hours need no more memory than seconds. Samples are always float32 (cha
 Every problem with a file is an AudioError with a one-sentence message for the user.
 """
 
-import errno
 import math
-import os
-import secrets
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
-import numpy.typing as npt
-import soxr
 
-from engine.audio.channels import fold
+from engine.audio.channels import Samples, fold
+from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
+from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
-from engine.errors import AudioError, ProvenanceError, is_full_disk
+from engine.errors import AudioError, ProvenanceError
+from engine.files import replacing, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 
-Samples = npt.NDArray[np.float32]
-
-LOWEST_RATE = 8_000  # Hz
-HIGHEST_RATE = 192_000  # Hz
-MOST_CHANNELS = 8
 _LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
 READ_BLOCK = 1 << 18  # samples per channel that read_audio reads at a time
-QUALITY = "HQ"  # soxr: 20-bit precision, linear phase
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +115,11 @@ class AudioSource:
 
         Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
         """
-        return _reblocked(self._checked_chunks(), samples_per_block)
+        if samples_per_block < 1:
+            raise ValueError(f"samples_per_block must be at least 1, not {samples_per_block}")
+        reader = Reader(self._checked_chunks(), self.channels)
+        while (block := reader.read(samples_per_block)).shape[1]:
+            yield block
 
     def _checked_chunks(self) -> Iterator[Samples]:
         """Yield the decoder's chunks, checking that all are finite and that there are any."""
@@ -170,36 +166,6 @@ def read_audio(path: Path | str) -> Audio:
         return Audio(np.concatenate(list(source.blocks(READ_BLOCK)), axis=1), source.rate)
 
 
-def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
-    """Raise AudioError if a file's sample rate or number of channels is not supported."""
-    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise AudioError(
-            f'"{path.name}" has a sample rate of {rate} Hz; supported are {LOWEST_RATE} to {HIGHEST_RATE} Hz.'
-        )
-    if not 1 <= channels <= MOST_CHANNELS:
-        raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
-
-
-def _reblocked(chunks: Iterator[Samples], size: int) -> Iterator[Samples]:
-    """Regroup chunks into blocks of exactly `size` samples, the last one possibly shorter."""
-    if size < 1:
-        raise ValueError(f"samples_per_block must be at least 1, not {size}")
-    held: list[Samples] = []
-    held_count = 0
-    for chunk in chunks:
-        held.append(chunk)
-        held_count += chunk.shape[1]
-        if held_count < size:
-            continue
-        joined = np.concatenate(held, axis=1)
-        whole = held_count - held_count % size
-        for start in range(0, whole, size):
-            yield joined[:, start : start + size]
-        held, held_count = [joined[:, whole:].copy()], held_count - whole
-    if held_count:
-        yield np.concatenate(held, axis=1)
-
-
 # ---- out ----
 
 
@@ -234,20 +200,16 @@ class AudioWriter:
         self.unsigned = SWITCHED_OFF if statement and not self._installation.signs else None
         refuse_outside_limits(self.path, rate, channels)
         refuse_unwritable(self._suffix, rate, channels)
-        self._temporary = self.path.with_name(f".{secrets.token_hex(8)}.part")
-        with writing_errors(self.path):
+        comment = self._statement.as_tag() if self._statement else ""
+        with ExitStack() as stack, writing_errors(self.path):
             if self.path.is_dir():
                 raise AudioError(f'"{self.path}" is a folder; choose a file name.')
-            self._file: BinaryIO = self._temporary.open("x+b")
-        try:
-            with writing_errors(self.path):
-                comment = self._statement.as_tag() if self._statement else ""
-                self._encoder = open_encoder(
-                    self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps
-                )
-        except BaseException:
-            self._delete_temporary()
-            raise
+            self._unfinished = stack.enter_context(replacing(self.path))
+            self._file: BinaryIO = self._unfinished.open("x+b")
+            stack.callback(self._close)
+            self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps)
+            stack.callback(self._encoder.abandon)  # which does nothing once it has finished
+            self._stack = stack.pop_all()
 
     def write(self, block: Samples) -> None:
         """Append float32 (channels, samples), clipped at full scale. Raises AudioError for NaN and infinity."""
@@ -262,25 +224,22 @@ class AudioWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is not None:
-            self._discard()
+            self._stack.__exit__(kind, error, trace)
             return
-        try:
-            with writing_errors(self.path):
-                self._publish()
-        except BaseException:
-            self._discard()
-            raise
+        with writing_errors(self.path), self._stack:
+            self._finish()
 
-    def _publish(self) -> None:
+    def _finish(self) -> None:
         if self._count == 0:
             raise AudioError(f'"{self.path.name}" was not written: there is no audio to write (0 samples).')
         self._encoder.finish()
         self._file.close()
         if self._statement:
             self._sign(self._statement)
-        os.replace(self._temporary, self.path)
 
     def _sign(self, statement: Statement) -> None:
         from engine.provenance.manifest import MEDIA_TYPES, attach_credentials  # a moment to load, for synthetic ones
@@ -288,19 +247,13 @@ class AudioWriter:
         if self._suffix not in MEDIA_TYPES:
             return  # its tags say it
         try:
-            attach_credentials(self._temporary, self._suffix, statement, self._installation.identity())
+            attach_credentials(self._unfinished, self._suffix, statement, self._installation.identity())
         except ProvenanceError as cause:
             self.unsigned = str(cause)
 
-    def _discard(self) -> None:
-        self._encoder.abandon()
-        self._delete_temporary()
-
-    def _delete_temporary(self) -> None:
+    def _close(self) -> None:
         with suppress(OSError):  # a full disk refuses the last flush too
             self._file.close()
-        with suppress(OSError):
-            self._temporary.unlink()
 
 
 def write_audio(path: Path | str, audio: Audio) -> None:
@@ -334,79 +287,3 @@ def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) 
         raise AudioError(
             f"{holder} holds {beyond}, {from_s:.1f} seconds in or just after: export it again with another program."
         )
-
-
-@contextmanager
-def writing_errors(path: Path) -> Iterator[None]:
-    """Turn a system error in writing `path` into an AudioError that gives the reason."""
-    folder = path.absolute().parent
-    try:
-        yield
-    except OSError as error:
-        if is_full_disk(error):
-            raise AudioError(f'The disk is full, so "{path.name}" was not written.') from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise AudioError(f'The folder "{folder}" is not writable.') from error
-        if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise AudioError(f'The folder "{folder}" does not exist.') from error
-        raise AudioError(f'"{path.name}" could not be written: {error.strerror or error}.') from error
-
-
-# ---- resampling ----
-
-
-def resampled_length(sample_count: int, from_rate: int, to_rate: int) -> int:
-    """Return sample_count * to_rate / from_rate, with halves rounded up."""
-    return (2 * sample_count * to_rate + from_rate) // (2 * from_rate)
-
-
-def resample(samples: npt.NDArray[np.floating], from_rate: int, to_rate: int) -> Samples:
-    """Resample float (..., samples) to float32 (..., resampled_length(samples, from_rate, to_rate)).
-
-    >>> resample(np.zeros((2, 44100), np.float32), 44100, 16000).shape
-    (2, 16000)
-    """
-    *outer, count = samples.shape
-    if from_rate == to_rate:
-        return samples.astype(np.float32)
-    rows = samples.reshape(int(np.prod(outer)), count).astype(np.float32)
-    return Resampler(from_rate, to_rate, len(rows)).push(rows, last=True).reshape(*outer, -1)
-
-
-class Resampler:
-    """Resample a stream block by block; the blocks together equal `resample` of the whole."""
-
-    def __init__(self, from_rate: int, to_rate: int, channels: int) -> None:
-        self._stream = soxr.ResampleStream(from_rate, to_rate, channels, dtype="float32", quality=QUALITY)
-        self._from_rate, self._to_rate = from_rate, to_rate
-        self._taken = self._given = 0
-
-    def push(self, block: Samples, last: bool = False) -> Samples:
-        """Take float32 (channels, n) and return float32 (channels, m).
-
-        m is often 0 at first, as soxr has latency. With `last` the remainder is returned, so that the total is exactly
-        resampled_length of the total input.
-        """
-        frames = np.ascontiguousarray(block.T, np.float32)
-        ready = self._stream.resample_chunk(frames, last=last)
-        self._taken += len(frames)
-        if last:
-            due = resampled_length(self._taken, self._from_rate, self._to_rate) - self._given
-            ready = np.pad(ready[:due], ((0, max(0, due - len(ready))), (0, 0)))
-        self._given += len(ready)
-        return np.ascontiguousarray(ready.T)
-
-
-# ---- cutting ----
-
-
-def quietest_frame(loudness_db: npt.NDArray[np.floating], start: int, stop: int) -> int:
-    """Return the quietest frame in start..stop-1, a good place to cut; among equals the one nearest the middle.
-
-    Raises ValueError if the range is empty.
-    """
-    start, stop = max(start, 0), min(stop, len(loudness_db))
-    if start >= stop:
-        raise ValueError(f"no frame between {start} and {stop}")
-    quietest = start + np.flatnonzero(loudness_db[start:stop] == loudness_db[start:stop].min())
-    return int(quietest[np.argmin(np.abs(quietest - (start + stop - 1) / 2))])

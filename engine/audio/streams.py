@@ -1,20 +1,15 @@
 """Recordings as streams, from memory or from a file."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from engine.audio.files import AudioWriter, Resampler, open_audio
-from engine.errors import SettingsError
-from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement
+from engine.audio.resampling import Resampler
 from engine.units import SAMPLE_RATE
 
-SHORTEST_S = 0.1  # of a part that is cut out
 _BLOCK_S = 4
-_BLOCK = 1 << 18  # samples read at a time when cutting
+_BLOCK = 1 << 18  # samples read at a time when skipping
 
 
 class Source(Protocol):
@@ -86,34 +81,3 @@ def stretch_of(blocks: Iterable[np.ndarray], first: int, stop: int | None) -> It
             yield kept
         if stop is not None and passed >= stop:
             return
-
-
-def cut_recording(
-    source: Path,
-    target: Path,
-    start_s: float = 0.0,
-    stop_s: float = float("inf"),
-    statement: Statement | None = None,
-    installation: Installation | None = None,
-    mp3_kbps: int = 0,
-) -> None:
-    """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
-
-    The suffix of the target selects its format. statement, installation, mp3_kbps: as of AudioWriter.
-    Raises SettingsError for a part that is too short or outside the recording, AudioError for a file that cannot be
-    read or written.
-    """
-    if not 0.0 <= start_s <= stop_s - SHORTEST_S:
-        raise SettingsError(f"The part from {start_s:.1f} s to {stop_s:.1f} s is too short: choose a longer one.")
-    with open_audio(source) as recording:
-        first = round(start_s * recording.rate)
-        last = None if stop_s == float("inf") else round(stop_s * recording.rate)
-        with AudioWriter(
-            target, recording.rate, recording.channels, statement, installation, mp3_kbps=mp3_kbps
-        ) as writer:
-            written = 0
-            for piece in stretch_of(recording.blocks(_BLOCK), first, last):
-                writer.write(piece)
-                written += piece.shape[1]
-            if not written:
-                raise SettingsError(f"The recording ends before {start_s:.1f} s: choose an earlier part.")

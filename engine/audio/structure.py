@@ -112,9 +112,8 @@ class Spliced:
 
 def _chunked_parts(path: Path, file: BinaryIO, start: int, length: int, name: str) -> list[Part]:
     """Check the chunk with the samples; leave out chunks that lack their padding, where FFmpeg gets lost."""
-    file.seek(start)
-    head = file.read(8)
-    outer = struct.unpack(_LAYOUTS[name].header[0] + "4xI", head)[0] if len(head) == 8 else 0
+    file.seek(start + 4)
+    outer = int.from_bytes(file.read(4), "little")  # of a WAV
     parts: list[Part] = []
     kept, long_size = start, 0
     for chunk, body, size, stop in _chunks(file, start, length, _LAYOUTS[name]):
@@ -130,8 +129,6 @@ def _chunked_parts(path: Path, file: BinaryIO, start: int, length: int, name: st
             return [*parts, (kept, length)]
         if name in _NARROW and stop == body + size and size % 2:
             parts, kept = [*parts, (kept, body - 8)], stop
-    if name in _NARROW and outer not in STREAMING_SIZES and start + 8 + outer > length:
-        raise truncated(path)
     return [(start, length)]
 
 
@@ -170,9 +167,8 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, length: int) -> list[Part
     while place < length:
         file.seek(place)
         header = file.read(27)
-        if header[:4] != b"OggS":
-            place = _next_page(file, place + 1, length)
-            continue
+        if header[:4] != b"OggS":  # damage, or old tags: for the decoder to judge
+            break
         table = file.read(header[26]) if len(header) == 27 else b""
         if len(header) < 27 or len(table) < header[26] or place + 27 + len(table) + sum(table) > length:
             raise truncated(path)
@@ -184,17 +180,6 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, length: int) -> list[Part
         raise AudioError(f'"{path.name}" is a chain of more than {_MOST_LINKS:,} recordings: split it.')
     starts = starts or [start]
     return list(zip(starts, [*starts[1:], length], strict=True))
-
-
-def _next_page(file: BinaryIO, place: int, length: int) -> int:
-    """Return where the next page begins after damage, or the length."""
-    while place < length:
-        file.seek(place)
-        found = file.read(1 << 16).find(b"OggS")
-        if found >= 0:
-            return place + found
-        place += (1 << 16) - 3
-    return length
 
 
 # ---- elements: WebM, Matroska ----

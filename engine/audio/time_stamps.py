@@ -11,7 +11,6 @@ from engine.units import in_words
 
 LARGEST_GAP_S = 3600.0  # a longer one is taken for a wrong time stamp
 _JITTER_S = 0.015  # of time stamps: WebM counts milliseconds, and recorders take theirs from a clock
-_RESTART_S = 1.0  # time stamps that go back by more begin anew where they are
 
 
 class Clock:
@@ -40,8 +39,6 @@ class Clock:
         if frame.pts is None or not self._is_timed:
             return 0
         ahead = self._stamp(frame) + self._shift - position
-        if ahead < -_RESTART_S * self._rate:
-            self._shift -= ahead
         if ahead <= _JITTER_S * self._rate:
             return 0
         if self._is_flac:

@@ -20,7 +20,8 @@ from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import detect_pitch
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.benchmark.mixes import beside, chords, drums, hiss, in_a_room
 from engine.units import SAMPLE_RATE
 

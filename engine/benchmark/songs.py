@@ -25,7 +25,8 @@ from pathlib import Path
 import librosa
 import numpy as np
 
-from engine.audio.files import Audio, read_audio, resample, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.resampling import resample
 from engine.benchmark.__main__ import (
     Log,
     add_inputs,

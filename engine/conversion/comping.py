@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.analysis.loudness import SILENCE_DB
+from engine.analysis.loudness import SILENCE_DB, quietest_frame
 from engine.analysis.phrases import Phrase
-from engine.audio.files import Audio, AudioWriter, open_audio, quietest_frame
+from engine.audio.files import Audio, AudioWriter, open_audio
 from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report

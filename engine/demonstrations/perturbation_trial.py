@@ -14,7 +14,8 @@ from torch import Tensor
 from engine.analysis.envelope import LOW_BANDS, SILENT, loudness_of, measure_envelope
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import detect_pitch
-from engine.audio.files import Audio, resample
+from engine.audio.files import Audio
+from engine.audio.resampling import resample
 from engine.demonstrations.frame_features import Features, measure_features
 from engine.demonstrations.resemblance import found_again
 from engine.features.clips import Clip, analyse_clip

@@ -17,7 +17,8 @@ from torch import Tensor
 from engine.analysis.envelope import measure_envelope
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import Pitch, detect_pitch
-from engine.audio.files import Audio, resample
+from engine.audio.files import Audio
+from engine.audio.resampling import resample
 from engine.networks.base import load_base
 from engine.networks.synthesizer import noise_at, pulse_train, residual_of
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE

@@ -30,7 +30,8 @@ from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioSource, Resampler, open_audio, read_audio, resample
+from engine.audio.files import Audio, AudioSource, open_audio, read_audio
+from engine.audio.resampling import Resampler, resample
 from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report

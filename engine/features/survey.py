@@ -50,9 +50,14 @@ class Survey:
     beyond_warning: str | None = None  # that there are tones beyond the range of notes
     peak: float = 1.0  # of all channels; 1 for a survey made of stored data
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing but zeros."""
+        return self.peak < SILENT_PEAK
+
     def refuse_silence(self) -> None:
         """Raise AudioError if there is nothing but zeros."""
-        if self.peak < SILENT_PEAK:
+        if self.is_silent:
             raise AudioError(SILENT)
 
 

@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS, FLOOR, band_centres, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
-from engine.audio.files import Audio, resample
+from engine.audio.files import Audio
+from engine.audio.resampling import resample
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
     ConvNextBlock,

@@ -12,7 +12,8 @@ from scipy.ndimage import uniform_filter1d
 from engine.analysis.notes import Note, find_notes, measure_histogram
 from engine.analysis.recording import Analysis, analyse, mono_pieces
 from engine.analysis.spectrogram import NOTE, ScaleName, levels_of, windows_around
-from engine.audio.files import Audio, open_audio, resample
+from engine.audio.files import Audio, open_audio
+from engine.audio.resampling import resample
 from engine.plots.spectrogram import (
     draw_loudness,
     draw_notes,

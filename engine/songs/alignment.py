@@ -15,7 +15,8 @@ import numpy as np
 import scipy
 
 from engine.audio.channels import fold
-from engine.audio.files import Resampler, open_audio
+from engine.audio.files import open_audio
+from engine.audio.resampling import Resampler
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
 from engine.units import SAMPLE_RATE, in_words

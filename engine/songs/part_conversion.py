@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from engine.analysis.loudness import measure_loudness
-from engine.audio.files import AudioWriter, open_audio, quietest_frame
+from engine.analysis.loudness import measure_loudness, quietest_frame
+from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import Chosen, convert_file
 from engine.devices import AUTO
@@ -51,6 +51,16 @@ class PartsConversion:
 
 
 @dataclass(frozen=True)
+class Work:
+    """Where a song is computed, what signs it, and what is told that something is wrong with a recording, before it is
+    converted."""
+
+    device: str = AUTO
+    installation: Installation | None = None
+    warn: Callable[[str], None] = lambda sentence: None
+
+
+@dataclass(frozen=True)
 class _Stretch:
     voice: str
     start: int  # samples at SAMPLE_RATE
@@ -68,20 +78,21 @@ def convert_parts(
     voice_named: VoiceNamed,
     settings: Chosen | None = None,
     report: Report = no_report,
-    device: str = AUTO,
-    installation: Installation | None = None,
+    work: Work | None = None,
+    surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> PartsConversion:
     """Convert a file, each part to its voice, into `target`; as long as the source, at SAMPLE_RATE.
 
-    settings, report, device and installation: as of `convert_file`. Raises SettingsError for parts that begin after the
-    end, and what `convert_file` raises.
+    settings, report and surveyed: as of `convert_file`; of several voices' stretches `surveyed`
+    receives those that say most of the recording, once all are converted. Raises SettingsError for parts that begin
+    after the end, and what `convert_file` raises.
 
     >>> from engine import load_voice, read_parts
     >>> parts = read_parts("kathleen, 0:01.5 keep")
     >>> convert_parts(Path("vocal.flac"), Path("kathleen.wav"), parts, load_voice).transposes
     {'kathleen': ...}
     """
-    parts = checked_parts(parts)
+    parts, work = checked_parts(parts), work or Work()
     count = _length(source)
     for part in parts[1:]:
         if part.start_s >= count / SAMPLE_RATE:
@@ -90,7 +101,8 @@ def convert_parts(
             )
     stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)
     if len(stretches) == 1 and stretches[0].voice != KEEP:
-        whole = convert_file(source, [target], voice_named(parts[0].voice), settings, report, device, installation)
+        only = voice_named(parts[0].voice)
+        whole = convert_file(source, [target], only, settings, report, work.device, work.installation, surveyed)
         name, style = stretches[0].voice, str(whole.style)
         return PartsConversion(
             [], {name: whole.transpose}, {name: style}, whole.statement, whole.unsigned, whole.notes_warning
@@ -98,28 +110,31 @@ def convert_parts(
     voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
     transposes: dict[str, float] = {}
     styles: dict[str, str] = {}
+    surveys: list[Survey] = []
     statements, warnings, done = [], [], 0
     with TemporaryDirectory(dir=target.parent, prefix=".parts-") as folder:
-        place = Path(folder)
+        place, gathered = Path(folder), Path(folder, "gathered.wav")
         for name, voice in voices.items():
             length = sum(one.stop - one.start for one in stretches if one.voice == name)
-            _gather(source, place / "gathered.wav", [one for one in stretches if one.voice == name], count)
+            _gather(source, gathered, [one for one in stretches if one.voice == name], count)
 
             def share(fraction: float, message: str, done: int = done, length: int = length) -> None:
                 report((done + fraction * length) / count, message)
 
-            off = replace(installation or Installation.from_environment(), signs=False)  # the whole is signed instead
-            found = convert_file(
-                place / "gathered.wav", [place / f"{name}.wav"], voice, settings, share, device, off, _even_silence
-            )
+            # the whole is signed instead
+            off = replace(work.installation or Installation.from_environment(), signs=False)
+            sung = [place / f"{name}.wav"]
+            found = convert_file(gathered, sung, voice, settings, share, work.device, off, surveys.append)
             transposes[name], styles[name] = found.transpose, found.style
             statements.append(found.statement)
             warnings.append(found.notes_warning)
             done += length
+        if surveys:
+            surveyed(min(surveys, key=_says_little))
         statement = _statement(statements, voices, stretches, source)
         with open_audio(source) as opened:
             channels = opened.channels
-        with AudioWriter(target, SAMPLE_RATE, channels, statement, installation) as writer:
+        with AudioWriter(target, SAMPLE_RATE, channels, statement, work.installation) as writer:
             for piece in _assembled(source, place, stretches, count):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
@@ -127,8 +142,12 @@ def convert_parts(
     return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
 
 
-def _even_silence(survey: Survey) -> None:
-    """Convert stretches in which a voice happens to rest."""
+def _says_little(survey: Survey) -> tuple[bool, bool, bool]:
+    """Return how little stretches say of a recording, since a voice may rest in them: whether they are silent, whether
+    there is no voice in them, and whether nothing is wrong with it."""
+    dryness = survey.dryness
+    assert dryness is not None  # it was made of a recording
+    return survey.is_silent, dryness.presence.warning is not None, dryness.warning is None
 
 
 def quiet_joins(source: Path, wanted_s: Sequence[float]) -> list[int]:

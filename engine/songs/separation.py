@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 import soundfile as sf
 
-from engine.audio.files import open_audio, writing_errors
+from engine.audio.files import open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
-from engine.files import replacing
+from engine.files import replacing, writing_errors
 from engine.progress import Report
 from engine.songs.separator_file import INSTALL
 from engine.units import SAMPLE_RATE

@@ -18,22 +18,23 @@ from typing import Any, Protocol, get_args
 
 from engine.analysis.style import Style
 from engine.conversion.convert import Chosen
-from engine.devices import AUTO
 from engine.errors import SettingsError
+from engine.features.survey import Survey
 from engine.files import names_that_fit, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
-from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
 from engine.songs.alignment import Alignment, align
 from engine.songs.mixing import Fader, Lane, Mix, channels_of, common_channels, mix_files
-from engine.songs.part_conversion import PartsConversion, VoiceNamed, convert_parts
+from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, convert_parts
 from engine.songs.parts import KEEP, Part
 from engine.songs.separation import STEREO, Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
 from engine.voices.imported import networks_digest
 
 _SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
+_SAID = "said"  # in the record of a conversion: what is wrong with the recording
+_NO_VOCAL = "No voice was found in what was separated from this song: check that it is not an instrumental."
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
 
 
@@ -118,12 +119,13 @@ class SongFiles:
 @dataclass(frozen=True)
 class FinishedSong:
     """What was made. conversions: of the lead and the further stems, None for one that was kept. notes: sentences for
-    the user."""
+    the user. warning: what is wrong with the recordings."""
 
     alignment: Alignment
     conversions: list[PartsConversion | None]
     mix: Mix
     notes: list[str]
+    warning: str | None = None
 
     @property
     def statement(self) -> Statement:
@@ -139,7 +141,7 @@ def make_song(
     separator: Callable[[], Separator],
     settings: Chosen | None = None,
     report: Report = no_report,
-    work: "Work | None" = None,
+    work: Work | None = None,
 ) -> FinishedSong:
     """Make the track: separate, convert and mix, beginning with the first stage that is not finished.
 
@@ -169,14 +171,16 @@ def make_song(
     else:
         alignment = Alignment(0.0, "separated from the same song")
     stems = [Stem(lead, song.lead.parts, song.lead.fader), *song.stems]
-    conversions, lanes, notes = [], [], _notes(alignment)
+    conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
+        named = "" if len(stems) == 1 else f'"{stem.path.name if number else song.lead.path.name}": '
         # a stem that is kept may hold a whole choir
         if not stem.is_kept and (sentence := find_two_pitches(stem.path).sentence):
-            name = stem.path.name if number else song.lead.path.name
-            notes.append(sentence if len(stems) == 1 else f'"{name}": {sentence}')
-        done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work)
+            notes.append(named + sentence)
+        judge = _Judge(song.separates and not number, named, work.warn)
+        done, path = _converted(stem, stages, voice_named, settings, within(report, *share), work, judge)
+        wrong += [named + said for said in judge.said]
         if done and done.notes_warning:
             notes.append(done.notes_warning)
         conversions.append(done)
@@ -189,15 +193,29 @@ def make_song(
         lanes, files.mix, exported[: len(lanes)] if len(exported) >= len(lanes) else (),
         within(report, _CONVERTED, 1.0), work.installation,
     )  # fmt: skip
-    return FinishedSong(alignment, conversions, mixed, notes)
+    return FinishedSong(alignment, conversions, mixed, notes, " ".join(wrong) or None)
 
 
 @dataclass(frozen=True)
-class Work:
-    """Where a song is computed, and what signs it."""
+class _Judge:
+    """Says what is wrong with the recording of a stem, which is `named` so."""
 
-    device: str = AUTO
-    installation: Installation | None = None
+    is_separated: bool
+    named: str
+    warn: Callable[[str], None]
+    said: list[str] = field(default_factory=list)
+
+    def judge(self, survey: Survey) -> None:
+        """Warn of a recording that is no dry vocal. Raises AudioError for silence."""
+        survey.refuse_silence()
+        if survey.dryness and survey.dryness.warning:
+            is_without = self.is_separated and survey.dryness.presence.warning
+            self.say(_NO_VOCAL if is_without else survey.dryness.warning)
+
+    def say(self, sentence: str) -> None:
+        """Say a sentence."""
+        self.said.append(sentence)
+        self.warn(self.named + sentence)
 
 
 def within(report: Report, first: float, last: float) -> Report:
@@ -240,8 +258,9 @@ def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], r
 
 
 def _converted(
-    stem: Stem, stages: Stages, voice_named: VoiceNamed, settings: Chosen | None, report: Report, work: Work
-) -> tuple[PartsConversion | None, Path]:
+    stem: Stem, stages: Stages, voice_named: VoiceNamed, settings: Chosen | None, report: Report, work: Work,
+    judge: _Judge,
+) -> tuple[PartsConversion | None, Path]:  # fmt: skip
     """Return how a stem was converted and the file, or None and the stem itself where it is kept."""
     if stem.is_kept:
         return None, stem.path
@@ -252,12 +271,14 @@ def _converted(
     if path is None or record is None:
         target = stages.new(f"{name}.wav")
         done = convert_parts(
-            stem.path, target, stem.parts, voices.__getitem__, settings, report, work.device, work.installation
+            stem.path, target, stem.parts, voices.__getitem__, settings, report, work, judge.judge
         )
-        write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done)))
+        write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: judge.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
     report(1.0, "converting")
     said = json.loads(record.read_text(encoding="utf-8"))
+    for sentence in said.pop(_SAID, ()):
+        judge.say(sentence)
     return PartsConversion(**said | {"statement": Statement(**said["statement"])}), path
 
 

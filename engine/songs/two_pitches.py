@@ -14,7 +14,8 @@ import numpy as np
 from scipy import fft
 
 from engine.audio.channels import fold
-from engine.audio.files import Resampler, open_audio
+from engine.audio.files import open_audio
+from engine.audio.resampling import Resampler
 from engine.songs.parts import clock
 
 _RATE, _WINDOW, _HOP = 16_000, 2048, 640  # 128 ms, every 40 ms

@@ -27,7 +27,7 @@ import torch
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import measure_style
-from engine.audio.files import read_audio, write_audio, writing_errors
+from engine.audio.files import read_audio, write_audio
 from engine.conversion.convert import statement_for
 from engine.conversion.settings import ConversionSettings
 from engine.datasets.dataset import TRAINING_FOLDER, Dataset
@@ -35,6 +35,7 @@ from engine.datasets.report import examined, refuse_unusable, usable_recordings
 from engine.devices import AUTO, Device, working_device
 from engine.errors import Cancelled, TrainingError
 from engine.features.clips import Clip, analysed_clips
+from engine.files import writing_errors
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import file_digest

@@ -136,7 +136,9 @@ class ConversionForm:
 
     def _tell(self) -> None:
         self._controls["transpose"].disabled = self._auto.value
-        self._told.value = sentence(f"auto: {self.fitting:+d} semitones")
+        told = sentence(f"auto: {self.fitting:+d} semitones")
+        warning = self.look.analysis.warning
+        self._told.value = f"{told}<br>{sentence(warning)}" if warning else told
 
     def _show(self) -> None:
         self._tell()

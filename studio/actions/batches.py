@@ -55,15 +55,17 @@ def start_batch(
 
 
 def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with the present `state`, `progress` and `error` of each task."""
+    """Return the rows with the present `state`, `progress`, `error` and `warning` of each task."""
     found = []
     for row in rows:
         now = {"file_name": row["file_name"], "task": row["task"], "state": "failed", "progress": 0.0}
+        now["warning"] = None
         now["error"] = row.get("error")
         if row["task"]:
             try:
                 task = find(studio.database, account.id, row["task"], kind=KIND)
                 now |= {"state": task.state, "progress": task.progress, "error": task.error}
+                now["warning"] = (task.result or {}).get("warning")
             except NotFound:
                 now["error"] = "This conversion has been deleted."
         found.append(now)

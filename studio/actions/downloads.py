@@ -3,7 +3,7 @@
 from pathlib import PurePath
 from typing import Any
 
-from engine.audio.streams import cut_recording
+from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects
 from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from engine.audio.streams import cut_recording
+from engine.audio.stems import cut_recording
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from studio.actions.analyses import start_analysis, taken_recording

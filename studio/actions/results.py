@@ -78,6 +78,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "lanes": lane_links(studio, task, base_url, now_s),
         "faders": (task.parameters.get("song") or {}).get("faders", {}),
         "notes": result.get("notes", []),
+        "warning": result.get("warning"),
     }
 
 

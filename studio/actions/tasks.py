@@ -143,6 +143,8 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         view["cost_minutes"] = round(task.cost / 60, 3)
         view |= audio_links(studio, task, base_url, now_s)
     if task.kind == "teaching":
+        left_out = [f"{one['name']}: {one['reason']}" for one in task.parameters.get("left_out", ())]
+        view["warning"] = " ".join(left_out) or None
         view["name"], view["model_id"] = task.parameters["name"], result.get("model_id")
     if task.kind == "training":
         view["epochs"] = task.parameters["epochs"]

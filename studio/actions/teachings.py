@@ -5,13 +5,14 @@ queued here --> a worker lets it sing, stores the results as a voice with record
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
 from engine.datasets.dataset import create_dataset
+from engine.datasets.left_out import LeftOut
 from engine.voices.card import new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.profile import forbids_derivatives
@@ -77,6 +78,7 @@ def start_teaching(
         if request.epochs:
             refuse_too_many_trainings(studio, waiting_and_running(connection, account.id, "training"))
         parameters = {"teacher": model_id, "name": name, "epochs": request.epochs, "sources": keys}
+        parameters["left_out"] = [asdict(one) for one in left_out]
         submit(
             connection, account.id, KIND, parameters, model_id=model_id, cost=cost, task_id=task_id,
             request_id=request_id,
@@ -86,7 +88,7 @@ def start_teaching(
 
     kept = False
     try:
-        keys, cost = _stored(studio, request.recordings, place)
+        keys, cost, left_out = _stored(studio, request.recordings, place)
         answer, kept = once(studio, account, idempotency, act)
     finally:
         if not kept:
@@ -130,10 +132,12 @@ def refuse_teacher(studio: Studio, teacher: Model) -> None:
     refuse_without_contentvec(teacher)
 
 
-def _stored(studio: Studio, recordings: Sequence[Path], place: str) -> tuple[list[str], float]:
-    """Store the user's recordings; return their keys, and what all of it costs: seconds."""
+def _stored(
+    studio: Studio, recordings: Sequence[Path], place: str
+) -> tuple[list[str], float, tuple[LeftOut, ...]]:
+    """Store the user's recordings; return their keys, what all of it costs (seconds), and the files left out."""
     if not recordings:
-        return [], _BUNDLED_S
+        return [], _BUNDLED_S, ()
     keys, cost = [], _BUNDLED_S
     with workplace(studio) as folder:
         free = studio.service.free_disk_mb * MEGABYTE
@@ -146,4 +150,4 @@ def _stored(studio: Studio, recordings: Sequence[Path], place: str) -> tuple[lis
                 raise Invalid([("recordings", text)], "audio_too_long")
             keys.append(f"{place}/source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}")
             studio.storage.put_file(path, keys[-1])
-    return keys, cost
+    return keys, cost, dataset.left_out

@@ -11,14 +11,13 @@ from engine.errors import EngineError
 from engine.files import beside, fitting_name
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
-from studio.commands.songs import SongOptions, convert_song
+from studio.commands.songs import SongOptions, convert_song, say_what_is_wrong
 from studio.commands.wording import padded, say, translated
 from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.style import Style
     from engine.conversion.settings import ConversionSettings
-    from engine.features.survey import Survey
     from engine.voices.imported import AnyVoice
     from studio.actions.presets import Preset
 
@@ -126,7 +125,7 @@ def convert(
     with progress_bar() as report, TemporaryDirectory() as folder:
         # through wav, so that no format loses twice
         dry = targets if chain.is_off else [Path(folder) / f"{number}.wav" for number in range(len(targets))]
-        conversion = convert_file(source, dry, loaded, chosen, report, device, surveyed=_warn)
+        conversion = convert_file(source, dry, loaded, chosen, report, device, surveyed=say_what_is_wrong)
         for path, target in zip(dry, targets, strict=True):
             if path != target:
                 apply_effects_to_file(path, target, chain, report, conversion.statement)
@@ -182,13 +181,6 @@ def _targets(source: Path, output: Path | None, voice: str, takes: int) -> list[
         first = first / fitting_name(source.stem, f".{voice}.wav")
     rest = [beside(first, f".take{number}{first.suffix}") for number in range(2, takes + 1)]
     return [first, *rest]
-
-
-def _warn(survey: "Survey") -> None:
-    """Say before the conversion that the recording is no dry vocal. Raises AudioError for silence."""
-    survey.refuse_silence()
-    if survey.dryness and survey.dryness.warning:
-        say(survey.dryness.warning)
 
 
 def _print_scores(source: Path, result: Path, transpose: float) -> None:

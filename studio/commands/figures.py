@@ -17,7 +17,7 @@ def refuse_unknown_plot(target: Path | None) -> None:
 
 def write_figure(figure: Any, target: Path) -> None:
     """Write a matplotlib figure atomically. Raises AudioError if that fails."""
-    from engine.audio.files import writing_errors
+    from engine.files import writing_errors
 
     with writing_errors(target), replacing(target) as unfinished:
         figure.savefig(unfinished, format=target.suffix.lower().removeprefix("."))

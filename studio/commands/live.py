@@ -75,6 +75,8 @@ def _voice(voice: str) -> "Voice":
 
 def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSettings") -> None:
     """Convert a recording as it would be converted live; the delay is taken out of the result."""
+    from engine.analysis.recording import analyse
+    from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
     from engine.conversion.convert import refuse_overwriting
     from engine.live.session import convert_recording, live_statement
@@ -82,6 +84,11 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
 
     refuse_overwriting(source, [target])
     audio = read_audio(source)
+    dryness = analyse(audio).dryness
+    if dryness.presence.is_silent:
+        raise EngineError(SILENT)
+    if dryness.warning:
+        say(dryness.warning)
     with progress_bar() as report:
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)

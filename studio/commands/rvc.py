@@ -73,6 +73,7 @@ def teach(
     device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
+    from studio.actions.tasks import task_view
     from studio.actions.taught_voices import score_lines
     from studio.actions.teachings import TeachingRequest, start_teaching
     from studio.actions.trainings import start_training
@@ -83,8 +84,12 @@ def teach(
         checked_plan(epochs, {})  # now rather than when all is sung
     request = TeachingRequest(name, 0, tuple(recordings or ()))
     with local_studio() as studio:
-        done = carry_out(studio, lambda here: start_teaching(here, here.local, voice, request), device)
-        identifier = done["model_id"]
+        started: list[str] = []
+        carry_out(studio, lambda here: started.append(start_teaching(here, here.local, voice, request)), device)
+        taught = task_view(studio, studio.local, started[0], "", 0.0)
+        identifier = taught["model_id"]
+        if taught["warning"]:
+            say(taught["warning"])
         say(f"{identifier} has its recordings. Stopped? python -m studio train {identifier} goes on.")
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)

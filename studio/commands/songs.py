@@ -17,6 +17,7 @@ from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.conversion.convert import Chosen
+    from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion, VoiceNamed
     from engine.songs.parts import Part
     from engine.songs.song import Song
@@ -66,23 +67,23 @@ def convert_song(
 
     An interrupted song is resumed by the same command.
     """
-    from engine.songs.part_conversion import convert_parts
+    from engine.songs.part_conversion import Work, convert_parts
     from engine.songs.parts import KEEP
     from engine.songs.separation import OnnxSeparator
     from engine.songs.separator_file import checked_separator
-    from engine.songs.song import FolderStages, SongFiles, Work, make_song
+    from engine.songs.song import FolderStages, SongFiles, make_song
     from engine.songs.two_pitches import find_two_pitches
     from studio.settings.environment import installation_of, load_service_settings, load_settings
 
     home = load_settings()
-    installation = installation_of(home, load_service_settings())
+    work = Work(device, installation_of(home, load_service_settings()), say)
     song = _song(source, options, voice)
     wanted = {part.voice for stem in (song.lead, *song.stems) for part in stem.parts} - {KEEP}
     voices = {name: voice_named(name) for name in wanted}  # each has a bar of its own, if it must be made first
     if not options.is_song:
         with progress_bar() as report:
             parts = convert_parts(
-                source, target, song.lead.parts, voices.__getitem__, settings, report, device, installation
+                source, target, song.lead.parts, voices.__getitem__, settings, report, work, say_what_is_wrong
             )
         notes = [find_two_pitches(source).sentence, parts.notes_warning]
         _tell([parts], [note for note in notes if note], parts.unsigned)
@@ -91,21 +92,28 @@ def convert_song(
     lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]
     vocal, backing, *stems = (beside(target, f".{name}{target.suffix}") for name in lanes)
     files = SongFiles(target, vocal, backing, stems)
-    work = home.work / f"song-{sha256(str(source.absolute()).encode()).hexdigest()[:16]}"
+    stages = home.work / f"song-{sha256(str(source.absolute()).encode()).hexdigest()[:16]}"
 
     def separator() -> OnnxSeparator:
         return OnnxSeparator(checked_separator(home.separators))
 
     with progress_bar() as report:
         done = make_song(
-            song, files, voices.__getitem__, FolderStages(work), separator, settings, report, Work(device, installation)
+            song, files, voices.__getitem__, FolderStages(stages), separator, settings, report, work
         )
-    shutil.rmtree(work, ignore_errors=True)  # kept only while it is not finished
+    shutil.rmtree(stages, ignore_errors=True)  # kept only while it is not finished
     _tell(filter(None, done.conversions), done.notes, done.mix.unsigned)
     if done.mix.gain_db:
         say(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.")
     for path in (files.mix, files.vocal, files.backing, *files.stems):
         typer.echo(path)
+
+
+def say_what_is_wrong(survey: "Survey") -> None:
+    """Say before a conversion that the recording is no dry vocal. Raises AudioError for silence."""
+    survey.refuse_silence()
+    if survey.dryness and survey.dryness.warning:
+        say(survey.dryness.warning)
 
 
 def _song(source: Path, options: SongOptions, voice: str) -> "Song":

@@ -20,6 +20,7 @@ from studio.store.tasks import list_tasks
 from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
+    from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion
     from engine.songs.parts import Part
     from engine.songs.separation import OnnxSeparator
@@ -86,7 +87,8 @@ def make(job: Job, source: Path) -> dict[str, Any]:
         made = _made(job, source)
     except AudioError as cause:
         raise AudioError(_in_their_names(job, source, str(cause))) from cause
-    return made | {"notes": [_in_their_names(job, source, note) for note in made["notes"]]}
+    warning = made["warning"] and _in_their_names(job, source, made["warning"])
+    return made | {"warning": warning, "notes": [_in_their_names(job, source, note) for note in made["notes"]]}
 
 
 def _in_their_names(job: Job, source: Path, text: str) -> str:
@@ -99,7 +101,8 @@ def _in_their_names(job: Job, source: Path, text: str) -> str:
 
 
 def _made(job: Job, source: Path) -> dict[str, Any]:
-    from engine.songs.song import SongFiles, Work, make_song
+    from engine.songs.part_conversion import Work
+    from engine.songs.song import SongFiles, make_song
 
     asked = job.task.parameters["song"]
     _measure(job, source)
@@ -119,6 +122,7 @@ def _made(job: Job, source: Path) -> dict[str, Any]:
     return _result(job, files.mix, converted, done.mix.unsigned) | {
         "statement": asdict(done.statement),
         "lanes": {name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
+        "warning": done.warning,
         "notes": done.notes,
         "mix": {"gain_db": done.mix.gain_db, "offset_s": done.alignment.offset_s},
     }
@@ -126,18 +130,25 @@ def _made(job: Job, source: Path) -> dict[str, Any]:
 
 def _in_parts(job: Job, source: Path) -> dict[str, Any]:
     """Convert a recording in several voices, without a backing."""
-    from engine.songs.part_conversion import convert_parts
+    from engine.songs.part_conversion import Work, convert_parts
     from engine.songs.two_pitches import find_two_pitches
 
-    target = job.place / "take-1.wav"
+    target, warning = job.place / "take-1.wav", None
     given = job.task.parameters["settings"]
+
+    def surveyed(survey: "Survey") -> None:
+        nonlocal warning
+        survey.refuse_silence()
+        warning = survey.dryness and survey.dryness.warning
+
     done = convert_parts(
         source, target, _parts(job.task.parameters["song"]["parts"]), lambda name: _voice(job, name),
-        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report, job.bench.device,
-        job.bench.installation,
+        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report,
+        Work(job.bench.device, job.bench.installation), surveyed,
     )  # fmt: skip
     notes = [find_two_pitches(source).sentence, done.notes_warning]
-    return _result(job, target, [done], done.unsigned) | {"notes": [note for note in notes if note]}
+    said = {"warning": warning, "notes": [note for note in notes if note]}
+    return _result(job, target, [done], done.unsigned) | said
 
 
 def _result(job: Job, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None) -> dict[str, Any]:

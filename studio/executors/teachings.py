@@ -30,6 +30,8 @@ def teach(job: Job) -> None:
     Raises what the engine and the studio raise; then nothing is stored.
     """
     from engine.datasets import teaching
+    from engine.datasets.dataset import load_dataset
+    from engine.datasets.left_out import left_out_from, write_left_out
     from engine.datasets.report import examined
     from engine.training.teaching import teach as taught
 
@@ -45,7 +47,8 @@ def teach(job: Job) -> None:
         bench.device,
         bench.installation,
     )
-    found = examined(dataset)
+    write_left_out(dataset.folder, left_out_from(asked.get("left_out", ())))
+    found = examined(load_dataset(dataset.folder))
     with arriving(bench.storage, job.account, DATASETS, dataset.folder) as arrive:
         job.publish(lambda connection: _added(job, connection, dataset, found, arrive))
     for key in asked["sources"]:

@@ -14,7 +14,8 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from engine import read_audio
 from engine.analysis.pitch import detect_pitch
-from engine.audio.files import Audio, resample
+from engine.audio.files import Audio
+from engine.audio.resampling import resample
 from engine.evaluation.scores import Evaluator, likeness
 from engine.voices.card import DEMO_VOICES
 from tests.browsers import chromium_program

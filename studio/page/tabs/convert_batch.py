@@ -123,7 +123,7 @@ def _table(rows: Sequence[Row]) -> str:
         return ""
     lines = "".join(
         f'<tr class="{row["state"]}"><th scope="row" translate="no">{html.escape(row["file_name"])}</th>'
-        f"<td>{html.escape(str(row['error'] or _STATES.get(row['state'], row['state'])))}</td></tr>"
+        f"<td>{html.escape(str(row['error'] or row['warning'] or _STATES.get(row['state'], row['state'])))}</td></tr>"
         for row in rows
     )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))

@@ -19,7 +19,7 @@ from studio.actions.tasks import cancel_task
 from studio.errors import Invalid, NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import inform, notice, show_error, silent
+from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
@@ -161,8 +161,9 @@ class Song:
             bar = progress_bar(view["progress"], progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.mixer: shown(None)}
         if view["state"] == "completed" and view["lanes"]:
-            said = inform(" ".join(view["notes"])) if view["notes"] else silent()
-            return over | {self.mixer: shown(_mixer(view)), self.problem: said}
+            said = " ".join(filter(None, [view["warning"], *view["notes"]]))
+            shows = warn if view["warning"] else inform
+            return over | {self.mixer: shown(_mixer(view)), self.problem: shows(said) if said else silent()}
         text = view["error"] or view["note"] or "The song was cancelled."
         return over | {self.problem: show_error(text) if view["error"] else inform(text), self.mixer: shown(None)}
 

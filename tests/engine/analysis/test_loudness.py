@@ -9,6 +9,7 @@ from engine.analysis.loudness import (
     limit_peaks,
     match_loudness,
     measure_loudness,
+    quietest_frame,
     without_rumble,
     without_top,
 )
@@ -147,3 +148,13 @@ def test_without_top_keeps_only_the_level_below_its_cutoff(hertz, change_db):
 @pytest.mark.parametrize("sample_count", [1, 7])
 def test_without_top_keeps_the_length_of_a_few_samples(sample_count):
     assert without_top(np.ones(sample_count, np.float32), 40.0).shape == (sample_count,)
+
+
+def test_quietest_frame_is_the_middle_of_the_quietest_stretch() -> None:
+    loudness = np.array([-120.0, -20, -60, -30, -60, -60, -60, -10])
+    assert quietest_frame(loudness, 1, 4) == 2
+    assert quietest_frame(loudness, 2, 8) in (4, 5)
+    assert quietest_frame(loudness, -5, 99) == 0
+    assert quietest_frame(np.full(100, -120.0), 0, 100) in (49, 50)
+    with pytest.raises(ValueError, match="no frame"):
+        quietest_frame(loudness, 3, 3)

@@ -8,10 +8,11 @@ import engine
 from engine.analysis.pitch import Pitch
 from engine.analysis.recording import analyse
 from engine.analysis.voice_presence import SILENT, VoicePresenceMeter
-from engine.audio.files import Audio, read_audio, resample
+from engine.audio.files import Audio, read_audio
+from engine.audio.resampling import resample
 from engine.units import SAMPLE_RATE
 
-NO_VOICE, HUM = "No voice was found", "steady hum or tone"
+NO_VOICE, TONES = "No voice was found", "holds tones without a voice"
 
 
 def noise(seconds=3.0, seed=0):
@@ -28,6 +29,32 @@ def clicks():
 def hum(hertz, hiss=0.0):
     time_s = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
     return 0.1 * sum(np.sin(2 * np.pi * hertz * k * time_s + k * k) / k for k in range(1, 10)) + hiss * noise(4.0)
+
+
+def tones(*hertz):
+    time_s = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    return 0.2 * sum(np.sin(2 * np.pi * one * time_s) for one in hertz)
+
+
+def beeps(hertz):
+    made = tones(hertz)
+    return made * (np.arange(len(made)) % SAMPLE_RATE < SAMPLE_RATE // 3)
+
+
+def rumble():
+    """Noise that falls by 6 dB an octave, as of wind, above 20 Hz."""
+    falling = np.cumsum(noise(4.0)) / SAMPLE_RATE
+    return signal.sosfilt(signal.butter(2, 20.0, "highpass", fs=SAMPLE_RATE, output="sos"), falling)
+
+
+def whistled(hertz):
+    """A melody of ten notes, each a sine that glides into place, with a little vibrato and breath."""
+    time_s = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    steps = np.repeat([0.0, 2, 4, 5, 7, 5, 4, 2, 0, 7], round(0.3 * SAMPLE_RATE))
+    semitones = signal.lfilter([1 / 2000], [1, 1 / 2000 - 1], steps) + 0.15 * np.sin(2 * np.pi * 5 * time_s)
+    edges = np.minimum(time_s % 0.3, -time_s % 0.3) / 0.02
+    sung = np.sin(2 * np.pi * np.cumsum(hertz * 2 ** (semitones / 12)) / SAMPLE_RATE) * edges.clip(0, 1)
+    return 0.2 * sung + 0.002 * noise(3.0)
 
 
 def recorded(name):
@@ -53,13 +80,24 @@ def presence(samples):
         (lambda: np.zeros(2 * SAMPLE_RATE), SILENT), (lambda: 3e-5 * noise(), NO_VOICE),
         (lambda: 0.1 * noise(), NO_VOICE), (clicks, NO_VOICE),
         (lambda: np.eye(1, 2 * SAMPLE_RATE, SAMPLE_RATE)[0], NO_VOICE),
-        (lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), HUM), (lambda: hum(60.0, 0.01), HUM),
-        (lambda: 0.03 * hum(120.0, 0.01), HUM),
+        (lambda: whispered(recorded("speech")), NO_VOICE), (lambda: hum(50.0), TONES), (lambda: hum(60.0, 0.01), TONES),
+        (lambda: 0.03 * hum(120.0, 0.01), TONES), (lambda: tones(100.0), TONES), (lambda: tones(220.0), TONES),
+        (lambda: tones(440.0), TONES), (lambda: tones(1000.0), TONES), (lambda: tones(350.0, 440.0), TONES),
+        (lambda: tones(261.6, 329.6, 392.0), TONES), (lambda: beeps(150.0), TONES),
+        (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (rumble, NO_VOICE),
     ],
-    ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120"],
+    ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120", "sine 100",
+         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble"],
 )  # fmt: skip
 def test_voice_presence_warns_of_recordings_without_a_voice(make, said):
     assert said in presence(make()).warning
+
+
+@pytest.mark.parametrize("hertz", [300.0, 700.0, 1000.0, 1300.0])
+def test_voice_presence_takes_a_whistled_melody_for_a_voice(hertz):
+    found = presence(whistled(hertz))
+    assert found.presence.warning is None
+    assert found.presence.voiced_s > 2.0
 
 
 @pytest.mark.parametrize("name", ["singing", "speech"])
@@ -77,12 +115,13 @@ def test_voice_presence_meter_counts_runs_and_not_single_frames():
     voicing = np.zeros(100, np.float32)
     voicing[[3, 10, 11, 12, 30, 50]] = 1.0
     hertz = np.linspace(100, 200, 100).astype(np.float32)
-    meter.add(Pitch(hertz, voicing), loudness_db)
+    samples = noise(1.0).astype(np.float32)
+    meter.add(samples, Pitch(hertz, voicing), loudness_db)
     assert meter.finish().voiced_s == 0.0
     voicing[60:80] = 1.0
-    meter.add(Pitch(hertz, voicing), loudness_db)
+    meter.add(samples, Pitch(hertz, voicing), loudness_db)
     found = meter.finish()
-    assert (found.voiced_s, found.still, found.loudest_db) == (0.2, False, -20.0)
+    assert (found.voiced_s, found.are_tones, found.loudest_db) == (0.2, False, -20.0)
 
 
 @pytest.mark.parametrize(("hertz", "said"), [(41.0, "below F#1"), (3000.0, "above C7")])

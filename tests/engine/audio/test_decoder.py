@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.pitch import detect_pitch
+from engine.audio.containers import mpeg_frame_length
 from engine.audio.files import open_audio, read_audio
 from engine.errors import AudioError
 from tests.engine.audio.encoded import KINDS, Kind, tone, with_ffmpeg, with_sndfile
@@ -227,6 +228,22 @@ def test_read_audio_refuses_a_cut_last_link_and_a_damaged_page(tmp_path: Path) -
     assert "incomplete" in refusal(tmp_path, bytes(damaged))
 
 
+def test_read_audio_reads_an_ogg_whole_whose_last_page_states_a_wrong_end(tmp_path: Path) -> None:
+    content = bytearray(ogg(60_000))
+    page = content.rindex(b"OggS")
+    for end in (100, 59_000):
+        content[page + 6 : page + 14] = end.to_bytes(8, "little")
+        content[page + 22 : page + 26] = bytes(4)
+        checksum = 0  # of the page (RFC 3533)
+        for byte in content[page:]:
+            checksum ^= byte << 24
+            for _ in range(8):
+                checksum = (checksum << 1 ^ (0x04C1_1DB7 if checksum >> 31 else 0)) & 0xFFFF_FFFF
+        content[page + 22 : page + 26] = checksum.to_bytes(4, "little")
+        assert (read(tmp_path, bytes(content)).shape[1] == end) == (end == 59_000)
+        assert read(tmp_path, bytes(content)).shape[1] >= 59_000
+
+
 # ---- MPEG ----
 
 
@@ -245,6 +262,28 @@ def test_read_audio_finds_an_mp3_among_tags_and_junk(tmp_path: Path, before: byt
     samples = read(tmp_path, before + mp3() + after)
     assert samples.shape == (1, 30_000)
     assert np.array_equal(samples, read(tmp_path, mp3()))
+
+
+@pytest.mark.parametrize("after", [bytes(50_000), b"\xff" * 5000, b"LYRICSBEGIN" + b"la la " * 5000])
+def test_read_audio_reads_an_mp3_before_junk(tmp_path: Path, after: bytes) -> None:
+    """It was refused as shorter than its header says, since FFmpeg estimates its length then."""
+    samples = read(tmp_path, mp3() + after)
+    assert 30_000 <= samples.shape[1] <= 30_000 + 2 * 1152  # with the padding of the encoder
+    assert np.array_equal(samples[:, :29_000], read(tmp_path, mp3())[:, :29_000])
+
+
+def test_read_audio_refuses_an_mp3_with_junk_within_or_that_changes_its_rate(tmp_path: Path) -> None:
+    whole, other = mp3(), with_sndfile(tone(30_000, 22_050), 22_050, format="MP3")
+    assert "damaged" in refusal(tmp_path, whole[:4000] + bytes(5000) + whole[4000:])
+    assert "changes its sample rate" in refusal(tmp_path, whole + other)
+
+
+def test_read_audio_reads_a_variable_mp3_without_a_header_to_its_end(tmp_path: Path) -> None:
+    """Its length is estimated by the rate of its beginning, which is soft here, so it seemed cut off."""
+    loud = tone(100_000, 44_100) + 0.1 * np.random.default_rng(0).standard_normal(100_000).astype(np.float32)
+    samples = np.concatenate([1e-4 * loud, loud], axis=1)
+    content = with_sndfile(samples, 44_100, format="MP3", bitrate_mode="VARIABLE", compression_level=0.3)
+    assert 200_000 <= read(tmp_path, content[mpeg_frame_length(content[:4]) :]).shape[1] <= 203_000
 
 
 def test_read_audio_names_an_mp3_of_free_format(tmp_path: Path) -> None:
@@ -271,6 +310,14 @@ def test_read_audio_leaves_out_the_padding_of_the_last_adpcm_block(
     assert read(tmp_path, bytes(content)).shape == (1, count)
     content[fact + 8 : fact + 12] = struct.pack("<I", 100)  # wrong by far: all is sound
     assert read(tmp_path, bytes(content)).shape[1] >= count
+
+
+@pytest.mark.parametrize("stated", [0, 100])
+def test_read_audio_reads_an_adpcm_whose_stated_length_is_wrong(tmp_path: Path, stated: int) -> None:
+    content = bytearray(wav(subtype="IMA_ADPCM"))
+    place = content.index(b"fact") + 8
+    content[place : place + 4] = stated.to_bytes(4, "little")
+    assert read(tmp_path, bytes(content)).shape[1] >= 30_000
 
 
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24"])
@@ -374,7 +421,9 @@ def test_read_audio_names_an_encoding_that_is_not_read(tmp_path: Path, content: 
 def test_read_audio_takes_neither_random_bytes_nor_utf16_for_an_mp3(tmp_path: Path) -> None:
     random = np.random.default_rng(1).bytes(100_000)  # begins with what looks like an MPEG frame
     assert random[:2] == b"\xff\xe4"
-    for content in (random, "These are my lyrics.".encode("utf-16") * 100, bytes(100_000), b"\xff\xfb"):
+    # of a few of these windows the end looked like the last frame
+    windows = [np.random.default_rng(seed).bytes(1 << 17) for seed in range(100, 140)]
+    for content in (random, "These are my lyrics.".encode("utf-16") * 100, bytes(100_000), b"\xff\xfb", *windows):
         assert "is not an audio file" in refusal(tmp_path, content)
 
 

@@ -1,11 +1,10 @@
-"""Audio in and out: every format by known tones, streaming, limits, broken files, failing disks, resampling."""
+"""Audio in and out: every format by known tones, streaming, limits, broken files, failing disks."""
 
 import errno
 import io
 import os
 import struct
 import tracemalloc
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.audio.encoders import M4A_RATES, pcm24, wav_header
-from engine.audio.files import (
-    Audio,
-    AudioWriter,
-    Resampler,
-    open_audio,
-    quietest_frame,
-    read_audio,
-    resample,
-    resampled_length,
-    write_audio,
-)
+from engine.audio.files import Audio, AudioWriter, open_audio, read_audio, write_audio
 from engine.errors import AudioError, Cancelled
 
 RATE = 44_100
@@ -506,52 +495,3 @@ def test_audio_reports_channels_duration_and_mono_and_refuses_bad_values() -> No
         Audio(np.zeros(5, np.float32), RATE)
     with pytest.raises(ValueError, match="rate"):
         Audio(tone(), 0)
-
-
-def test_resampled_length_rounds_halves_up() -> None:
-    assert resampled_length(1, 16_000, 8_000) == 1
-    assert resampled_length(3, 16_000, 8_000) == 2
-    assert resampled_length(0, 16_000, 8_000) == 0
-    assert resampled_length(44_100 * 7200, 44_100, 16_000) == 16_000 * 7200
-
-
-@pytest.mark.parametrize(("old", "new"), [(44_100, 16_000), (48_000, 44_100), (8_000, 192_000)])
-def test_resample_keeps_a_tone(old: int, new: int) -> None:
-    resampled = resample(tone(old, old, 2), old, new)
-    assert resampled.shape == (2, new)
-    assert np.abs(resampled - tone(new, new, 2))[:, new // 10 : -new // 10].max() < 1e-4
-
-
-def test_resample_keeps_outer_shape() -> None:
-    assert resample(np.zeros(441), RATE, 48_000).shape == (480,)
-    assert resample(np.zeros((2, 3, 441)), RATE, 48_000).shape == (2, 3, 480)
-    assert resample(np.zeros((2, 0)), RATE, 48_000).shape == (2, 0)
-    assert resample(np.zeros((2, 5)), RATE, RATE).dtype == np.float32
-
-
-RATES = st.one_of(st.sampled_from([8_000, 16_000, 44_100, 48_000, 96_000, 192_000]), st.integers(8_000, 192_000))
-
-
-@settings(max_examples=60)
-@given(old=RATES, new=RATES, sizes=st.lists(st.integers(0, 4000), min_size=1, max_size=6), channels=st.integers(1, 3))
-def test_resampler_in_blocks_matches_resample(old: int, new: int, sizes: list[int], channels: int) -> None:
-    samples = np.random.default_rng(0).normal(0, 0.1, (channels, sum(sizes))).astype(np.float32)
-    resampler = Resampler(old, new, channels)
-    edges = np.cumsum([0, *sizes])
-    blocks = [
-        resampler.push(samples[:, start:stop], last=index == len(sizes) - 1)
-        for index, (start, stop) in enumerate(pairwise(edges))
-    ]
-    streamed = np.concatenate(blocks, axis=1)
-    assert streamed.shape == (channels, resampled_length(sum(sizes), old, new))
-    assert np.allclose(streamed, resample(samples, old, new), atol=1e-6)
-
-
-def test_quietest_frame_is_the_middle_of_the_quietest_stretch() -> None:
-    loudness = np.array([-120.0, -20, -60, -30, -60, -60, -60, -10])
-    assert quietest_frame(loudness, 1, 4) == 2
-    assert quietest_frame(loudness, 2, 8) in (4, 5)
-    assert quietest_frame(loudness, -5, 99) == 0
-    assert quietest_frame(np.full(100, -120.0), 0, 100) in (49, 50)
-    with pytest.raises(ValueError, match="no frame"):
-        quietest_frame(loudness, 3, 3)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.pitch import detect_pitch
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.units import SAMPLE_RATE

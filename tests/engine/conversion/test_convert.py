@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from engine.analysis.loudness import measure_loudness, without_rumble
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
-from engine.audio.files import Audio, read_audio, resample, resampled_length, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.resampling import resample, resampled_length
 from engine.conversion import convert as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import AUTO, ConversionSettings, by_style

@@ -8,7 +8,7 @@ from scipy import signal
 from engine.analysis.envelope import LOW_BANDS, measure_envelope
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import cut_windows
-from engine.audio.files import resample
+from engine.audio.resampling import resample
 from engine.conversion import renderer as rendering
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings

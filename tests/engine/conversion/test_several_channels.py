@@ -7,7 +7,8 @@ import pytest
 from scipy import signal
 
 from engine.audio.channels import delayed, fold
-from engine.audio.files import Audio, read_audio, resample
+from engine.audio.files import Audio, read_audio
+from engine.audio.resampling import resample
 from engine.conversion.convert import convert
 from engine.evaluation.scores import Evaluator, likeness
 from engine.units import SAMPLE_RATE

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from engine.analysis.envelope import LOW_BANDS
-from engine.audio.files import Audio, resample
+from engine.audio.files import Audio
+from engine.audio.resampling import resample
 from engine.demonstrations.frame_features import KINDS, measure_features
 from engine.features.clips import analyse_clip
 from engine.networks.content_encoder import CONTENT

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.features.augmentations import AUGMENTATIONS, VOICE_AUGMENTATIONS, augmented_features
 from engine.networks.listener import FEATURES, listen
 from engine.units import SAMPLE_RATE

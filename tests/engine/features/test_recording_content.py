@@ -8,7 +8,8 @@ import torch
 from engine.analysis.envelope import measure_envelope, measure_level
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window, cut_windows
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.features import recording_content as module
 from engine.features.augmentations import AUGMENTATIONS
 from engine.features.feature_mean import measure_feature_mean

@@ -7,7 +7,8 @@ import torch
 from engine.analysis.envelope import BANDS, LOW_BANDS, band_centres, measure_envelope, measure_level
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import cut_windows
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.errors import AudioError, Cancelled
 from engine.features.feature_mean import measure_feature_mean
 from engine.features.survey import bands_with_signal, survey_recording

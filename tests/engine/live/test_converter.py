@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from engine import load_voice, read_audio
 from engine.analysis.pitch import detect_pitch
-from engine.audio.files import resample
+from engine.audio.resampling import resample
 from engine.errors import SettingsError
 from engine.live.converter import LiveConverter, limit
 from engine.live.settings import LiveSettings

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.audio.files import read_audio, resample
+from engine.audio.files import read_audio
+from engine.audio.resampling import resample
 from engine.errors import AudioError, SettingsError
 from engine.songs.alignment import align, shared_lag
 from engine.units import SAMPLE_RATE

@@ -3,7 +3,7 @@ import pytest
 
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.conversion.convert import convert
-from engine.errors import SettingsError
+from engine.errors import AudioError, SettingsError
 from engine.songs.part_conversion import convert_parts, quiet_joins
 from engine.songs.parts import Part
 from engine.units import SAMPLE_RATE
@@ -63,6 +63,34 @@ def test_convert_parts_cross_fades_without_a_step(tmp_path):
     made = read_audio(tmp_path / "y.wav").samples[0]
     steps = np.abs(np.diff(made))
     assert steps[join - 800 : join + 800].max() <= 1.2 * steps[: join - 800].max()
+
+
+def heard(samples, parts, tmp_path):
+    """What is wrong with a recording, as it is told."""
+    surveys = []
+    source = save(tmp_path / "heard.wav", samples.astype(np.float32))
+    convert_parts(source, tmp_path / "x.wav", parts, load_voice, surveyed=surveys.append)
+    (survey,) = surveys
+    return survey.dryness.presence.warning
+
+
+TWO = [Part(0.0, ONE), Part(1.5, OTHER)]
+
+
+@pytest.mark.parametrize("parts", [[Part(0.0, ONE)], TWO], ids=["one voice", "two voices"])
+def test_convert_parts_tells_of_noise_and_refuses_silence(parts, tmp_path):
+    noise = 0.1 * np.random.default_rng(0).standard_normal(3 * SAMPLE_RATE)
+    assert "No voice was found" in heard(noise, parts, tmp_path)
+    silent = save(tmp_path / "silent.wav", 0 * noise.astype(np.float32))
+    with pytest.raises(AudioError, match="silent"):
+        convert_parts(silent, tmp_path / "y.wav", parts, load_voice)
+    assert not (tmp_path / "y.wav").exists()
+
+
+@pytest.mark.parametrize("level", [0.0, 0.01])
+def test_convert_parts_does_not_tell_of_a_voice_that_rests_in_one_part(sing, level, tmp_path):
+    rest = level * np.random.default_rng(0).standard_normal(round(1.5 * SAMPLE_RATE))
+    assert heard(np.concatenate([sing(1.5), rest]), TWO, tmp_path) is None
 
 
 def test_convert_parts_refuses_a_part_after_the_end_and_writes_nothing(recording, tmp_path):

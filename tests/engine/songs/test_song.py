@@ -7,9 +7,10 @@ from engine.errors import AudioError, Cancelled, SettingsError
 from engine.provenance.installation import Installation
 from engine.provenance.verification import verify
 from engine.songs.mixing import programme_lufs
+from engine.songs.part_conversion import Work
 from engine.songs.parts import Part
 from engine.songs.separation import OnnxSeparator
-from engine.songs.song import FolderStages, Song, SongFiles, Stem, Work, make_song
+from engine.songs.song import FolderStages, Song, SongFiles, Stem, make_song
 from engine.units import SAMPLE_RATE
 from engine.voices.card import list_voices
 from engine.voices.voice import load_voice
@@ -168,6 +169,47 @@ def test_make_song_notes_two_pitches_only_in_a_converted_stem_and_names_it(song,
         found.append(made.notes)
     assert found[0] == []
     assert [note.partition(" at once")[0] for note in found[1]] == ['"choir.wav": Two pitches sound']
+
+
+def noise(seconds):
+    return (0.1 * np.random.default_rng(0).standard_normal(round(seconds * SAMPLE_RATE))).astype(np.float32)
+
+
+def test_make_song_warns_of_a_lead_and_of_a_stem_without_a_voice_before_it_converts(stems, files, tmp_path):
+    paths = [save(tmp_path / f"{name}.wav", noise(3.0)) for name in ("lead", "stem", "kept")]
+    backing, order, stages = save(tmp_path / "b.wav", stems[1]), [], FolderStages(tmp_path / "work")
+    lead, stem, kept = (Stem(path, PARTS if path != paths[2] else (Part(0.0, "keep"),)) for path in paths)
+    for _ in range(2):  # an interrupted song that goes on says it again
+        order.clear()
+        made = make_song(
+            Song(lead, backing, offset_s=0.0, stems=[stem, kept]), files, load_voice, stages, Counting(None),
+            report=lambda _, message: order.append(message), work=Work(warn=order.append),
+        )  # fmt: skip
+        said = [one for one in order if "No voice was found" in one]
+        assert [one.split(": ")[0] for one in said] == ['"lead.wav"', '"stem.wav"']
+        assert made.warning == " ".join(said)
+        if "converting" in order:
+            assert order.index(said[0]) < order.index("mixing")
+    made = make_song(Song(lead, backing, offset_s=0.0), files, load_voice, stages, Counting(None))
+    assert made.warning.startswith("No voice was found")  # there is one recording alone
+
+
+@pytest.mark.parametrize("played", [noise(4.0), chords(4.0) * 0 + np.sin(np.arange(4 * SAMPLE_RATE) / 70)])
+def test_make_song_warns_of_an_instrumental_given_as_a_song(played, files, network, tmp_path):
+    song = save(tmp_path / "song.wav", played.astype(np.float32), 0.6 * played.astype(np.float32))
+    made = make_song(
+        Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"), Counting(network)
+    )
+    assert "check that it is not an instrumental" in made.warning
+
+
+def test_make_song_does_not_warn_of_a_voice(song, files, network, tmp_path):
+    said = []
+    made = make_song(
+        Song(Stem(song, PARTS), separates=True), files, load_voice, FolderStages(tmp_path / "work"),
+        Counting(network), work=Work(warn=said.append),
+    )  # fmt: skip
+    assert (said, made.warning) == ([], None)
 
 
 def test_make_song_states_both_voices_of_a_duet(stems, files, sing, tmp_path):

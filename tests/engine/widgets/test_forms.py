@@ -1,7 +1,9 @@
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
+from engine.audio.files import Audio, write_audio
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.widgets.choosers import SAMPLES
@@ -58,3 +60,9 @@ def test_conversion_form_updates_preset_and_transposition_with_the_recording(for
         assert form.fitting % 12 == 0
     finally:
         form.chooser._list.value = SAMPLES / "speech.flac"
+
+
+def test_conversion_form_warns_of_a_recording_without_a_voice(tmp_path):
+    noise = np.random.default_rng(0).uniform(-0.3, 0.3, (1, 44_100)).astype(np.float32)
+    write_audio(tmp_path / "noise.wav", Audio(noise, 44_100))
+    assert "No voice was found" in ConversionForm([tmp_path / "noise.wav"], voice="kerstin")._told.value

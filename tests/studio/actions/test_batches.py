@@ -6,7 +6,7 @@ import pytest
 
 from studio.actions.batches import MOST_FILES, batch_view, batch_zip, cancel_batch, start_batch
 from studio.errors import Invalid, NotFound
-from studio.store.tasks import claim
+from studio.store.tasks import claim, complete
 
 NOW_S = 1_800_000_000.0
 
@@ -53,6 +53,14 @@ def test_batch_zip_contains_all_results_under_unique_names(studio, start, comple
             "Vocal - Kathleen 2 (2).flac",
         ]
     assert batch_zip(studio, studio.local, rows, "flac", "", NOW_S) == offered
+
+
+def test_batch_view_tells_what_is_wrong_with_a_recording(studio, start):
+    rows = start()
+    claimed = claim(studio.database, "worker", ["conversion"], 60)
+    with studio.database.write() as connection:
+        complete(connection, claimed, {"warning": "It is noise."})
+    assert [row["warning"] for row in batch_view(studio, studio.local, rows)] == ["It is noise.", None, None]
 
 
 def test_batch_zip_refuses_a_batch_without_results(studio, start):

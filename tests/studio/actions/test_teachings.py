@@ -1,7 +1,10 @@
+import zipfile
+
 import pytest
 import soundfile
 import torch
 
+from engine.datasets.left_out import left_out_from
 from engine.errors import DatasetError, SettingsError
 from studio.actions.creations import create_model
 from studio.actions.new_voices import active_new_voice, new_voice_view
@@ -49,6 +52,21 @@ def test_start_teaching_queues_a_task_with_its_recordings(studio, teacher, recor
     assert active_new_voice(studio, studio.local, "teaching") is None
     assert new_voice_view(studio, studio.local, "teaching", task_id).model_id == "mia-ii"
     assert task_view(studio, studio.local, task_id, "", 0.0)["model_id"] == "mia-ii"
+
+
+def test_start_teaching_lists_the_files_of_a_zip_that_are_left_out(studio, teacher, recording, tmp_path):
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        archive.write(recording(1.0, "a.wav"), "songs/a.wav")
+        archive.writestr("songs/words.txt", "no sound")
+        archive.writestr("songs/old.wma", b"\x30\x26\xb2\x75\x8e\x66\xcf\x11" + bytes(100))
+    task_id = start_teaching(studio, studio.local, teacher, TeachingRequest(recordings=[tmp_path / "set.zip"]))
+    left_out = left_out_from(find(studio.database, studio.local.id, task_id).parameters["left_out"])
+    assert {one.name: one.reason.partition(",")[0] for one in left_out} == {
+        "songs/words.txt": "This file is left out", "songs/old.wma": "This file is left out"
+    }  # fmt: skip
+    assert task_view(studio, studio.local, task_id, "", 0.0)["warning"] == " ".join(
+        f"{one.name}: {one.reason}" for one in left_out
+    )
 
 
 def test_start_teaching_refuses_ineligible_voices_and_a_missing_contentvec(studio, teacher, tmp_path):

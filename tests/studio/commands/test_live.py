@@ -33,6 +33,19 @@ def test_live_converts_a_file_and_keeps_its_length(home, vocal, tmp_path):
     assert np.abs(samples[24_000:]).max() > 0.01
 
 
+def test_live_warns_of_a_file_without_a_voice_and_refuses_silence(home, tmp_path):
+    hiss = np.random.default_rng(0).uniform(-0.3, 0.3, 48_000)
+    for name, samples in (("hiss.wav", hiss), ("silent.wav", 0 * hiss)):
+        soundfile.write(tmp_path / name, samples, 48_000)
+    target = tmp_path / "out.wav"
+    given = ("--output", target, "--voice", "koguchi", "--content", "student")
+    assert "No voice was found" in run("live", "--input", tmp_path / "hiss.wav", *given).stderr
+    target.unlink()
+    refused = run("live", "--input", tmp_path / "silent.wav", *given)
+    assert (refused.exit_code, target.exists()) == (1, False)
+    assert "silent" in refused.stderr
+
+
 def test_live_refuses_a_missing_output_overwriting_and_an_invalid_block_length(home, vocal):
     assert "name it with --output" in run("live", "--input", vocal).output
     assert "would overwrite" in run("live", "--input", vocal, "--output", vocal).output

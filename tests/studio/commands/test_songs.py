@@ -113,3 +113,18 @@ def test_convert_in_two_voices_warns_of_two_pitches_at_once(vocal, tmp_path):
     told = run("convert", both, "--voice", "koguchi", "--from", "0:02 keep", "-o", "x.wav")
     assert "koguchi, " in told.stderr
     assert "Two pitches sound at once" in told.stderr
+
+
+def test_convert_warns_of_a_song_or_a_recording_in_two_voices_without_a_voice(stems, tmp_path):
+    hiss = save(tmp_path / "hiss.wav", np.random.default_rng(0).uniform(-0.3, 0.3, 3 * RATE).astype(np.float32))
+    for options in (("--backing", stems[1], "--offset", "0"), ("--from", "0:01 kathleen")):
+        told = run("convert", hiss, "--voice", "koguchi", *options, "-o", "x.wav")
+        assert told.stderr.count("No voice was found in this recording") == 1
+    told = run(
+        "convert", stems[0], "--backing", stems[1], "--stem", f"{hiss}=koguchi", "--voice", "koguchi", "-o", "y.wav"
+    )
+    assert '"hiss.wav": No voice was found' in told.stderr
+    silent = save(tmp_path / "silent.wav", np.zeros(3 * RATE, np.float32))
+    told = run("convert", silent, "--voice", "koguchi", "--from", "0:01 kathleen", "-o", "z.wav", code=1)
+    assert "silent" in told.stderr
+    assert not (tmp_path / "z.wav").exists()

@@ -13,8 +13,9 @@ from engine.songs import separator_file
 from engine.songs.parts import Part
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.repeats import convert_again
+from studio.actions.results import result_view
 from studio.actions.songs import SentFile, SongRequest
-from studio.actions.tasks import cancel_task, delete_task
+from studio.actions.tasks import cancel_task, delete_task, task_view
 from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
 from studio.store import tasks
@@ -174,6 +175,33 @@ def test_song_task_messages_name_the_uploaded_files(shared_installation, studio,
     assert run(shared_installation) == "completed"
     assert any(
         note.startswith('"Our choir.wav": Two pitches') for note in shared_installation.task(noted).result["notes"]
+    )
+
+
+def test_song_task_warns_of_recordings_without_a_voice(shared_installation, studio, stems, separator, tmp_path):
+    noise = np.random.default_rng(0).uniform(-0.3, 0.3, len(stems[0])).astype(np.float32)
+    hiss = save(tmp_path / "s.wav", noise)
+
+    def backing():
+        return SentFile(save(tmp_path / "b.wav", stems[1]), "backing.wav")
+
+    def warning_of(audio, *others, **song):
+        request = ConversionRequest(VOICE, {}, song=SongRequest([Part(0.0, VOICE), *others], **song))
+        copy = shutil.copy(audio, tmp_path / "sent.wav")
+        task_id = start_conversion(studio, studio.local, copy, "My song.wav", request)
+        assert run(shared_installation) == "completed"
+        view = result_view(studio, studio.local, task_id, "", 0.0)
+        warning = task_view(studio, studio.local, task_id, "", 0.0)["warning"]
+        assert view["warning"] == warning
+        return warning
+
+    sung, played = save(tmp_path / "v.wav", stems[0]), save(tmp_path / "n.wav", noise, 0.5 * noise)
+    assert warning_of(sung, backing=backing()) is None
+    assert "No voice was found" in warning_of(hiss, Part(1.5, "kathleen"))
+    assert "not an instrumental" in warning_of(played, separate=True)
+    stem = SentFile(hiss, "Hiss (loud).wav")
+    assert warning_of(sung, backing=backing(), stem=stem, stem_parts=[Part(0.0, VOICE)]).startswith(
+        '"Hiss (loud).wav": No voice was found'
     )
 
 

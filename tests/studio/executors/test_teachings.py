@@ -64,7 +64,8 @@ def made(installation):
 
 
 def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(installation, ask):
-    task_id = ask(epochs=3)
+    left_out = {"name": "words.txt", "reason": "This file is left out, since it is not audio."}
+    task_id = ask(epochs=3, left_out=[left_out])
     assert run_task(installation.bench(), installation.claim("teaching")) == "completed"
     assert installation.task(task_id).result == {"model_id": "mia-ii"}
     (model,) = made(installation)
@@ -72,6 +73,7 @@ def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(in
     assert (model.card["consent"], model.card["licence"]) == (OWNER, "CC BY 4.0")
     assert model.card["source"] == "taught by Mia, imported from Mia.pth"
     assert model.data_report["usable_s"] > 10
+    assert model.data_report["left_out"] == [left_out]
     training = installation.claim("training")
     assert (training.model_id, training.parameters) == ("mia-ii", {"epochs": 3})
     dataset = load_dataset(installation.storage.folder(model.dataset_key))

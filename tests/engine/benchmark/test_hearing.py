@@ -1,0 +1,35 @@
+import json
+
+import pytest
+import soundfile
+
+from engine.benchmark.hearing import main
+from engine.units import SAMPLE_RATE
+
+
+@pytest.fixture
+def vocals(tmp_path, sing):
+    soundfile.write(tmp_path / "one.wav", sing(2.0, hertz=200.0), SAMPLE_RATE)
+    return str(tmp_path)
+
+
+def test_hearing_benchmark_finds_the_voice_in_vocals_alone(vocals, capsys):
+    main(["--vocals", vocals, "--json"])
+    rows = json.loads(capsys.readouterr().out)
+    vocal = {row["condition"]: row for row in rows if row["name"] == "one.wav"}
+    assert {name: bool(row["said"]) for name, row in vocal.items()} == {
+        "as it is": False, "42 dB softer": False, "0.7 s of it": False, "whispered": True
+    }  # fmt: skip
+    assert vocal["42 dB softer"]["voiced"] > 0.98 * vocal["as it is"]["voiced"]
+    made = {row["name"]: row["said"] for row in rows if row["condition"] == "made"}
+    assert all(made.values())
+    assert "tones" in made["220 Hz"]
+    assert "noise" in made["rain"]
+
+
+def test_hearing_benchmark_prints_counts_and_what_is_said(vocals, capsys):
+    main(["--vocals", vocals, "--count", "1"])
+    told = capsys.readouterr().out.splitlines()
+    assert told[1].split() == ["as", "it", "is", "1", "0"]
+    assert told[4].split() == ["whispered", "1", "1"]
+    assert "at worst" in told[5]
