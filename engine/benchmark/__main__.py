@@ -56,6 +56,8 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
 QUICK_LENGTHS_MINUTES = (1 / 6, 1.0)
 QUICK_SOURCES, QUICK_VOICES = 2, 1
+COPY = "copy"  # the "voice" of a source through copy synthesis
+TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
 TARGET_RECORDINGS = 12  # of each voice, evenly spaced through its folder
 SHOWN_SCORES = (
     "likeness", "source_likeness", "word_error", "pitch_accuracy", "pitch_corr",
@@ -366,12 +368,16 @@ def evenly_spaced(paths: Sequence[Path], count: int) -> list[Path]:
 
 
 def keep(samples: Iterable[Sample], sources: dict[str, Audio], folder: Path) -> None:
-    """Write each output as `source--voice.wav`, and each source through copy synthesis as `source--copy.wav`."""
+    """Write each output as `source--voice.wav`, its transposition, and each source through copy synthesis."""
     folder.mkdir(parents=True, exist_ok=True)
+    transpositions = []
     for sample in samples:
-        write_audio(folder / f"{sample.source}--{sample.voice}.wav", sample.output)
+        name = f"{sample.source}--{sample.voice}.wav"
+        write_audio(folder / name, sample.output)
+        transpositions.append(f"{name}\t{sample.transpose:g}\n")
+    (folder / TRANSPOSITIONS).write_text("".join(transpositions), encoding="utf-8")
     for name, audio in sources.items():
-        write_audio(folder / f"{name}--copy.wav", copy_synthesis(audio, load_base().synthesizer))
+        write_audio(folder / f"{name}--{COPY}.wav", copy_synthesis(audio, load_base().synthesizer))
 
 
 # ---------------------------------------------------------------- results
@@ -452,8 +458,10 @@ def _memory_table(memory: Sequence[Memory]) -> str:
 
 def _quality_tables(results: Results) -> str:
     means = quality_means(results.quality)
+    shifts = sorted(abs(row.transpose) for row in results.quality if row.output == "conversion")
+    transposed = f"transposed by {shifts[0]:g} to {shifts[-1]:g} semitones, {np.mean(shifts):.1f} on average"
     titles = {
-        "by_output": f"Quality, mean over sources x voices; likeness to {results.compared_with}",
+        "by_output": f"Quality, mean over sources x voices; likeness to {results.compared_with}; {transposed}",
         "by_voice": "The conversion, by voice",
         "by_source": "The conversion, by source",
     }
