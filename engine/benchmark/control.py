@@ -17,7 +17,8 @@ import numpy as np
 
 from engine.analysis.envelope import measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
-from engine.audio.files import Audio, read_audio, resample, write_audio
+from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.resampling import resample
 from engine.benchmark.__main__ import (
     TRANSPOSITIONS,
     add_inputs,

@@ -20,7 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.audio.files import Audio, read_audio, resample
+from engine.audio.files import Audio, read_audio
+from engine.audio.resampling import resample
 from engine.errors import EngineError
 from engine.evaluation.scores import EVALUATION_PEAK, EVALUATION_RATE, Evaluator
 from engine.units import hertz_to_mel
