@@ -10,31 +10,10 @@ from math import prod
 from pathlib import Path
 
 from engine.rvc.configuration import FRAME_RATE
+from engine.rvc.onnx_operators import KNOWN, RANDOM, RENAMING, STRIDING, UPSAMPLING, WEIGHTED
 from engine.rvc.operations import refuse_much_work
 from engine.rvc.sandbox import ModelFileError
 
-_NAMES = (
-    # numbers, one by one
-    "Abs Acos Acosh Add And Asin Asinh Atan Atanh BatchNormalization Cast CastLike Ceil Celu Clip Cos Cosh Div Dropout "
-    "Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less "
-    "LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh "
-    "Softplus Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu Where Xor "
-    # over an axis
-    "ArgMax ArgMin CumSum LogSoftmax ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
-    "ReduceProd ReduceSum ReduceSumSquare Softmax GroupNormalization InstanceNormalization LayerNormalization "
-    "LpNormalization RMSNormalization "
-    # shapes and places
-    "Concat Constant ConstantOfShape DepthToSpace Expand Flatten Gather GatherElements GatherND NonZero OneHot Pad "
-    "Range Reshape Resize Scatter ScatterElements ScatterND Shape Size Slice SpaceToDepth Split Squeeze Tile Transpose "
-    "Trilu Unsqueeze Upsample "
-    # layers, also in 8 bits
-    "AveragePool Conv ConvInteger ConvTranspose DequantizeLinear DynamicQuantizeLinear Einsum Gemm GlobalAveragePool "
-    "MatMul MatMulInteger MaxPool QuantizeLinear "
-    # noise; and the branch that PyTorch writes where it cannot tell whether an axis has one place
-    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike If"
-)
-_OPERATORS = frozenset(_NAMES.split())
-_RANDOM = ("Dropout", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 _DOMAINS = ("", "ai.onnx")
 _DEEPEST = 8  # graphs within graphs
 _LONGEST_TAG = 1 << 32
@@ -125,9 +104,9 @@ class Graph:
             if number == _NODE_ATTRIBUTE:
                 strides = self._read_attribute(_bytes(value), outputs, depth) or strides
         for operator in operators:
-            if operator not in _OPERATORS:
+            if operator not in KNOWN:
                 raise self._refusal(f"the operator {_shown(operator)}")
-            self.draws |= operator in _RANDOM
+            self.draws |= operator in RANDOM
             self._count(operator, inputs, outputs, prod(strides))
 
     def _read_attribute(self, content: memoryview, outputs: list[str], depth: int) -> list[int]:
@@ -151,14 +130,14 @@ class Graph:
         """Add the multiplications of a node, and note how many places per second come out of it."""
         moving = [self._rates.get(name, FRAME_RATE) for name in inputs if name not in self._sizes]
         rate = max(moving, default=float(FRAME_RATE))
-        if operator in ("Conv", "ConvInteger"):
+        if operator in STRIDING:
             rate /= stride
         weights = max((prod(self._sizes[name]) for name in inputs[:3] if name in self._sizes), default=0)
-        if operator in ("Conv", "ConvInteger", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger", "Einsum"):
+        if operator in WEIGHTED:
             self.multiplications_per_s += rate * weights
-        if operator == "ConvTranspose":
+        if operator == UPSAMPLING:
             rate *= stride
-        if operator in ("Identity", "Cast", "DequantizeLinear", "Transpose", "Reshape") and inputs[0] in self._sizes:
+        if operator in RENAMING and inputs[0] in self._sizes:
             self._sizes |= dict.fromkeys(outputs, self._sizes[inputs[0]])
         self._rates |= dict.fromkeys(outputs, rate)
 

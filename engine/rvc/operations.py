@@ -1,6 +1,6 @@
 """How much a model works, by the sizes it declares: multiplications per second of sound, before anything is run.
 
-The largest model of RVC (v2 at 48 kHz) takes 61 thousand million, and some 1.6 s of one core of an AMD EPYC.
+The largest model of RVC (v2 at 48 kHz) takes 61 billion, and some 1.6 s of one core of an AMD EPYC.
 """
 
 from math import ceil, prod
@@ -20,9 +20,9 @@ def refuse_much_work(name: str, per_s: float) -> None:
     """Raise ModelFileError for more multiplications per second of sound than any model of RVC needs."""
     if per_s > MOST_PER_S:
         raise ModelFileError(
-            f'"{name}" declares networks of {per_s / 1e9:,.0f} thousand million multiplications per second of sound; '
-            f"models of RVC need at most 61, and the studio runs up to {MOST_PER_S / 1e9:.0f}. Get it from another "
-            "source.",
+            f'"{name}" declares networks of {per_s / 1e9:,.0f} billion multiplications per second of sound. '
+            f"Models of RVC need at most 61 billion, and the studio runs up to {MOST_PER_S / 1e9:.0f} billion: get it "
+            "from another source.",
             "too_large",
         )
 

@@ -252,7 +252,7 @@ class _Running:
         if status <= 0:
             return ""
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-        return self._errors.read().decode(errors="replace") or f"ended with {status}"
+        return self._errors.read().decode(errors="replace") or repr(self._process)
 
     def stop(self) -> None:
         """End it; does nothing a second time."""

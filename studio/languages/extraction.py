@@ -21,17 +21,17 @@ ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
 # read by developers and programs: benchmarks, the making of weights, networks, traces
 _NOT_READ = (
-    "engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "studio/typescript",
-    "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages", "studio/store/migrations",
-    "studio/http/metrics.py", "studio/http/routes/documentation.py", "studio/http/routes/schemas.py",
-    "studio/page/parts/theme.py", "studio/page/parts/memory.py",
+    "engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "engine/rvc/onnx_operators.py",
+    "studio/typescript", "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages",
+    "studio/store/migrations", "studio/http/metrics.py", "studio/http/routes/documentation.py",
+    "studio/http/routes/schemas.py", "studio/page/parts/theme.py", "studio/page/parts/memory.py",
 )  # fmt: skip
 # calls whose texts only programs or developers read, by the last part of their names
 _SKIPPED_CALLS = {"compile", "get_logger", "getenv", "debug", "exception", "warning", "text", "sub", "match", "search",
                   "fullmatch", "split", "ValueError", "AssertionError", "RuntimeError", "TypeError", "KeyError",
                   "AttributeError", "execute", "Column", "Index", "cast", "TypeVar", "ParamSpec", "execute_script",
                   "NotImplementedError", "setdefault", "annotate", "set_transform", "legend", "imshow",
-                  "getattr", "removeprefix", "startswith", "endswith"}  # fmt: skip
+                  "getattr", "removeprefix", "startswith", "endswith", "span", "_Refused"}  # fmt: skip
 _SKIPPED_KEYWORDS = {"elem_id", "elem_classes", "js", "js_on_load", "metavar", "summary", "tags", "operation_id",
                      "media_type", "key", "variant", "pattern", "dtype", "css_template", "filename"}  # fmt: skip
 _TWO_WORDS = re.compile(r"[^\W\d_]{2,}(?:'s)?[,.:;)]? \(?[^\W\d_]|[^\W\d_]+[,.:;)]? \(?\{|\} \(?[^\W\d_]{2,}")
