@@ -257,6 +257,6 @@ def test_extract_refuses_networks_that_multiply_far_more_than_a_model_of_rvc(tmp
     content = checkpoint_of("v2")
     content["config"] = [*content["config"][:10], [4095], [[1, 1, 1]], *content["config"][12:]]
     content["config"][13] = 4096
-    with pytest.raises(ModelFileError, match=r"thousand million multiplications per second of sound; .* at most 61"):
+    with pytest.raises(ModelFileError, match=r"billion multiplications per second of sound\. .* at most 61 billion"):
         extract(saved(tmp_path, content))
     assert code_of(tmp_path / "voice.pth") == "too_large"

@@ -107,7 +107,7 @@ def test_inspect_graph_counts_multiplications_at_the_rate_of_each_layer(tmp_path
 
 def test_inspect_graph_refuses_networks_that_multiply_far_more_than_a_model_of_rvc(tmp_path):
     stages = [("ConvTranspose", [16, 128, 400], 400), ("Conv", [128, 128, 401], 1)]
-    with pytest.raises(ModelFileError, match=r"networks of 263 thousand million .* at most 61") as caught:
+    with pytest.raises(ModelFileError, match=r"networks of 263 billion .* at most 61") as caught:
         inspect_graph(model_with(tmp_path / "a.onnx", convolved(stages)))
     assert caught.value.code == "too_large"
 

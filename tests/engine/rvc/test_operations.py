@@ -53,7 +53,7 @@ def test_wide_blocks_at_the_rate_of_the_samples_are_refused_with_figures():
     of = from_checkpoint([*BLOCKS[:10], [15], [[1] * 10], [400], 256, [400], 1, 256, 40_000], "v2", 1, 1)
     weights = sum(one.numel() for one in _on_paper(of).parameters())
     assert weights < 35e6  # about as many as a model of RVC has
-    with pytest.raises(ModelFileError, match=r'"a\.pth" declares networks of 2\d\d thousand million') as caught:
+    with pytest.raises(ModelFileError, match=r'"a\.pth" declares networks of 2\d\d billion') as caught:
         refuse_much_work("a.pth", multiplications_per_s(of))
     assert caught.value.code == "too_large"
 
