@@ -25,13 +25,14 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from studio.actions.live import LARGEST_MESSAGE
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
-from studio.http.protocol import BoundedProtocol
+from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.root_path import RootPath
 from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
 from studio.settings.environment import Settings
@@ -41,9 +42,10 @@ from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
 KEEP_ALIVE_S = 30
-# FastAPI traces calls once studio.tracing has begun; the address of a signed link is a secret
+# FastAPI traces calls once studio.tracing has begun; the addresses of signed links and live sessions are secrets
 TELEMETRY: TelemetryConfig = {
-    "metrics": False, "logs": False, "operation_spans": False, "exclude": lambda scope: "/files/" in scope["path"],
+    "metrics": False, "logs": False, "operation_spans": False,
+    "exclude": lambda scope: any(secret in scope["path"] for secret in ("/files/", "/live/")),
 }  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
@@ -114,6 +116,9 @@ def serve_app(
     config = uvicorn.Config(
         RootPath(app, studio.service.path_prefix),
         http=BoundedProtocol,
+        ws=BoundedWebSocket,
+        ws_max_size=LARGEST_MESSAGE,
+        ws_per_message_deflate=False,  # samples do not get smaller
         log_config=None,
         access_log=False,
         server_header=False,

@@ -26,6 +26,7 @@ LONGEST_NAME = 100  # characters of a field's name
 LONGEST_FILE_NAME = 200
 MOST_PARTS = 50
 LONGEST_PLAIN_BODY = 64 << 10  # of a body without files
+LARGEST_FORM = 1 << 20  # bytes of a form that takes no files; there is room for the longest fields
 MULTIPART = "multipart/form-data"
 URLENCODED = "application/x-www-form-urlencoded"
 JSON = "application/json"
@@ -77,11 +78,16 @@ class BodyReader:
         """folder: for files, created for the first one. Files under names not in `file_fields` are skipped."""
         self._content_type = content_type
         self._target = _Target(folder, frozenset(file_fields), limits)
+        self._largest = None if file_fields else LARGEST_FORM  # files have a limit of their own
+        self._received = 0
         self._head = b""
         self._parser: _Multipart | _Plain | None = None
 
     def feed(self, block: bytes) -> None:
         """Parse the next bytes. Raises Invalid, NotReadable, TooLarge and DiskFull."""
+        self._received += len(block)
+        if self._largest is not None and self._received > self._largest:
+            raise plain_too_large(self._largest)
         if self._parser is None:
             self._head += block
             if len(self._head) >= _ENOUGH_TO_TELL:
@@ -215,6 +221,11 @@ def too_large(largest: int, raised_by: str = "") -> StudioError:
     return TooLarge(text, "too_large")
 
 
+def plain_too_large(largest: int) -> StudioError:
+    """Return the error for a body without files over the limit."""
+    return TooLarge(f"A body without files can have at most {largest} bytes.", "too_large")
+
+
 class _Multipart:
     """A form with files, parsed by python-multipart, which calls back for each piece."""
 
@@ -326,7 +337,7 @@ class _Plain:
     def feed(self, block: bytes) -> None:
         self._body += block
         if len(self._body) > LONGEST_PLAIN_BODY:
-            raise TooLarge(f"A body without files can have at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
+            raise plain_too_large(LONGEST_PLAIN_BODY)
 
     def finish(self) -> None:
         pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))

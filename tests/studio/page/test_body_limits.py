@@ -1,11 +1,11 @@
-"""The page's route for uploads: refused before the body, cut while it arrives, and nothing of it reaches Gradio."""
+"""Bodies sent to the page: refused before they come, cut while they arrive, and nothing more reaches Gradio."""
 
 import asyncio
 import shutil
 
 import pytest
 
-from studio.page.upload_limits import UploadLimits
+from studio.page.body_limits import LARGEST_EVENT, BodyLimits
 from studio.settings.environment import load_settings
 from studio.settings.service import DEMO, ServiceSettings
 from studio.store.studio import open_studio
@@ -44,7 +44,7 @@ def upload(home, monkeypatch):
 
         headers = [(b"content-length", str(announced).encode())] if announced else [(b"transfer-encoding", b"chunked")]
         scope = {"type": "http", "method": "POST", "path": "/gradio_api/upload", "headers": headers}
-        asyncio.run(UploadLimits(gradio, studio)(scope, receive, answer))
+        asyncio.run(BodyLimits(gradio, studio)(scope, receive, answer))
         studio.close()
         text = b"".join(one.get("body", b"") for one in answers).decode()
         return answers[0]["status"], text, sum(received) / MB
@@ -52,12 +52,12 @@ def upload(home, monkeypatch):
     return send
 
 
-def test_upload_limits_pass_on_an_upload_within_the_limits(upload):
+def test_body_limits_pass_on_an_upload_within_the_limits(upload):
     assert upload(DEMO, 20, 20 * MB) == (200, "[]", 20)
     assert upload(ServiceSettings(), 300, 300 * MB) == (200, "[]", 300)  # of several files
 
 
-def test_upload_limits_refuse_more_than_25_mb_in_a_demo(upload):
+def test_body_limits_refuse_more_than_25_mb_in_a_demo(upload):
     """It said 25 MB, and took four files of 95."""
     status, text, received = upload(DEMO, 30, 30 * MB)
     assert (status, received) == (413, 0)
@@ -67,7 +67,7 @@ def test_upload_limits_refuse_more_than_25_mb_in_a_demo(upload):
     assert "larger than 25 MB" in text
 
 
-def test_upload_limits_refuse_an_upload_before_its_body_without_free_space(upload):
+def test_body_limits_refuse_an_upload_before_its_body_without_free_space(upload):
     """Six uploads of the page left 42 MB of the 500 that are kept free."""
     status, text, received = upload(ServiceSettings(), 95, 95 * MB, free=680 * MB)
     assert (status, received) == (507, 0)
