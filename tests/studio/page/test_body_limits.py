@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from studio.page.body_limits import LARGEST_EVENT, BodyLimits
+from studio.page.body_limits import BodyLimits
 from studio.settings.environment import load_settings
 from studio.settings.service import DEMO, ServiceSettings
 from studio.store.studio import open_studio
@@ -18,7 +18,7 @@ def upload(home, monkeypatch):
     """Sends blocks of a megabyte, as many as are asked for; gives the status, the text, and what Gradio got of it."""
     real = shutil.disk_usage
 
-    def send(service, blocks, announced=None, free=10_000 * MB):
+    def send(service, blocks, announced=None, free=10_000 * MB, path="/gradio_api/upload", block=MB):
         monkeypatch.setattr("studio.store.free_space.shutil.disk_usage", lambda path: real(path)._replace(free=free))
         monkeypatch.setattr("studio.store.storage.FolderStorage.free_bytes", lambda storage: free)
         studio = open_studio(load_settings(), service)
@@ -37,13 +37,13 @@ def upload(home, monkeypatch):
 
         async def receive():
             left.pop()
-            return {"type": "http.request", "body": bytes(MB), "more_body": bool(left)}
+            return {"type": "http.request", "body": bytes(block), "more_body": bool(left)}
 
         async def answer(message):
             answers.append(message)
 
         headers = [(b"content-length", str(announced).encode())] if announced else [(b"transfer-encoding", b"chunked")]
-        scope = {"type": "http", "method": "POST", "path": "/gradio_api/upload", "headers": headers}
+        scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
         asyncio.run(BodyLimits(gradio, studio)(scope, receive, answer))
         studio.close()
         text = b"".join(one.get("body", b"") for one in answers).decode()
@@ -74,3 +74,25 @@ def test_body_limits_refuse_an_upload_before_its_body_without_free_space(upload)
     assert "free space" in text
     assert upload(ServiceSettings(), 95, free=499 * MB)[::2] == (507, 0)
     assert upload(ServiceSettings(), 80, 80 * MB, free=680 * MB)[0] == 200
+
+
+@pytest.mark.parametrize(("path", "most"), [("/login", 0.065536), ("/", 0.065536), ("/gradio_api/queue/join", 4.194304)])
+def test_body_limits_refuse_other_bodies_before_and_while_they_come(upload, path, most):
+    """/login read 300 MB to their end."""
+    for service in (ServiceSettings(), DEMO):
+        status, text, received = upload(service, 300, 300 * MB, path=path)
+        assert (status, received) == (413, 0)
+        status, text, received = upload(service, 300, path=path)
+        assert (status, received) == (413, int(most))
+        assert f"at most {round(most * MB)} bytes" in text
+    assert upload(ServiceSettings(), 4, path="/gradio_api/queue/join") == (200, "[]", 4)
+
+
+@pytest.mark.parametrize("path", ["/login", "/gradio_api/upload", "/gradio_api/queue/join", "/"])
+def test_body_limits_cut_a_body_that_is_too_slow(upload, monkeypatch, path):
+    """Twenty clients of /login that sent a byte now and then were still there after 150 s."""
+    monkeypatch.setattr("studio.http.uploads.PACE_S", 0.0)  # so that any wait is a whole one
+    status, text, received = upload(ServiceSettings(least_upload_kb_s=1_000_000), 3, path=path, block=100)
+    assert (status, received) == (408, 0)
+    assert "slower than 1e+06 kB a second" in text
+    assert upload(ServiceSettings(least_upload_kb_s=0), 3, path=path, block=100)[0] == 200
