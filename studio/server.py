@@ -26,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
 from studio.actions.live import LARGEST_MESSAGE
+from studio.errors import NotFound
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
@@ -195,18 +196,25 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Return an error as a problem document; 405 names all methods of the address, whichever route refused."""
+    """Return an error as a problem document; 405 names all methods of the address, whichever route refused.
+
+    GET /models/create asks for a voice of that name; where there is none, the address is that of the POST alone.
+    """
+    if isinstance(error, NotFound) and (words := _methods(request, literal=True)) and request.method not in words:
+        error = HTTPException(405)
     response = problem_of(error).response(request.headers.get("accept-language"))
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
     return response
 
 
-def _methods(request: Request) -> set[str]:
-    routes = [route for route in request.app.router.routes if isinstance(route, Route)]
-    return {
-        method for route in routes if route.path_regex.match(request.scope["path"]) for method in route.methods or ()
-    }
+def _methods(request: Request, literal: bool = False) -> set[str]:
+    """Return the methods of an address: of its literal routes, and unless there are any, of those with parameters."""
+    path, routes = request.scope["path"], [one for one in request.app.router.routes if isinstance(one, Route)]
+    own = {method for route in routes if route.path == path for method in route.methods or ()}
+    if own or literal:
+        return own
+    return {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
 
 
 class _UnknownAddress:
