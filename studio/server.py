@@ -6,6 +6,7 @@ Ctrl-C does not wait for calls.
 
 import contextlib
 import errno
+import os
 import signal
 import socket
 import threading
@@ -80,6 +81,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     announce: receives the address, and whether only this machine can reach it, once the server answers. Raises
     SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
     """
+    os.umask(0o077)  # what the service and its workers write is for this user alone, whoever started them
     start_logs()
     start_tracing()
     studio = open_studio(settings, service)

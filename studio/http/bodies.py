@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -20,6 +20,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from engine.spelling import composed
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
+from studio.store.holds import hold
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
@@ -104,7 +105,7 @@ class BodyReader:
         return Form(self._target.fields, self._target.files)
 
     def close(self) -> None:
-        """Close a file still being written."""
+        """Close a file still being written, and release the folder."""
         self._target.close()
 
     def _begin(self) -> None:
@@ -158,6 +159,7 @@ class _Target:
     files: dict[str, UploadedFile] = field(default_factory=dict)
     parts: int = 0
     _open: FileIO | None = None
+    _release: Callable[[], None] | None = None
 
     def count_part(self) -> None:
         self.parts += 1
@@ -179,7 +181,9 @@ class _Target:
     def open_file(self) -> "_Writing":
         path = self.folder / str(len(self.files))
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if self._release is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._release = hold(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
@@ -188,6 +192,8 @@ class _Target:
     def close(self) -> None:
         if self._open is not None:
             self._open.close()
+        if self._release is not None:
+            self._release()
 
 
 class _Writing:

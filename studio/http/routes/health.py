@@ -8,12 +8,14 @@ from fastapi import APIRouter
 from sqlalchemy import text
 from starlette.responses import JSONResponse, Response
 
+from engine.errors import SettingsError
 from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 from studio.http.routes.schemas import Health
+from studio.store.storage import UNREACHABLE
 from studio.store.studio import Studio
 
 CHECKED_S = 2.0  # results of checking database and storage are reused for so long
@@ -46,6 +48,8 @@ class Checkup:
             self._studio.storage.check()
         except StudioError as trouble:
             return trouble
+        except SettingsError as trouble:  # the folder is gone, or cannot be written to
+            return Unavailable(str(trouble), RETRY_S, UNREACHABLE)
         return None
 
 
