@@ -87,6 +87,9 @@ def main() -> int:
         storage = open_storage(service.storage_url, settings.data, create=False)
         bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
         return _work(bench, order, woken)
+    except StudioError as trouble:  # before the first task
+        log.warning("worker_ended", reason=str(trouble))
+        return DISTURBED
     finally:
         database.close()
 
