@@ -183,7 +183,9 @@ class LiveSessions:
         """Begin the session of a ticket; takes seconds. Raises TooMany, SettingsError, and as the engine does."""
         block_ms = ticket.settings.block_ms
         if 4 + 4 * (rate * block_ms // 1000) > LARGEST_MESSAGE:
-            raise SettingsError(f"Blocks of {block_ms} ms at {rate:,} samples a second are too large: choose smaller ones.")
+            raise SettingsError(
+                f"Blocks of {block_ms} ms at {rate:,} samples a second are too large: choose smaller ones."
+            )
         account = ticket.account
         with self._lock:
             self._refuse_another(account)

@@ -114,7 +114,8 @@ def database_url(url: str, data: Path) -> str:
 def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Database:
     """Open the database at `url`, whose tables must exist (see `studio.store.migration`).
 
-    create: whether a file is made where there is none. Raises SettingsError for an invalid URL, or one that is neither sqlite nor postgresql.
+    create: whether a file is made where there is none. Raises SettingsError for an invalid URL, or one that is neither
+    sqlite nor postgresql.
     """
     try:
         parsed = make_url(url)

@@ -47,7 +47,7 @@ def test_service_says_that_its_data_folder_is_gone_once_and_makes_no_other(home)
         shutil.move(home, home.with_name("elsewhere"))
         wait_until(lambda: "workers_not_looked_after" in service.log.read_text())
         for _ in range(20):
-            with pytest.raises(ServiceError, match="The data folder is gone. Put it back"):
+            with pytest.raises(ServiceError, match="The data folder is gone"):
                 client.convert(SAMPLE.read_bytes(), "kathleen")
         log = service.log.read_text()
         assert log.count("workers_not_looked_after") == 1
