@@ -26,7 +26,6 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
-from studio.actions.live import LARGEST_MESSAGE
 from studio.errors import NotFound
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
@@ -39,7 +38,7 @@ from studio.http.root_path import RootPath
 from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
-from studio.settings.service import ServiceSettings, is_for_this_machine
+from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
 from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
@@ -120,7 +119,7 @@ def serve_app(
         RootPath(app, studio.service.path_prefix),
         http=BoundedProtocol,
         ws=BoundedWebSocket,
-        ws_max_size=LARGEST_MESSAGE,
+        ws_max_size=LARGEST_LIVE_MESSAGE,
         ws_per_message_deflate=False,  # samples do not get smaller
         log_config=None,
         access_log=False,

@@ -20,6 +20,7 @@ from studio.actions.recordings import origin_of_file
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.live import LiveProcess
 from studio.executors.worker_ids import owner_of
+from studio.settings.service import LARGEST_LIVE_MESSAGE
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -27,7 +28,6 @@ from studio.store.studio import Studio
 from studio.store.tasks import claim_one, complete, submit
 
 LONGEST_S = 3600.0  # of a session that is recorded
-LARGEST_MESSAGE = 128 << 10  # bytes; a block of 320 ms at 96 kHz has 122,884
 _TICKET_S = 60.0
 _MOST_WAITING = 16  # sockets that have a ticket, and no session yet
 _BUSY_RETRY_S = 30.0
@@ -182,7 +182,7 @@ class LiveSessions:
     def open(self, ticket: Ticket, rate: int) -> "LiveSession":
         """Begin the session of a ticket; takes seconds. Raises TooMany, SettingsError, and as the engine does."""
         block_ms = ticket.settings.block_ms
-        if 4 + 4 * (rate * block_ms // 1000) > LARGEST_MESSAGE:
+        if 4 + 4 * (rate * block_ms // 1000) > LARGEST_LIVE_MESSAGE:
             raise SettingsError(
                 f"Blocks of {block_ms} ms at {rate:,} samples a second are too large: choose smaller ones."
             )

@@ -15,7 +15,6 @@ from studio.http.middleware import RETRY_S
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems
 from studio.http.routes.schemas import Health
-from studio.store.storage import UNREACHABLE
 from studio.store.studio import Studio
 
 CHECKED_S = 2.0  # results of checking database and storage are reused for so long
@@ -49,7 +48,7 @@ class Checkup:
         except StudioError as trouble:
             return trouble
         except SettingsError as trouble:  # the folder is gone, or cannot be written to
-            return Unavailable(str(trouble), RETRY_S, UNREACHABLE)
+            return Unavailable(str(trouble), RETRY_S, "storage_unreachable")
         return None
 
 

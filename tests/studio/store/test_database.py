@@ -303,8 +303,14 @@ def test_use_write_ahead_log_gives_up_after_busy_s(converting, clock):
 
 def test_database_says_that_it_is_read_only(sqlite_database):
     """It said "try again in a moment"."""
-    with pytest.raises(Unavailable, match="cannot be written to"), sqlite_database.read() as reading:
-        reading.exec_driver_sql("PRAGMA query_only=ON").connection.execute("CREATE TABLE new (id INTEGER)")
+
+    def write() -> None:
+        with sqlite_database.write() as writing:
+            writing.exec_driver_sql("PRAGMA query_only=ON")
+            writing.exec_driver_sql("CREATE TABLE new (id INTEGER)")
+
+    with pytest.raises(Unavailable, match="cannot be written to"):
+        write()
 
 
 def test_database_puts_no_empty_one_in_the_place_of_one_that_is_gone(tmp_path):
