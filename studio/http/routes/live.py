@@ -141,8 +141,9 @@ class _Exchange:
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        for task in done:
-            task.result()
+        failures = [failure for task in done if (failure := task.exception()) is not None]
+        if failures:
+            raise failures[0]
 
     async def _receive(self) -> None:
         arrival = Arrival(round(_LEAST_PACE * 4 * self._session.facts["rate"]), _SILENT_S)
