@@ -178,10 +178,12 @@ def test_bounded_web_socket_closes_after_garbage_before_it_is_open(caplog):
 
     with served(app) as connection:
         connection.sendall(UPGRADE + b"\r\n")
-        connection.sendall(b"\xff" * 100)
-        answer = received(connection)
+        try:
+            while True:
+                connection.sendall(b"\xff" * 100)
+        except ConnectionError:
+            pass
         opening.set()
-    assert b" 101 " not in answer
     assert not [record for record in caplog.records if record.exc_info]
 
 
