@@ -5,7 +5,6 @@ Page, service, command line and notebooks are built from these fields, so each s
 
 from collections.abc import Sequence
 from dataclasses import field, fields
-from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
@@ -68,7 +67,7 @@ def _check(name: str, value: Any, metadata: Any) -> None:
     lowest, highest = metadata["minimum"], metadata["maximum"]
     whole = isinstance(lowest, int)
     right_kind = isinstance(value, Integral if whole else Real)
-    if isinstance(value, bool) or not right_kind or not isfinite(value) or not lowest <= value <= highest:
+    if isinstance(value, bool) or not right_kind or not lowest <= value <= highest:  # which no NaN is
         raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], str(value)))
 
 

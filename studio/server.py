@@ -6,6 +6,7 @@ Ctrl-C does not wait for calls.
 
 import contextlib
 import errno
+import os
 import signal
 import socket
 import threading
@@ -25,6 +26,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from studio.errors import NotFound
 from studio.executors.apart import ApartActions
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
@@ -32,19 +34,20 @@ from studio.executors.ray.executor import RayExecutor
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
-from studio.http.protocol import BoundedProtocol
+from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.root_path import RootPath
 from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
-from studio.settings.service import ServiceSettings, is_for_this_machine
+from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
 from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
 KEEP_ALIVE_S = 30
-# FastAPI traces calls once studio.tracing has begun; the address of a signed link is a secret
+# FastAPI traces calls once studio.tracing has begun; the addresses of signed links and live sessions are secrets
 TELEMETRY: TelemetryConfig = {
-    "metrics": False, "logs": False, "operation_spans": False, "exclude": lambda scope: "/files/" in scope["path"],
+    "metrics": False, "logs": False, "operation_spans": False,
+    "exclude": lambda scope: any(secret in scope["path"] for secret in ("/files/", "/live/")),
 }  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
@@ -78,6 +81,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     announce: receives the address, and whether only this machine can reach it, once the server answers. Raises
     SettingsError for settings that cannot work, Unavailable when the database or the storage cannot be reached.
     """
+    os.umask(0o077)  # what the service and its workers write is for this user alone, whoever started them
     start_logs()
     start_tracing()
     with contextlib.ExitStack() as opened:
@@ -117,6 +121,9 @@ def serve_app(
     config = uvicorn.Config(
         RootPath(app, studio.service.path_prefix),
         http=BoundedProtocol,
+        ws=BoundedWebSocket,
+        ws_max_size=LARGEST_LIVE_MESSAGE,
+        ws_per_message_deflate=False,  # samples do not get smaller
         log_config=None,
         access_log=False,
         server_header=False,
@@ -193,18 +200,25 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    """Return an error as a problem document; 405 names all methods of the address, whichever route refused."""
+    """Return an error as a problem document; 405 names all methods of the address, whichever route refused.
+
+    GET /models/create asks for a voice of that name; where there is none, the address is that of the POST alone.
+    """
+    if isinstance(error, NotFound) and (words := _methods(request, literal=True)) and request.method not in words:
+        error = HTTPException(405)
     response = problem_of(error).response(request.headers.get("accept-language"))
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
     return response
 
 
-def _methods(request: Request) -> set[str]:
-    routes = [route for route in request.app.router.routes if isinstance(route, Route)]
-    return {
-        method for route in routes if route.path_regex.match(request.scope["path"]) for method in route.methods or ()
-    }
+def _methods(request: Request, literal: bool = False) -> set[str]:
+    """Return the methods of an address: of its literal routes, and unless there are any, of those with parameters."""
+    path, routes = request.scope["path"], [one for one in request.app.router.routes if isinstance(one, Route)]
+    own = {method for route in routes if route.path == path for method in route.methods or ()}
+    if own or literal:
+        return own
+    return {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
 
 
 class _UnknownAddress:

@@ -13,6 +13,7 @@ from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError,
 from studio.errors import Invalid, NotFound
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
+from studio.store.holds import hold
 from studio.store.studio import Studio
 
 
@@ -22,10 +23,12 @@ def workplace(studio: Studio) -> Iterator[Path]:
     refuse_full_disk(studio)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
     place.mkdir(parents=True)
+    release = hold(place)
     try:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+        release()
 
 
 def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:

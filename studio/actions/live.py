@@ -2,14 +2,17 @@
 
 import os
 import secrets
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.conversion.settings import ConversionSettings
 from engine.cores import usable_cores
+from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
 from studio.actions.conversions import DEMO, KIND, usable_voice_folder
@@ -17,6 +20,7 @@ from studio.actions.recordings import origin_of_file
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.live import LiveProcess
 from studio.executors.worker_ids import owner_of
+from studio.settings.service import LARGEST_LIVE_MESSAGE
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -25,9 +29,12 @@ from studio.store.tasks import claim_one, complete, submit
 
 LONGEST_S = 3600.0  # of a session that is recorded
 _TICKET_S = 60.0
+_MOST_WAITING = 16  # sockets that have a ticket, and no session yet
 _BUSY_RETRY_S = 30.0
 _PROFILES = "live"  # folder in the work folder, with one per account
 _LIVE_NAME = "Live session.wav"
+_RUNNING = "A live session is running already: stop it first."
+_BUSY = "This machine is busy with somebody else's live session: try again later."
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,6 @@ class LiveSession:
         folder = self._voice_folder(ticket.model)
         self._process = LiveProcess(folder, asdict(ticket.settings), rate, self._folder, ticket.record)
         self.facts = self._process.facts
-        self._most = int(LONGEST_S * rate) * 4  # bytes that are recorded
 
     @property
     def pid(self) -> int | None:
@@ -140,7 +146,9 @@ class LiveSessions:
         self._studio = studio
         self._tickets: dict[str, Ticket] = {}
         self._running: dict[str, LiveSession] = {}  # by account
+        self._waiting: set[str] = set()  # accounts whose socket has not said yet what it wants
         self._opening: set[str] = set()
+        self._lock = threading.Lock()  # sessions are opened by threads
 
     def ticket(self, account: Account, model: str, given: Mapping[str, Any], record: bool) -> str:
         """Return a secret that opens one session. Raises SettingsError, NotFound, TooMany, DiskFull."""
@@ -150,19 +158,41 @@ class LiveSessions:
         if record:
             refuse_full_disk(self._studio, 2 * TAKE_BYTES * LONGEST_S)
         now = time.monotonic()
-        self._tickets = {secret: one for secret, one in self._tickets.items() if one.until > now}
+        self._tickets = {
+            secret: one for secret, one in self._tickets.items() if one.until > now and one.account.id != account.id
+        }
         secret = secrets.token_urlsafe(32)
         self._tickets[secret] = Ticket(account, model, settings, record, now + _TICKET_S)
         return secret
 
-    def open(self, secret: str, rate: int) -> "LiveSession":
-        """Begin the session of a ticket; takes seconds. Raises Unauthorised, TooMany, and as the engine does."""
+    @contextmanager
+    def admitted(self, secret: str) -> Iterator[Ticket]:
+        """Take a ticket, whose socket waits for its session until the block ends. Raises Unauthorised, TooMany."""
         ticket = self._tickets.pop(secret, None)
         if ticket is None or ticket.until < time.monotonic():
             raise Unauthorised("Press Start again: this session was not asked for, or too long ago.", "live_ticket")
+        account_id = ticket.account.id
+        if account_id in self._waiting:
+            raise TooMany(_RUNNING, _BUSY_RETRY_S, "live_running")
+        if len(self._waiting) >= _MOST_WAITING:
+            raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
+        self._waiting.add(account_id)
+        try:
+            yield ticket
+        finally:
+            self._waiting.discard(account_id)
+
+    def open(self, ticket: Ticket, rate: int) -> "LiveSession":
+        """Begin the session of a ticket; takes seconds. Raises TooMany, SettingsError, and as the engine does."""
+        block_ms = ticket.settings.block_ms
+        if 4 + 4 * (rate * block_ms // 1000) > LARGEST_LIVE_MESSAGE:
+            raise SettingsError(
+                f"Blocks of {block_ms} ms at {rate:,} samples a second are too large: choose smaller ones."
+            )
         account = ticket.account
-        self._refuse_another(account)
-        self._opening.add(account.id)
+        with self._lock:
+            self._refuse_another(account)
+            self._opening.add(account.id)
         try:
             session = LiveSession(self._studio, self.ended, ticket, rate)
             self._running[account.id] = session
@@ -177,11 +207,9 @@ class LiveSessions:
 
     def _refuse_another(self, account: Account) -> None:
         if account.id in self._running or account.id in self._opening:
-            raise TooMany("A live session is running already: stop it first.", _BUSY_RETRY_S, "live_running")
+            raise TooMany(_RUNNING, _BUSY_RETRY_S, "live_running")
         if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
-            raise TooMany(
-                "This machine is busy with somebody else's live session: try again later.", _BUSY_RETRY_S, "live_busy"
-            )
+            raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
     def voices(self, account: Account) -> list[dict[str, str]]:
         """Return the voices that can convert: {id, name}."""

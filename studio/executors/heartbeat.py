@@ -18,6 +18,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Cancelled
 from studio.errors import DiskFull, LeaseLost, StudioError
+from studio.executors.trouble import LastingTrouble
 from studio.store import tasks
 from studio.store.database import Database
 
@@ -66,6 +67,7 @@ class Heartbeat:
         continued later. stalled_s: after so long without a report, `end_process` is called."""
         self.database, self.task, self.lease_s, self.log = database, task, lease_s, log
         self.stopping, self.may_finish = stopping, may_finish
+        self._trouble = LastingTrouble(log, "heartbeat_missed")
         self._stalled_s, self._end_process = stalled_s, end_process
         self._heard_at = time.monotonic()
         self.each_beat: Callable[[], None] = lambda: None
@@ -142,10 +144,10 @@ class Heartbeat:
                 self._beat()
         except LeaseLost:
             self.is_lost = True
-        except StudioError as trouble:
-            self.log.warning("heartbeat_missed", reason=str(trouble))
-        except Exception:
-            self.log.exception("heartbeat_missed")
+        except Exception as trouble:  # noqa: BLE001 - the next beat may succeed
+            self._trouble.met(trouble)
+        else:
+            self._trouble.over()
 
     def _beat(self) -> None:
         at = _changed_ns(self._watched) if self._watched else None

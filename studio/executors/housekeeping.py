@@ -21,6 +21,7 @@ from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import Database, Now
 from studio.store.drafts import DRAFTS, moment_of
+from studio.store.holds import CAN_TELL, is_held
 from studio.store.storage import GONE, Storage
 from studio.store.tables import accounts, tasks
 
@@ -33,6 +34,7 @@ _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
 _PASSING = re.compile(rf"(voice|training|song)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
 _UNFINISHED_S = 600.0  # what nobody has written to for so long was left by a killed process
+_UNHELD_S = 10.0  # a folder is held as soon as it has been made
 _UNFINISHED = re.compile(rf"\.(.+\.[0-9a-f]{{8}}|[0-9a-f]{{16}})\{UNFINISHED}")
 
 
@@ -227,16 +229,16 @@ def _parts(names: list[str]) -> Iterator[list[str]]:
 
 
 def _delete_passing(work: Path) -> int:
-    """Delete uploads, packages and temporary folders unchanged for a day."""
-    kinds: list[tuple[Path, Callable[[str], object]]] = [
-        (work / "incoming", lambda name: True),
-        (work / "outgoing", lambda name: True),
-        (work, _PASSING.fullmatch),
+    """Delete uploads that no process holds any more, and packages and temporary folders unchanged for a day."""
+    kinds: list[tuple[Path, float, Callable[[Path], object]]] = [
+        (work / "incoming", _UNHELD_S if CAN_TELL else DAY_S, lambda path: not is_held(path)),
+        (work / "outgoing", DAY_S, lambda path: True),
+        (work, DAY_S, lambda path: _PASSING.fullmatch(path.name)),
     ]
     deleted = 0
-    for place, is_passing in kinds:
-        for path in _older(place, DAY_S):
-            if is_passing(path.name):
+    for place, age_s, is_passing in kinds:
+        for path in _older(place, age_s):
+            if is_passing(path):
                 _delete_path(path)
                 deleted += 1
     for path in _older(work / "page", _UNFINISHED_S):  # uploads of the page that were cut off; the others have folders

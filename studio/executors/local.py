@@ -17,12 +17,13 @@ from dataclasses import asdict, dataclass, field
 from structlog.typing import FilteringBoundLogger
 
 from engine.cores import usable_cores
-from studio.errors import StudioError
+from studio.errors import StudioError, Unavailable
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
 from studio.executors.supervisor import LONGEST_BACKOFF_S, SWEEP_S, Backoff, Supervisor, keep_house
+from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, WAKE, Order
-from studio.settings.environment import Settings, installation_of
+from studio.settings.environment import VANISHED, Settings, installation_of
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
 from studio.store.tasks import LANES
@@ -71,6 +72,7 @@ class LocalExecutor:
             ANALYSES: _Lane(service.analysis_workers),
         }
         self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
+        self._trouble = LastingTrouble(log, "workers_not_looked_after")
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._restarts = 0
         self._threads = [
@@ -142,17 +144,18 @@ class LocalExecutor:
     def _try(self, step: Callable[[], None]) -> None:
         try:
             step()
-        except StudioError as trouble:
+        except Exception as trouble:  # noqa: BLE001 - the thread must live on
             self._supervisor.leases.hold_off()
-            self._log.warning("workers_not_looked_after", reason=str(trouble))
-        except Exception:  # noqa: BLE001 - the thread must live on
-            self._supervisor.leases.hold_off()
-            self._log.exception("workers_not_looked_after")
+            self._trouble.met(trouble)
+        else:
+            self._trouble.over()
 
     def _find_the_dead(self) -> None:
         self._supervisor.dead += dead_owners(self._database)
 
     def _look(self) -> None:
+        if not self._settings.data.is_dir():  # a worker would end at once
+            raise Unavailable(VANISHED, LONGEST_BACKOFF_S, "storage_unreachable")
         self._bury()
         while self._lanes[CONVERSIONS].has_room:
             self._start(CONVERSIONS)

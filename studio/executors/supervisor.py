@@ -114,7 +114,7 @@ def keep_house(
     """Delete what is no longer needed; a failure is logged, and the next call tries again."""
     try:
         remove_abandoned(database, settings.work)
-        swept = sweep(database, open_storage(service.storage_url, settings.data), service)
+        swept = sweep(database, open_storage(service.storage_url, settings.data, create=False), service)
         log.info("swept", **{name: value for name, value in asdict(swept).items() if value})
     except StudioError as trouble:
         log.warning("sweep_failed", reason=str(trouble))

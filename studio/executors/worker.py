@@ -24,6 +24,7 @@ from structlog.typing import FilteringBoundLogger
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import Workbench
+from studio.executors.trouble import LastingTrouble
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.settings.environment import Settings
@@ -80,12 +81,15 @@ def main() -> int:
         lane=order.lane, worker=order.owner.rpartition("/")[2]
     )
     settings = Settings(Path(order.data))
-    database = open_database(database_url(service.database_url, settings.data))
+    database = open_database(database_url(service.database_url, settings.data), create=False)
     try:
         _settle_down(order)
-        storage = open_storage(service.storage_url, settings.data)
+        storage = open_storage(service.storage_url, settings.data, create=False)
         bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
         return _work(bench, order, woken)
+    except StudioError as trouble:  # before the first task
+        log.warning("worker_ended", reason=str(trouble))
+        return DISTURBED
     finally:
         database.close()
 
@@ -93,9 +97,10 @@ def main() -> int:
 def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
     """Claim and carry out tasks until asked to stop."""
     idle_since = time.monotonic()
+    trouble = LastingTrouble(bench.log, "claim_failed")
     while not bench.stopping.asked:
         woken.clear()  # before the query: later wake-ups are seen next time
-        task = _claimed(bench.database, order, bench.service.lease_s, bench.log)
+        task = _claimed(bench.database, order, bench.service.lease_s, trouble)
         if task is None:
             if order.idle_s and time.monotonic() - idle_since > order.idle_s:
                 return 0
@@ -107,13 +112,15 @@ def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
     return 0
 
 
-def _claimed(database: Database, order: Order, lease_s: float, log: FilteringBoundLogger) -> tasks.Task | None:
+def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingTrouble) -> tasks.Task | None:
     try:
-        return tasks.claim(database, order.owner, tasks.LANES[order.lane], lease_s)
-    except StudioError as trouble:
-        log.warning("claim_failed", reason=str(trouble))
+        task = tasks.claim(database, order.owner, tasks.LANES[order.lane], lease_s)
+    except StudioError as error:
+        trouble.met(error)
         time.sleep(_TROUBLE_S)
         return None
+    trouble.over()
+    return task
 
 
 def _settle_down(order: Order) -> None:

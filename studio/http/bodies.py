@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -21,12 +21,14 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from engine.spelling import composed
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
+from studio.store.holds import hold
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
 LONGEST_FILE_NAME = 200
 MOST_PARTS = 50
 LONGEST_PLAIN_BODY = 64 << 10  # of a body without files
+LARGEST_FORM = 1 << 20  # bytes of a form that takes no files; there is room for the longest fields
 MULTIPART = "multipart/form-data"
 URLENCODED = "application/x-www-form-urlencoded"
 JSON = "application/json"
@@ -79,11 +81,16 @@ class BodyReader:
         """folder: for files, created for the first one. names: of the fields that the call has."""
         self._content_type = content_type
         self._target = _Target(folder, names, limits)
+        self._largest = None if names.files else LARGEST_FORM  # files have a limit of their own
+        self._received = 0
         self._head = b""
         self._parser: _Multipart | _Plain | None = None
 
     def feed(self, block: bytes) -> None:
         """Parse the next bytes. Raises Invalid, NotReadable, TooLarge and DiskFull."""
+        self._received += len(block)
+        if self._largest is not None and self._received > self._largest:
+            raise plain_too_large(self._largest)
         if self._parser is None:
             self._head += block
             if len(self._head) >= _ENOUGH_TO_TELL:
@@ -100,7 +107,7 @@ class BodyReader:
         return self._target.form()
 
     def close(self) -> None:
-        """Close a file still being written."""
+        """Close a file still being written, and release the folder."""
         self._target.close()
 
     def _begin(self) -> None:
@@ -155,6 +162,7 @@ class _Target:
     others: list[str] = field(default_factory=list)  # names of fields that the call does not have
     parts: int = 0
     _open: FileIO | None = None
+    _release: Callable[[], None] | None = None
 
     def count_part(self) -> None:
         self.parts += 1
@@ -195,7 +203,9 @@ class _Target:
     def open_file(self) -> "_Writing":
         path = self.folder / str(len(self.files))
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if self._release is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._release = hold(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
@@ -204,6 +214,8 @@ class _Target:
     def close(self) -> None:
         if self._open is not None:
             self._open.close()
+        if self._release is not None:
+            self._release()
 
 
 class _Writing:
@@ -235,6 +247,11 @@ def too_large(largest: int, raised_by: str = "") -> StudioError:
     """Return the error for an upload over the limit, with the sentence of `ServiceSettings.raised_by`."""
     text = f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.{raised_by}"
     return TooLarge(text, "too_large")
+
+
+def plain_too_large(largest: int) -> StudioError:
+    """Return the error for a body without files over the limit."""
+    return TooLarge(f"A body without files can have at most {largest} bytes.", "too_large")
 
 
 class _Multipart:
@@ -345,7 +362,7 @@ class _Plain:
     def feed(self, block: bytes) -> None:
         self._body += block
         if len(self._body) > LONGEST_PLAIN_BODY:
-            raise TooLarge(f"A body without files can have at most {LONGEST_PLAIN_BODY} bytes.", "too_large")
+            raise plain_too_large(LONGEST_PLAIN_BODY)
 
     def finish(self) -> None:
         pairs = _json_fields(bytes(self._body)) if self._kind == JSON else _urlencoded_fields(bytes(self._body))

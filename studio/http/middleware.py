@@ -109,9 +109,9 @@ class ServiceMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the call on, or answer it with a problem document."""
-        area = _area(scope)
-        if not area and _area(single := {**scope, "path": re.sub("^/+", "/", scope.get("path", ""))}) in API:
-            scope, area = single, _area(single)  # the client's base address ends in a slash
+        area = area_of(scope)
+        if area in API and not _area(scope):  # the client's base address ends in a slash
+            scope = {**scope, "path": _with_one_slash(scope)}
         if area not in API | DOCUMENTATION:
             await self._app(scope, receive, send)
             return
@@ -191,7 +191,7 @@ class ServiceMiddleware:
     async def _room(self, scope: Scope, exchange: "Exchange") -> AsyncIterator[None]:
         """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none."""
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
-        if small or scope["method"] != "POST" or scope["state"]["account"] is None:
+        if small or scope["state"]["account"] is None:
             yield
             return
         service = self._studio.service
@@ -231,7 +231,7 @@ class Exchange:
         self._status = 0
         self._state: dict[str, Any] = scope.setdefault("state", {})
         self._receive, self._send, self._largest_body = receive, send, largest_body
-        self._all_here = self.expected == 0
+        self.is_all_here = self.expected == 0  # the whole body
         self._waits = self.headers.get("expect", "").lower() == "100-continue"  # before it sends the body
         self._closing = False
 
@@ -246,7 +246,7 @@ class Exchange:
         if message["type"] == "http.request":
             self._waits = False
             self.received += len(message.get("body", b""))
-            self._all_here = not message.get("more_body", False)
+            self.is_all_here = not message.get("more_body", False)
             if self.received > self._largest_body:
                 raise too_large(self._largest_body - ROOM_BESIDE_A_FILE)
         return message
@@ -256,11 +256,12 @@ class Exchange:
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
-            headers["X-Request-ID"] = self.request_id
+            if self.request_id:
+                headers["X-Request-ID"] = self.request_id
             headers["X-Content-Type-Options"] = "nosniff"
             if ignored := self._state.get("ignored"):
                 headers[IGNORED] = ignored_header(ignored)
-            self._closing = not self._all_here
+            self._closing = not self.is_all_here
             if self._closing:
                 headers["Connection"] = "close"
         last = message["type"] == "http.response.body" and not message.get("more_body", False)
@@ -293,9 +294,21 @@ class Exchange:
                     return
 
 
+def area_of(scope: Scope) -> str:
+    """Return the first part of the path of a call, also behind several slashes if it is the service's."""
+    area = _area(scope)
+    if area or scope["type"] != "http":
+        return area
+    single = _area({**scope, "path": _with_one_slash(scope)})
+    return single if single in API else ""
+
+
 def _area(scope: Scope) -> str:
-    """Return the first part of a path."""
     return scope["path"].split("/")[1] if scope["type"] == "http" and "/" in scope["path"] else ""
+
+
+def _with_one_slash(scope: Scope) -> str:
+    return re.sub("^/+", "/", scope["path"])
 
 
 def _bearer(headers: Headers) -> str:

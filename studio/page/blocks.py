@@ -22,13 +22,13 @@ from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
 from studio.http.routes.live import live_route
+from studio.page.body_limits import BodyLimits
 from studio.page.catalogues import catalogue_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
-from studio.page.upload_limits import UploadLimits
 from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
@@ -70,15 +70,15 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
     app.add_middleware(EarlyScripts, tags=first_scripts(studio.service.path_prefix))
-    app.add_middleware(PageUploads, names=uploads, least_rate=studio.service.least_upload_kb_s * 1000)
+    app.add_middleware(PageUploads, names=uploads)
     app.add_middleware(PageSessions, blocks=page, service=studio.service)
     if is_demo:
         app.add_middleware(VisitorCookies)
     if log_ins is not None:
         app.add_middleware(LogIn, studio=studio, log_ins=log_ins, guarded=API | DOCUMENTATION)
-    app.add_middleware(UploadLimits, studio=studio)
     app.add_middleware(StartMark)
     app.add_middleware(OriginGuard, guarded=API, service=studio.service)
+    app.add_middleware(BodyLimits, studio=studio)
     page.queue(default_concurrency_limit=_CALLS_AT_ONCE, api_open=False)
     page._queue.sleep_when_free = _LOOK_S  # gradio's own millisecond keeps a core 5 % busy
     return gr.mount_gradio_app(

@@ -6,7 +6,6 @@ page that is open, looks the token up again.
 
 import re
 import secrets
-from collections import OrderedDict
 from collections.abc import Collection
 from functools import cache
 from html import escape, unescape
@@ -49,7 +48,7 @@ OPEN = frozenset(
     }
 )
 _TEXT = re.compile(r"(?<=>)[^<>]*[^\W\d_][^<>]*(?=<)")
-_MOST = 10_000  # log-ins; the oldest end first
+_MOST_OF_ACCOUNT = 100  # log-ins; its oldest ends first, and nobody else's
 _WRONG = "There is no such account with this token."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"
 _ENDED = "You are not logged in, or the token you logged in with has expired or been revoked. Log in again."
@@ -60,7 +59,7 @@ class LogIns:
 
     def __init__(self, studio: Studio) -> None:
         self._database = studio.database
-        self._digests: OrderedDict[str, str] = OrderedDict()  # cookie: digest of its token
+        self._open: dict[str, tuple[str, str]] = {}  # cookie: its account and the digest of its token, oldest first
 
     def open(self, name: str, token: str) -> str | None:
         """Return the cookie of a new log-in; None if the token is not a valid one of this account."""
@@ -68,15 +67,16 @@ class LogIns:
         if account is None or account.name != name:
             return None
         cookie = secrets.token_urlsafe(32)
-        self._digests[cookie] = digest_of(token)
-        if len(self._digests) > _MOST:
-            self._digests.popitem(last=False)
+        self._open[cookie] = account.id, digest_of(token)
+        of_account = [one for one, (owner, _) in list(self._open.items()) if owner == account.id]
+        for oldest in of_account[:-_MOST_OF_ACCOUNT]:
+            self.close(oldest)
         return cookie
 
     def account_of(self, cookie: str) -> Account:
         """Return the account of a log-in. Raises Unauthorised if there is none, or its token is no longer valid."""
-        digest = self._digests.get(cookie)
-        holder = None if digest is None else holder_of_digest(self._database, digest)
+        _, digest = self._open.get(cookie, ("", ""))
+        holder = holder_of_digest(self._database, digest) if digest else None
         if holder is None:
             self.close(cookie)
             raise Unauthorised(_ENDED, "log_in")
@@ -84,7 +84,7 @@ class LogIns:
 
     def close(self, cookie: str) -> None:
         """End a log-in."""
-        self._digests.pop(cookie, None)
+        self._open.pop(cookie, None)
 
 
 class LogIn:

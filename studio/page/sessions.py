@@ -1,13 +1,13 @@
 """The sessions of the page: whose they are, and how many are kept.
 
 Gradio keeps the components of each session, 0.6 MB, until 10,000 others have come, and takes any text for a new one.
-So the longest unused give way here, a demo limits those of one address, and a session serves only the visitor who
-began it. Of Gradio's interface only what the page uses is open.
+So the longest unused of whoever has most give way here, a demo limits those of one address, and a session serves only
+the visitor who began it. Of Gradio's interface only what the page uses is open.
 """
 
 import json
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
@@ -19,7 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
 from studio.errors import Invalid, NotFound, Unauthorised
-from studio.http.bodies import too_large
 from studio.http.middleware import Bucket
 from studio.http.problem import problem_of
 from studio.page.cookies import visitor_of
@@ -33,7 +32,6 @@ USED = frozenset(
 IDLE_S = 24 * 3600.0  # afterwards a session is forgotten; a page that is open and watches a task is not idle
 _MOST_ADDRESSES = 10_000
 _LONGEST_NAME = 64
-_LARGEST_EVENT = 4 << 20  # bytes
 
 
 @dataclass
@@ -72,12 +70,20 @@ class SessionRegister:
             if self._of_address and len(others) >= self._of_address:
                 giving_way.append(others[0])
             elif len(self._sessions) >= self._most:
-                giving_way.append(next(iter(self._sessions)))
+                giving_way.append(self._longest_unused_of_the_greediest())
         for old in giving_way:
             self._sessions.pop(old, None)
         self._sessions[name] = _Session(visitor, address, now_s)
         self._sessions.move_to_end(name)
         return giving_way
+
+    def _longest_unused_of_the_greediest(self) -> str:
+        """Return a session of the visitor who has most, in a demo of the address: nobody ends those of all others."""
+        owners = {
+            name: session.address if self._of_address else session.visitor for name, session in self._sessions.items()
+        }
+        counts = Counter(owners.values())
+        return max(owners, key=lambda name: counts[owners[name]])  # the first of them
 
     def _count(self, address: str, is_new: bool, now_s: float) -> None:
         if not self._of_address:
@@ -156,13 +162,11 @@ def address_of(scope: Scope) -> str:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Return the body of an event. Raises TooLarge."""
+    """Return the body of an event, which `studio.page.body_limits` limits."""
     body = bytearray()
     while True:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > _LARGEST_EVENT:
-            raise too_large(_LARGEST_EVENT)
         if message["type"] != "http.request" or not message.get("more_body", False):
             return bytes(body)
 

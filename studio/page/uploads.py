@@ -11,12 +11,10 @@ import secrets
 from pathlib import Path
 
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.errors import NotFound
 from studio.http.problem import problem_of
-from studio.http.uploads import Arrival
 from studio.page.cookies import visitor_of
 
 UPLOAD, FILE = "/gradio_api/upload", "/gradio_api/file="
@@ -47,10 +45,10 @@ class UploadNames:
 
 
 class PageUploads:
-    """Middleware that puts names in the place of paths, and cuts uploads slower than `least_rate` bytes a second."""
+    """Middleware that puts names in the place of paths."""
 
-    def __init__(self, app: ASGIApp, names: UploadNames, least_rate: int) -> None:
-        self._app, self._names, self._least_rate = app, names, least_rate
+    def __init__(self, app: ASGIApp, names: UploadNames) -> None:
+        self._app, self._names = app, names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on an upload, or a request for an uploaded file."""
@@ -63,14 +61,11 @@ class PageUploads:
                 await self._upload(scope, receive, send)
             else:
                 await self._app(scope, receive, send)
-        except (NotFound, HTTPException) as error:
+        except NotFound as error:
             await problem_of(error).response()(scope, receive, send)
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
-        arrival, start, body = Arrival(self._least_rate), None, bytearray()
-
-        async def received() -> Message:
-            return await arrival.wait(receive(), lambda message: len(message.get("body", b"")))
+        start, body = None, bytearray()
 
         async def sent(message: Message) -> None:
             nonlocal start
@@ -86,7 +81,7 @@ class PageUploads:
             await send({"type": "http.response.body", "body": answer})
 
         plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        await self._app({**scope, "headers": plain}, received, sent)
+        await self._app({**scope, "headers": plain}, receive, sent)
 
     def _named(self, answer: bytes, visitor: str) -> bytes:
         return json.dumps([self._names.name_of(path, visitor) for path in json.loads(answer)]).encode()

@@ -44,10 +44,14 @@ class Settings:
         return self.data / "work"
 
 
+READ_ONLY = "The data folder cannot be written to. Make it writable for the user who runs the studio."
+VANISHED = "The data folder is gone. Put it back where it was, or start the studio again with another one."
+
+
 def make_folder(folder: Path) -> None:
     """Create a folder of the studio if needed. Raises SettingsError if that fails."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as cause:
         why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
         text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another folder.'

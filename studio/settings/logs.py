@@ -12,7 +12,9 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import Processor
 
-_TOKEN = re.compile(r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)")
+_TOKEN = re.compile(
+    r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)|(?<=/live/)[^\s\"?]+"
+)
 BLOT = "[hidden]"
 # loggers that are too verbose, or repeat what the middleware logs
 _QUIET = ("python_multipart", "uvicorn.access", "httpx", "httpcore", "asyncio", "alembic")
@@ -56,7 +58,7 @@ def start_logs(stream: TextIO | None = None, level: int = logging.INFO) -> None:
 
 
 def hide_secrets(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Mask anything that looks like a token or the signature of a link."""
+    """Mask anything that looks like a token, the signature of a link or the ticket of a live session."""
     for name, value in entry.items():
         if isinstance(value, str):
             entry[name] = _TOKEN.sub(BLOT, value)

@@ -8,6 +8,7 @@ from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
 
 MEGABYTE = 1_000_000
+LARGEST_LIVE_MESSAGE = 128 << 10  # bytes; a block of 320 ms at 96 kHz has 122,884
 _PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")  # it stands in the page
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 

@@ -24,7 +24,7 @@ from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
 from studio.errors import DiskFull, Unavailable
-from studio.settings.environment import make_folder
+from studio.settings.environment import READ_ONLY, VANISHED, make_folder
 
 BUSY_S = 5.0  # a writer waits this long for others
 RETRY_S = 2.0
@@ -35,6 +35,9 @@ _AWAY = {"connect_timeout": 10, "keepalives_idle": 15, "keepalives_interval": 5,
          "tcp_user_timeout": 20_000}  # fmt: skip
 _SQLITE_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)  # the latter if the disk is too full for its shared memory
 _SQLITE_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+_SQLITE_READ_ONLY = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
+_SQLITE_GONE = (sqlite3.SQLITE_CANTOPEN,)
+_SQLITE_MOVED = 1032  # SQLITE_READONLY_DBMOVED: another file has its name, or none
 _SQLITE_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _POSTGRESQL_FULL = ("53100",)
 _POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, connections, lock, starting
@@ -108,10 +111,11 @@ def database_url(url: str, data: Path) -> str:
     return url or f"sqlite:///{data / DATABASE_FILE}"
 
 
-def open_database(url: str, busy_s: float = BUSY_S) -> Database:
+def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Database:
     """Open the database at `url`, whose tables must exist (see `studio.store.migration`).
 
-    Raises SettingsError for an invalid URL, or one that is neither sqlite nor postgresql.
+    create: whether a file is made where there is none. Raises SettingsError for an invalid URL, or one that is neither
+    sqlite nor postgresql.
     """
     try:
         parsed = make_url(url)
@@ -120,6 +124,8 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
             raise SettingsError(f"The database must be sqlite:///FILE or postgresql://..., not {parsed.drivername}.")
         if parsed.get_backend_name() == "sqlite":
+            if create:
+                _create_sqlite(parsed.database)
             return Database(_open_sqlite(parsed, busy_s), writers=_open_sqlite(parsed, busy_s))
         engine = create_engine(
             parsed,
@@ -139,14 +145,19 @@ def open_database(url: str, busy_s: float = BUSY_S) -> Database:
     return Database(engine)
 
 
-def _open_sqlite(url: Any, busy_s: float) -> Engine:
-    if not url.database or url.database == ":memory:":
+def _create_sqlite(file: str | None) -> None:
+    if not file or file == ":memory:":
         raise SettingsError("The database must be a file that all processes of the studio can open.")
-    make_folder(Path(url.database).parent)
-    _keep_private(Path(url.database))
+    make_folder(Path(file).parent)
+    _keep_private(Path(file))
+
+
+def _open_sqlite(url: Any, busy_s: float) -> Engine:
+    # an existing file: a new one in the place of a data folder that vanished would be empty
+    address = f"{Path(url.database).absolute().as_uri()}?mode=rw"
     engine = create_engine(
         url,
-        connect_args={"timeout": busy_s},
+        creator=lambda: sqlite3.connect(address, uri=True, timeout=busy_s, check_same_thread=False),
         pool_size=10,
         max_overflow=30,
         pool_timeout=busy_s,
@@ -212,6 +223,10 @@ def _trouble(cause: Exception) -> Exception | None:
         code = getattr(said, "sqlite_errorcode", None)  # an extended code, whose low byte is the kind
         kind = None if code is None else code & 0xFF
         full, busy = kind in _SQLITE_FULL, kind in _SQLITE_BUSY
+        if kind in _SQLITE_GONE or code == _SQLITE_MOVED:
+            return Unavailable(VANISHED, 60.0, "database_unreachable")
+        if kind in _SQLITE_READ_ONLY:
+            return Unavailable(READ_ONLY, 60.0, "database_unreachable")
         if kind in _SQLITE_DAMAGED:
             text = "The database file is not a database, or is damaged. Choose another, or restore it."
             return Unavailable(text, 60.0, "database_damaged")

@@ -7,11 +7,12 @@ task.
 import shutil
 from typing import Protocol
 
-from studio.errors import DiskFull
-from studio.settings.environment import Settings
+from studio.errors import DiskFull, Unavailable
+from studio.settings.environment import VANISHED, Settings
 from studio.settings.service import MEGABYTE, ServiceSettings
 from studio.store.storage import Storage
 
+_RETRY_S = 60.0
 TAKE_BYTES = 3 * 44_100  # of a take, for each second and channel: 24 bits
 
 
@@ -27,7 +28,12 @@ class Installation(Protocol):
 
 
 def refuse_full_disk(installation: Installation, needed: float = 0.0) -> None:
-    """Raise DiskFull if, after `needed` more bytes, less would be free than the settings keep free."""
-    rooms = [shutil.disk_usage(installation.settings.data).free, installation.storage.free_bytes()]
+    """Raise DiskFull if, after `needed` more bytes, less would be free than the settings keep free; Unavailable where
+    the data folder is gone."""
+    try:
+        own = shutil.disk_usage(installation.settings.data).free
+    except FileNotFoundError as cause:
+        raise Unavailable(VANISHED, _RETRY_S, "storage_unreachable") from cause
+    rooms = [own, installation.storage.free_bytes()]
     if any(room is not None and room < needed + installation.service.free_disk_mb * MEGABYTE for room in rooms):
         raise DiskFull("There is not enough free space on the disk of the service. Delete something and try again.")

@@ -26,6 +26,7 @@ from obstore.store import LocalStore, S3Store
 from engine.errors import SettingsError, is_full_disk
 from engine.files import UNFINISHED, replacing, sync_to_disk
 from studio.errors import DiskFull, NotFound, StudioError, Unavailable
+from studio.settings.environment import READ_ONLY, VANISHED
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -302,12 +303,17 @@ class FolderStorage(Storage):
             sync_to_disk(target.parent)
 
 
-def open_storage(url: str, data: Path) -> Storage:
+def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
 
-    It is not contacted yet: see `Storage.check`. Raises SettingsError for an invalid address.
+    It is not contacted yet: see `Storage.check`. create: whether the data folder is made where there is none. Raises
+    SettingsError for an invalid address, Unavailable for a folder that is gone.
     """
-    return _open_s3(url, data) if url else FolderStorage(data)
+    if url:
+        return _open_s3(url, data)
+    if not (create or data.is_dir()):
+        raise Unavailable(VANISHED, _RETRY_S, UNREACHABLE)
+    return FolderStorage(data)
 
 
 def checked(key: str) -> str:
@@ -438,6 +444,8 @@ def _trouble(cause: Exception) -> StudioError:
         return NotFound("There is no such file.", "file_not_found")
     if isinstance(cause, PreconditionError):
         return Unavailable("The file was replaced while it was being read. Try again.", _RETRY_S, UNREACHABLE)
+    if number in (errno.EROFS, errno.EACCES, errno.EPERM) and isinstance(cause, OSError):
+        return Unavailable(READ_ONLY, _RETRY_S, UNREACHABLE)
     if isinstance(cause, PermissionDeniedError | UnauthenticatedError | PermissionError):
         text = "The storage denies access. The operator of the service must check its permissions and credentials."
         return Unavailable(text, _RETRY_S, UNREACHABLE)

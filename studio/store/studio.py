@@ -115,8 +115,10 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
     Raises SettingsError for settings that cannot work, Unavailable if the database or storage is unreachable.
     """
     make_folder(settings.data)
-    with suppress(OSError):  # another user's folder, as some hosts mount it
-        settings.data.chmod(0o700)  # digests of tokens, and all recordings
+    for folder in (settings.data, *settings.data.iterdir()):
+        with suppress(OSError):  # another user's folder, as some hosts mount it
+            if folder.is_dir() and folder.stat().st_mode & 0o077:
+                folder.chmod(0o700)  # digests of tokens, and all recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

@@ -32,6 +32,7 @@ from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
 from studio.executors.supervisor import SWEEP_S, Backoff, Supervisor, keep_house
+from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
@@ -213,7 +214,7 @@ def main() -> int:
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
     start_logs()
     log: FilteringBoundLogger = structlog.get_logger("studio.dispatcher")
-    database = open_database(database_url(service.database_url, settings.data))
+    database = open_database(database_url(service.database_url, settings.data), create=False)
     dispatcher = Dispatcher(service, database, RayCluster(settings, service), log, order.owner)
     house = threading.Thread(
         target=_keep_house, args=(dispatcher, database, settings, service, stopping, log), daemon=True
@@ -235,6 +236,7 @@ def _go_on(
     log: FilteringBoundLogger,
 ) -> None:
     written: Mapping[str, float] = {}
+    trouble = LastingTrouble(log, "not_dispatched")
     while not stopping.is_set():
         try:
             dispatcher.look()
@@ -243,12 +245,11 @@ def _go_on(
                 with contextlib.suppress(OSError):
                     answers.write(json.dumps(status) + "\n")
                     answers.flush()
-        except StudioError as trouble:
+        except Exception as error:  # noqa: BLE001 - the next round may succeed
             dispatcher.hold_off()
-            log.warning("not_dispatched", reason=str(trouble))
-        except Exception:
-            dispatcher.hold_off()
-            log.exception("not_dispatched")
+            trouble.met(error)
+        else:
+            trouble.over()
         if woken.wait(_LOOK_S):
             woken.clear()
 

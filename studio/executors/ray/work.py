@@ -51,6 +51,7 @@ class RayOrder:
 def carry_out(order: RayOrder) -> tuple[str, str]:
     """Claim the next task of the lane and carry it out; return the outcome (see `run_task`), or NOTHING if there was no
     task, or TROUBLE that prevented the claim, with its text."""
+    os.umask(0o077)
     stopping = Stopping(order.service["grace_s"])
     with _obeying(stopping):
         try:

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from sqlalchemy import text
 from starlette.responses import JSONResponse, Response
 
+from engine.errors import SettingsError
 from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
@@ -46,6 +47,8 @@ class Checkup:
             self._studio.storage.check()
         except StudioError as trouble:
             return trouble
+        except SettingsError as trouble:  # the folder is gone, or cannot be written to
+            return Unavailable(str(trouble), RETRY_S, "storage_unreachable")
         return None
 
 

@@ -7,31 +7,47 @@ comes faster than it can be converted is dropped, never queued. {"change": {...}
 """
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 from anyio import to_thread
+from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
+from starlette.exceptions import HTTPException
 from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.types import Message
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import EngineError
 from studio.actions.live import LiveSession, LiveSessions
+from studio.errors import Invalid
 from studio.http.origin_guard import is_own_origin
+from studio.http.problem import problem_of
+from studio.http.uploads import Arrival
 from studio.settings.service import ServiceSettings
 
 PATH = "/live/{ticket}"
 _MOST_WAITING = 3  # blocks
+_MOST_CHANGES = 20  # settings
 _METER_EVERY = 3  # blocks
 _HELLO_S = 10.0
-_SILENT_S = 30.0  # without a block: the browser is gone
-_LARGEST = 1 << 17  # bytes of a message
+_SILENT_S = 30.0  # without a message: the browser is gone
+_LEAST_PACE = 0.1  # of real time
 _FOREIGN, _ENDED = 4403, 4000
 _OURS = "Something went wrong in the studio. See its log for details."
+_GARBAGE = "The browser sent something else than a live session needs."
+
+
+class _Hello(BaseModel):
+    rate: Annotated[int, Field(gt=0, le=1_000_000)]  # the engine says which of them it takes
+
+
+class _Said(BaseModel):
+    stop: StrictBool = False
+    change: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] = {}
 
 
 def live_route(sessions: LiveSessions, service: ServiceSettings) -> WebSocketRoute:
@@ -43,36 +59,58 @@ async def _serve(socket: WebSocket, sessions: LiveSessions, service: ServiceSett
     if not is_own_origin(socket.scope, service):
         await socket.close(_FOREIGN)  # before it is accepted: the browser sees a refusal
         return
-    await socket.accept()
     session: LiveSession | None = None
     try:
-        hello = json.loads(await asyncio.wait_for(socket.receive_text(), _HELLO_S))
-        session = await to_thread.run_sync(sessions.open, str(socket.path_params["ticket"]), int(hello["rate"]))
+        with sessions.admitted(str(socket.path_params["ticket"])) as ticket:
+            await socket.accept()
+            hello = _Hello.model_validate_json(_text_of(await asyncio.wait_for(_received(socket), _HELLO_S)))
+            session = await to_thread.run_sync(sessions.open, ticket, hello.rate)
         await socket.send_json({"ready": session.facts})
         await _Exchange(socket, session).run()
-    except (WebSocketDisconnect, TimeoutError):
-        pass  # what was recorded is kept
+    except (WebSocketDisconnect, TimeoutError, HTTPException):
+        pass  # it is gone, or far too slow; what was recorded is kept
     except EngineError as error:
-        await _end(socket, {"error": str(error)})
-    except (ValueError, KeyError, TypeError):
-        await _end(socket, {"error": "The browser sent something else than a live session needs."})
+        await _refuse(socket, error)
+    except ValidationError:
+        await _end(socket, {"error": _GARBAGE})
     except Exception:  # noqa: BLE001 - a bug: the log gets the reason, the singer a sentence
         structlog.get_logger("studio.live").exception("failed")
         await _end(socket, {"error": _OURS})
     finally:
-        if session is not None:
-            await _finish(socket, session)
+        try:
+            if session is not None:
+                await _finish(socket, session)
+        finally:
+            await _end(socket, None)
+
+
+async def _received(socket: WebSocket) -> Message:
+    """Return the next message. Raises WebSocketDisconnect."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message["code"])
+    return message
+
+
+def _text_of(message: Message) -> str:
+    return message.get("text") or ""  # which is no JSON
+
+
+async def _refuse(socket: WebSocket, error: EngineError) -> None:
+    """Say why there is no session: before the WebSocket is open as a problem document, which browsers do not show."""
+    if socket.application_state is not WebSocketState.CONNECTING:
+        await _end(socket, {"error": str(error)})
+        return
+    with suppress(RuntimeError, WebSocketDisconnect, OSError):  # closed already
+        await socket.send_denial_response(problem_of(error).response(socket.headers.get("accept-language")))
 
 
 async def _finish(socket: WebSocket, session: LiveSession) -> None:
     """Keep the recording, whatever ended the session, and say where it is."""
     finish: Callable[[], str | None] = session.finish
-    try:
-        with suppress(EngineError):  # the process died: it has been said
-            task = await asyncio.shield(to_thread.run_sync(finish))
-            await _end(socket, {"finished": {"task": task}})
-    finally:
-        await _end(socket, None)
+    with suppress(EngineError):  # the process died: it has been said
+        task = await asyncio.shield(to_thread.run_sync(finish))
+        await _end(socket, {"finished": {"task": task}})
 
 
 async def _end(socket: WebSocket, message: dict[str, Any] | None) -> None:
@@ -89,7 +127,7 @@ class _Exchange:
     def __init__(self, socket: WebSocket, session: LiveSession) -> None:
         self._socket, self._session = socket, session
         self._blocks: deque[bytes] = deque()
-        self._changes: deque[dict[str, Any]] = deque()
+        self._changes: dict[str, Any] = {}  # the latest of each setting
         self._arrived = asyncio.Event()
         self._stopped = False
         self._dropped = 0
@@ -103,25 +141,25 @@ class _Exchange:
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        for task in done:
-            task.result()
+        failures = [failure for task in done if (failure := task.exception()) is not None]
+        if failures:
+            raise failures[0]
 
     async def _receive(self) -> None:
+        arrival = Arrival(round(_LEAST_PACE * 4 * self._session.facts["rate"]), _SILENT_S)
         while not self._stopped:
-            message = await asyncio.wait_for(self._socket.receive(), _SILENT_S)
-            if message["type"] == "websocket.disconnect":
-                return
-            data, text = message.get("bytes"), message.get("text")
-            if data is not None and 4 < len(data) <= _LARGEST:
+            message = await arrival.wait(_received(self._socket), lambda one: len(one.get("bytes") or b""))
+            if (block := message.get("bytes")) is not None:
                 if len(self._blocks) >= _MOST_WAITING:
                     self._blocks.popleft()
                     self._dropped += 1
-                self._blocks.append(data)
-            elif text is not None and len(text) <= _LARGEST:
-                given = json.loads(text)
-                self._stopped = bool(given.get("stop"))
-                if given.get("change"):
-                    self._changes.append(dict(given["change"]))
+                self._blocks.append(block)
+            else:
+                said = _Said.model_validate_json(_text_of(message))
+                self._stopped = said.stop
+                self._changes |= said.change
+                if len(self._changes) > _MOST_CHANGES:
+                    raise Invalid([("change", _GARBAGE)])
             self._arrived.set()
 
     async def _convert(self) -> None:
@@ -129,7 +167,8 @@ class _Exchange:
             await self._arrived.wait()
             self._arrived.clear()
             while self._changes:
-                change = self._changes.popleft()
+                name = next(iter(self._changes))
+                change = {name: self._changes.pop(name)}
                 try:
                     await to_thread.run_sync(self._session.change, change)
                 except EngineError as error:  # the session goes on as it is

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from studio.actions.comps import start_comp
 from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
+from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
@@ -64,7 +65,7 @@ async def remove_results(call: Calling, task_id: str) -> Response:
 
 _COMP_FIELDS = {
     "takes": {
-        "type": "string", "pattern": "^[0-9]+(,[0-9]+)*$", "examples": ["1,2,1"],
+        "type": "string", "pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$", "examples": ["1,2,1"],
         "description": "The take for each phrase, 1 for the first; the phrases are those of `phrase_starts_s`.",
     }
 }  # fmt: skip
@@ -83,6 +84,8 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         fields = Fields(form)
         numbers = fields.numbers("takes")
         fields.check()
+        if min(numbers) < 1:
+            raise Invalid([("takes", "takes must be numbers of takes, 1 for the first.")])
         choice = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
         new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)

@@ -26,13 +26,19 @@ def sessions(studio, monkeypatch):
     return LiveSessions(studio)
 
 
+def opened(sessions, secret, rate):
+    """The session of a ticket, as the route opens it."""
+    with sessions.admitted(secret) as ticket:
+        return sessions.open(ticket, rate)
+
+
 @pytest.mark.system
 def test_live_sessions_open_one_session_per_ticket_and_record_it_into_history(sessions, studio, other):
     secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=True)
-    session = sessions.open(secret, 48_000)
+    session = opened(sessions, secret, 48_000)
     try:
         with pytest.raises(Unauthorised, match="Press Start again"):
-            sessions.open(secret, 48_000)
+            opened(sessions, secret, 48_000)
         for account in (studio.local, other):  # one a visitor, and no more than the machine can bear
             with pytest.raises(TooMany):
                 sessions.ticket(account, "kathleen", GIVEN, record=False)
@@ -58,7 +64,7 @@ def test_live_sessions_open_one_session_per_ticket_and_record_it_into_history(se
 
 @pytest.mark.system
 def test_live_sessions_report_a_killed_process_and_allow_a_new_session(sessions, studio):
-    session = sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_100)
+    session = opened(sessions, sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_100)
     os.kill(session.pid, signal.SIGKILL)
     with pytest.raises(Unavailable, match="ended unexpectedly"):
         session.convert(np.zeros(session.facts["block"], np.float32).tobytes())
@@ -76,7 +82,29 @@ def test_live_sessions_refuse_unknown_voices_bad_settings_and_expired_tickets(se
     secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
     sessions._tickets[secret] = replace(sessions._tickets[secret], until=0.0)
     with pytest.raises(Unauthorised):
-        sessions.open(secret, 48_000)
+        opened(sessions, secret, 48_000)
     with pytest.raises(SettingsError, match="samples a second"):
-        sessions.open(sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_099)
+        opened(sessions, sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 44_099)
     assert sessions.ticket(studio.local, "kathleen", GIVEN, record=False)  # nothing was left open
+
+
+def test_live_sessions_refuse_blocks_larger_than_a_message(sessions, studio):
+    """They were dropped without a word."""
+    secret = sessions.ticket(studio.local, "kathleen", {"block_ms": 320}, record=False)
+    with pytest.raises(SettingsError, match="Blocks of 320 ms at 192,000 samples a second are too large"):
+        opened(sessions, secret, 192_000)
+
+
+def test_live_sessions_keep_one_ticket_and_one_waiting_socket_of_an_account(sessions, studio, other, monkeypatch):
+    replaced, secret = (sessions.ticket(studio.local, "kathleen", GIVEN, record=False) for _ in range(2))
+    with pytest.raises(Unauthorised), sessions.admitted(replaced):
+        pass
+    with sessions.admitted(secret):
+        again = sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
+        with pytest.raises(TooMany, match="running already"), sessions.admitted(again):
+            pass
+        monkeypatch.setattr("studio.actions.live._MOST_WAITING", 1)
+        with pytest.raises(TooMany, match="busy"), sessions.admitted(sessions.ticket(other, "kathleen", GIVEN, False)):
+            pass
+    with sessions.admitted(sessions.ticket(other, "kathleen", GIVEN, record=False)):  # once there is room
+        pass

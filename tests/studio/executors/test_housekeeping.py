@@ -1,6 +1,8 @@
 """What is cleared away, and above all what is not."""
 
 import os
+import subprocess
+import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,10 +17,12 @@ from studio.store import answers, tasks
 from studio.store.accounts import Account, create_account, local_account
 from studio.store.database import Database, Now
 from studio.store.drafts import new_draft_id, new_moment
+from studio.store.holds import hold
 from studio.store.storage import Storage
 from studio.store.tables import accounts, rates
 from studio.store.tables import tasks as rows
 
+ROOT = Path(__file__).parents[3]
 KEPT = ServiceSettings()
 TWO_DAYS = ServiceSettings(keep_outputs_days=2.0)
 NOTHING = dict.fromkeys(asdict(Swept()), 0)
@@ -175,9 +179,33 @@ def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage
     (work / "incoming" / "file").write_bytes(b"x")
     for name in (*old, "incoming/file", *kept[2:]):
         made_old(work / name)
+    (work / "incoming" / "held").mkdir()
+    release = hold(work / "incoming" / "held")
+    made_old(work / "incoming" / "held")
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 6}
     assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", *kept[1:]])
-    assert [path.name for path in (work / "incoming").iterdir()] == ["new"]
+    assert sorted(path.name for path in (work / "incoming").iterdir()) == ["held", "new"]
+    release()
+    assert sweep(database, storage, KEPT).uploads == 1
+
+
+def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me, monkeypatch):
+    """They lay there for a day."""
+    monkeypatch.setattr("studio.executors.housekeeping._UNHELD_S", 0.0)
+    work = storage.scratch / "incoming"
+    held, left = work / "held", work / "left"
+    for folder in (held, left):
+        folder.mkdir(parents=True)
+    program = "import sys; from pathlib import Path; from studio.store.holds import hold; hold(Path(sys.argv[1])); "
+    program += "print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", program, str(held)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        process.stdout.readline()
+        assert sweep(database, storage, KEPT).uploads == 1
+        assert list(work.iterdir()) == [held]
+        process.kill()
+    assert sweep(database, storage, KEPT).uploads == 1
+    assert not list(work.iterdir())
 
 
 def test_sweep_deletes_old_answers_and_call_counts(database, storage, me):

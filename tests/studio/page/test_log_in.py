@@ -113,6 +113,20 @@ def test_log_ins_refuse_the_cookie_of_a_revoked_token(studio):
     assert log_ins.account_of(kept) == account
 
 
+def test_log_ins_of_one_account_end_nobody_elses(studio):
+    """A token that logged in 10,000 times ended all others."""
+    kept_account, greedy = (create_account(studio.database, name) for name in ("band", "greedy"))
+    _, secret = create_token(studio.database, kept_account, "laptop")
+    others = [create_token(studio.database, greedy, name)[1] for name in ("one", "two")]
+    log_ins = LogIns(studio)
+    kept = log_ins.open("band", secret)
+    cookies = [log_ins.open("greedy", others[number % 2]) for number in range(130)]
+    assert log_ins.account_of(kept) == kept_account
+    with pytest.raises(Unauthorised):
+        log_ins.account_of(cookies[29])
+    assert [log_ins.account_of(cookie) for cookie in cookies[30:]] == [greedy] * 100
+
+
 def test_log_ins_refuse_an_empty_cookie(studio):
     with pytest.raises(Unauthorised):
         LogIns(studio).account_of("")

@@ -17,6 +17,18 @@ def test_session_register_drops_the_least_recently_used_above_the_limit():
     assert len(register) == 3
 
 
+def test_session_register_above_the_limit_drops_those_of_whoever_has_most():
+    """One visitor's thousand sessions ended everybody's."""
+    register = SessionRegister(ServiceSettings(page_sessions=4))
+    register.use("annas", "anna", HERE, 0.0)
+    gone = [old for number in range(9) for old in register.use(f"b{number}", "bert", HERE, 1.0 + number)]
+    assert gone == [f"b{number}" for number in range(6)]
+    demo = SessionRegister(replace(DEMO, page_sessions=4))
+    demo.use("annas", "anna", "198.51.100.7", 0.0)
+    gone = [old for number in range(9) for old in demo.use(f"b{number}", f"bert {number}", HERE, 1.0 + number)]
+    assert gone == [f"b{number}" for number in range(6)]  # a cookie is easily had, an address is not
+
+
 def test_session_register_sweeps_idle_sessions():
     register = SessionRegister(ServiceSettings())
     register.use("old", "", HERE, 0.0)

@@ -1,5 +1,6 @@
 """Transactions, the clock they share, and what is said where the database cannot do what it should."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -298,3 +299,37 @@ def test_use_write_ahead_log_gives_up_after_busy_s(converting, clock):
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         _use_write_ahead_log(converting[0], busy_s=10.0)
     assert sum(clock.slept) == pytest.approx(10.0, abs=0.1)
+
+
+def test_database_says_that_it_is_read_only(sqlite_database):
+    """It said "try again in a moment"."""
+
+    def write() -> None:
+        with sqlite_database.write() as writing:
+            writing.exec_driver_sql("PRAGMA query_only=ON")
+            writing.exec_driver_sql("CREATE TABLE new (id INTEGER)")
+
+    with pytest.raises(Unavailable, match="cannot be written to"):
+        write()
+
+
+def test_database_puts_no_empty_one_in_the_place_of_one_that_is_gone(tmp_path):
+    """A worker that began then made a new folder with a new database."""
+    file = tmp_path / "home" / "studio.sqlite"
+    open_database(f"sqlite:///{file}").close()
+    database = open_database(f"sqlite:///{file}")
+    shutil.rmtree(file.parent)
+    for gone in (database, open_database(f"sqlite:///{file}", create=False)):
+        with pytest.raises(Unavailable, match="The data folder is gone"), gone.read():
+            pass
+        gone.close()
+    assert not file.parent.exists()
+
+
+def test_database_opens_a_file_whose_name_has_signs_of_addresses(tmp_path):
+    file = tmp_path / "a&b #1" / "studio.sqlite"
+    database = open_database(f"sqlite:///{file}")
+    with database.write() as writing:
+        writing.exec_driver_sql("CREATE TABLE new (id INTEGER)")
+    database.close()
+    assert file.stat().st_size > 0

@@ -10,6 +10,7 @@ from schemathesis.specs.openapi import checks
 
 from engine.conversion.settings import ConversionSettings
 from studio.http.routes.song_fields import SONG_FIELDS
+from studio.store.catalogue import add_model
 
 EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
@@ -109,13 +110,36 @@ def test_docs_page_loads_nothing_from_other_hosts(http):
         ("DELETE", "/convert", "POST"), ("GET", "/convert", "POST"), ("PUT", "/models", "GET"),
         ("POST", "/tasks/abc", "DELETE, GET"), ("POST", "/health", "GET, HEAD"), ("TRACE", "/metrics", "GET"),
         ("PATCH", "/models/kathleen/train", "POST"), ("OPTIONS", "/tasks", "GET"), ("POST", "/docs", "GET"),
-        ("DELETE", "/docs-files/swagger-ui.css", "GET, HEAD"),
+        ("DELETE", "/docs-files/swagger-ui.css", "GET, HEAD"), ("PUT", "/models/create", "POST"),
+        ("GET", "/models/create", "POST"), ("DELETE", "/models/import", "POST"),  # there are no such voices
     ],
 )  # fmt: skip
 def test_routes_list_the_allowed_methods_for_a_wrong_method(http, method, path, allowed):
     answer = http.client().request(method, path)
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["allow"] == allowed
+
+
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE")
+
+
+def test_every_address_names_the_methods_it_takes_and_no_others(http):
+    """/models/create named GET and DELETE, which it does not take."""
+    addresses = [re.sub(r"{number}", "1", path) for path in http.stranger().get("/openapi.json").json()["paths"]]
+    for path in (*(re.sub(r"[{}]", "", one) for one in addresses), "/docs", "/openapi.json", "/docs-files/x"):
+        answers = {method: http.client().request(method, path) for method in METHODS}
+        taken = {method for method, answer in answers.items() if answer.status_code != 405}
+        named = {answer.headers["allow"] for answer in answers.values() if answer.status_code == 405}
+        assert named == {", ".join(sorted(taken))}, path
+
+
+def test_get_models_create_shows_a_voice_of_that_name(http):
+    client, account = http.client("creator"), http.account("creator")
+    with http.studio.database.write() as connection:
+        add_model(connection, http.studio.storage, account, {"name": "Create"}, "pending")
+    assert client.get("/models/create").json()["name"] == "Create"
+    assert client.delete("/models/create").status_code == 204
+    assert client.delete("/models/create").status_code == 405
 
 
 @pytest.mark.parametrize("path", ["/models/a/b", "/convert/x", "/check-task", "/tasks/a/b", "/models/", "/no", "/"])

@@ -3,12 +3,14 @@
 import json
 import threading
 from collections import deque
+from contextlib import contextmanager
 
 import pytest
 from starlette.applications import Starlette
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
+from engine.errors import SettingsError
 from studio.errors import NotFound, Unauthorised, Unavailable
 from studio.http.routes import live
 from studio.http.routes.live import live_route
@@ -46,9 +48,15 @@ class Sessions:
     def __init__(self):
         self.session = Echo()
 
-    def open(self, secret, rate):
-        if secret != "ticket" or rate != 48_000:
-            raise Unauthorised("Press Start again: this session was not asked for, or too long ago.")
+    @contextmanager
+    def admitted(self, secret):
+        if secret != "ticket":
+            raise Unauthorised("Press Start again: this session was not asked for, or too long ago.", "live_ticket")
+        yield secret
+
+    def open(self, ticket, rate):
+        if rate != 48_000:
+            raise SettingsError(f"Live conversion takes 8,000 to 192,000 samples a second, not {rate}.")
         return self.session
 
 
@@ -117,11 +125,70 @@ def test_live_drops_blocks_that_arrive_too_fast(client, sessions, exchanges):
     assert '"dropped": 0' not in said
 
 
-@pytest.mark.parametrize(("path", "said"), [("/live/other", {"rate": 48_000}), ("/live/ticket", {"rate": 1})])
-def test_live_refuses_an_unknown_ticket_or_rate_with_an_error(client, path, said):
-    with client.websocket_connect(path, headers=OWN) as socket:
-        socket.send_json(said)
-        assert "Press Start again" in socket.receive_json()["error"]
+def test_live_refuses_an_unknown_ticket_before_accepting_it(client):
+    with pytest.raises(WebSocketDenialResponse) as refusal, client.websocket_connect("/live/other", headers=OWN):
+        pass
+    assert refusal.value.status_code == 401
+    assert refusal.value.json()["code"] == "live_ticket"
+
+
+def test_live_refuses_a_rate_with_the_sentence_of_the_engine(client):
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 1})
+        assert "8,000 to 192,000" in socket.receive_json()["error"]
+
+
+GARBAGE = {
+    "infinite": '{"rate": 1e400}', "long": f'{{"rate": {"9" * 5000}}}', "deep": "[" * 50_000, "null": "null",
+    "binary": b"\1\2", "none": "", "cut": '{"rate": ', "not a number": '{"rate": NaN}', "list": '{"rate": []}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", GARBAGE.values(), ids=GARBAGE)
+def test_live_answers_garbage_with_a_sentence_and_logs_nothing(client, said, caplog):
+    """A rate of 1e400 and 50,000 brackets were tracebacks."""
+    for is_running in (False, True):
+        with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+            if is_running:
+                socket.send_json({"rate": 48_000})
+                socket.receive_json()
+            if isinstance(said, bytes):
+                socket.send_bytes(said)
+            else:
+                socket.send_text(said.replace("rate", "change") if is_running else said)
+            if not (is_running and isinstance(said, bytes)):  # which is a block, if a short one
+                assert "something else" in socket.receive_json()["error"]
+    assert not caplog.records
+
+
+def test_live_merges_changes_that_wait_and_refuses_too_many(client, sessions, exchanges):
+    sessions.session.may.clear()
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        socket.send_bytes(b"\0\0\0\0sing")  # which is not answered yet
+        for number in range(100):
+            socket.send_json({"change": {"transpose": number, "accent": None}})
+        wait_until(lambda: exchanges[0]._changes.get("transpose") == 99)
+        assert len(exchanges[0]._changes) == 2
+        socket.send_json({"change": {str(number): 1 for number in range(1000)}})
+        sessions.session.may.set()
+        while "error" not in (said := socket.receive()).get("text", ""):
+            pass
+    assert "something else" in said["text"]
+
+
+def test_live_lets_go_of_a_browser_that_says_nothing_or_sends_far_too_little(client, sessions, monkeypatch):
+    monkeypatch.setattr(live, "_HELLO_S", 0.0)
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        assert socket.receive()["type"] == "websocket.close"
+    monkeypatch.undo()
+    monkeypatch.setattr("studio.http.uploads.PACE_S", 0.0)  # so that any wait is a whole one
+    with client.websocket_connect("/live/ticket", headers=OWN) as socket:
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        wait_until(lambda: sessions.session.finished or not socket.send_json({"change": {"accent": 1.0}}))
+        assert {"finished": {"task": "task-1"}} in iter(socket.receive_json, None)
 
 
 def test_live_reports_a_failed_conversion_and_an_invalid_message(client, sessions):

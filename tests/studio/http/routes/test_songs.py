@@ -55,6 +55,7 @@ def test_check_task_and_get_task_link_the_lanes_of_a_finished_song(http, singing
         (("backing",), {"generations_count": "2"}, 422, "made in one take"),
         (("backing",), {"effects": "hall"}, 422, "Effects"),
         (("backing",), {"parts": "later koguchi"}, 422, "is not a part"),
+        (("backing",), {"parts": "1:42"}, 422, "is not a part"),  # it was no voice of that name, and 404
         (("backing",), {"parts": "0:02 nobody"}, 404, "nobody"),
         (("backing",), {"parts": "0 keep"}, 422, "Nothing is converted"),
         (("stem",), {}, 422, "stem needs a backing"),

@@ -89,4 +89,7 @@ def test_put_take_sets_name_and_star_and_post_comp_refuses_bad_takes(http, singi
     assert client.put(f"/tasks/{made}/takes/3", data={"name": "x"}).json()["code"] == "take_not_found"
     assert client.put(f"/tasks/{made}/takes/1", data={"name": "x" * 61}).status_code == 422
     assert client.post(f"/tasks/{made}/comp", data={"takes": "1,two"}).json()["errors"][0]["field"] == "takes"
+    for takes in ("0", "1,0", "00"):
+        answer = client.post(f"/tasks/{made}/comp", data={"takes": takes})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "takes")
     assert client.post(f"/tasks/{made}/comp", data={"takes": "1,2"}).json()["code"] == "not_compable"
