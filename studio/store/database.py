@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
@@ -108,7 +108,7 @@ def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | 
 
 def database_url(url: str, data: Path) -> str:
     """Return `url` or, if it is empty, that of the file in the data folder."""
-    return url or f"sqlite:///{data / DATABASE_FILE}"
+    return url or URL.create("sqlite", database=str(data / DATABASE_FILE)).render_as_string()
 
 
 def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Database:

@@ -18,6 +18,14 @@ def test_open_studio_makes_its_folder_and_database_private(home):
     assert (home / "studio.sqlite").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("name", ["50%41", "what?", "no#1", "two words & more"])
+def test_open_studio_puts_its_database_into_a_folder_of_any_name(home, name):
+    folder = home / name
+    open_studio(Settings(folder), ServiceSettings()).close()
+    assert (folder / "studio.sqlite").is_file()
+    assert [one.name for one in home.iterdir()] == [name]
+
+
 def where(studio: Studio, word: str, *, again: str) -> tuple[int, str]:
     return threading.get_ident(), word + again
 
