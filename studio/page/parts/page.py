@@ -10,6 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
+from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -119,7 +120,7 @@ class Page:
     ) -> Any:
         try:
             visit = Visit(self.studio, self.account_of(request), time.time())
-            given: dict[Any, Any] = dict(action(visit, *values) or {})
+            given = stored(action(visit, *map(recalled, values)) or {})
         except EngineError as error:
             if notice is None:
                 raise gr.Error(sentence_of(error), print_exception=False) from error

@@ -82,10 +82,8 @@ class Recording:
 
     def restore(self, visit: Visit, kept: Chosen | None) -> dict[Any, Any]:
         """Return updates that take what this browser had when it left, if it is still there."""
-        if not kept:
+        if not kept or analyses.find(visit, kept["id"]) is None:
             return {}
-        if analyses.find(visit, kept["id"]) is None:
-            return {self.kept: None}
         return {self.chosen: kept | {"settled": True}, self.timer: gr.Timer(active=True)}
 
     def stretch_of(self, chosen: Mapping[str, Any]) -> tuple[float, float] | None:
