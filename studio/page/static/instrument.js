@@ -13,6 +13,7 @@
 
 import { drag, make, tell } from "./dom.js";
 import { translated } from "./languages.js";
+import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { ZOOM } from "./roll.js";
@@ -39,6 +40,7 @@ class Instrument extends Player {
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
+  #display = menu("display", "Display");
   #narrow = matchMedia("(max-width: 600px)");
   #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
 
@@ -169,10 +171,9 @@ class Instrument extends Player {
     ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
-    const display = make("details", { class: "display" }, make("summary", {}, "Display"));
     bar.classList.add("transport");
     tools.splice(1, 0, edit);
-    bar.append(...tools, display);
+    bar.append(...tools, this.#display);
     bar.setAttribute("role", "toolbar");
     bar.setAttribute("aria-label", "Transport");
     const lanes = this.querySelector(".tracks");
@@ -188,7 +189,7 @@ class Instrument extends Player {
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     this.#draw();
-    display.append(this.#roll.tools);
+    this.#display.append(this.#roll.tools);
   }
 
   #button(text, title, act, isThere = true, kind = "") {
