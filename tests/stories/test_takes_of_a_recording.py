@@ -64,7 +64,7 @@ def test_takes_can_be_comped_named_and_starred(page, open_tab):
     fold.get_by_role("button", name="Takes").click(timeout=WORK_MS)
     lanes = page.locator("timbre-comp .lane")
     expect(lanes).to_have_count(2)
-    order = page.get_by_role("button", name="Make one take of these")
+    order = page.get_by_role("button", name="Build comp")
     expect(order).to_be_disabled()
     last = lanes.nth(1).locator(".cell").last
     last.click()

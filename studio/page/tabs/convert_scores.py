@@ -1,6 +1,7 @@
 """A conversion in words and numbers."""
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 from studio.page.parts.progress_bar import time_left, time_until
@@ -62,6 +63,12 @@ def labelled(label: str, name: str, starred: bool) -> str:
     """Return the label of a take with the name and the star that the user gave it."""
     named = f"{label}: {name}" if name else label
     return f"{named} \N{BLACK STAR}" if starred else named
+
+
+def stands_out(shares: Sequence[float | None]) -> bool:
+    """Whether one of several takes keeps more of the melody than all others, as it is written."""
+    written = sorted((round(100 * (share or 0.0)) for share in shares), reverse=True)
+    return len(written) > 1 and written[0] > written[1]
 
 
 def kept_note(share: float | None, is_best: bool) -> str | None:

@@ -119,7 +119,14 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
             if "take" not in track:
                 tracks = tracks or [{"label": "Recording", "url": track["url"]}]
                 continue
-            voice = task["model_name"] or "voice"
-            label = voice if track["label"] == "After" else f"{voice}, {track['label'].lower()}"
+            own = [] if track["label"] == "After" else [track["label"].lower()]
+            label = ", ".join([*_of(task), *own])
             tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
     return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
+
+
+def _of(task: Mapping[str, Any]) -> list[str]:
+    """Return what tells a conversion from others of its recording: voice, what it is, and key."""
+    marks = [mark for mark, name in (("edited", "edit_of"), ("comp", "comp")) if task.get(name)]
+    shift = (task.get("output_settings") or {}).get("transpose")
+    return [task["model_name"] or "voice", *marks, *([f"{shift:+g}".replace("-", "\N{MINUS SIGN}")] if shift else [])]

@@ -10,7 +10,7 @@ from studio.actions.downloads import offered
 from studio.actions.preferences import FORMATS
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES
-from studio.page.tabs.convert_scores import kept_note, labelled
+from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
 KINDS = {
     "conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend",
@@ -142,7 +142,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
             "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
             "names": [labels[number - 1]["name"]],
             "url": takes[number - 1],
-            "note": kept_note(shares[number - 1], len(takes) > 1 and number == best),
+            "note": kept_note(shares[number - 1], number == best and stands_out(shares)),
             "take": number,
             "downloads": offered(preferred),
         }
