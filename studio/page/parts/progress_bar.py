@@ -3,6 +3,7 @@
 import html
 
 _LONG_S = 90.0
+_LEAST_TAKEN_S = 10.0
 _STEP_S = 5  # steps of the remaining seconds, so that the line does not flicker
 
 
@@ -23,6 +24,11 @@ def duration_text(seconds: float) -> str:
 def time_left(seconds: float | None) -> str:
     """Return the remaining time as text; nothing while unknown."""
     return "" if seconds is None else f"about {_rounded(seconds)} left"
+
+
+def time_taken(seconds: float | None) -> str:
+    """Return the time so far as text, once there is some to speak of."""
+    return "" if seconds is None or seconds < _LEAST_TAKEN_S else f"{_rounded(seconds)} so far"
 
 
 def time_until(seconds: float | None) -> str:

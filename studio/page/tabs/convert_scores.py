@@ -4,7 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from studio.page.parts.progress_bar import time_left, time_until
+from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # score, title, meaning
@@ -56,7 +56,7 @@ def progress_line(view: dict[str, Any]) -> str:
             return "Starting"
         return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
     done = f"{100 * view['progress']:.0f} %"
-    return ", ".join(filter(None, [view["message"] or "converting", done, time_left(view["left_s"])]))
+    return ", ".join(filter(None, [view["message"] or "converting", done, time_left(view["left_s"]) or time_taken(view["taken_s"])]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
