@@ -6,12 +6,10 @@ function leave(event) {
   if (event.target === field && field.matches("input[type=number]")) field.blur();
 }
 
-/** Close the list of choices that Gradio leaves open over what comes next. */
-function close(event) {
-  const field = event.target;
-  if (event.key !== "Tab" || !field.matches?.("input[role=combobox][aria-expanded=true]")) return;
-  field.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true }));
+/** Let Tab only leave a list of choices: Gradio 6.31 takes it for a letter, and opens the list once it was left. */
+function pass(event) {
+  if (event.key === "Tab" && event.target.matches?.("input[role=combobox]")) event.stopPropagation();
 }
 
 document.addEventListener("wheel", leave, { passive: true, capture: true });
-document.addEventListener("keydown", close, { capture: true });
+document.addEventListener("keydown", pass, { capture: true });

@@ -22,7 +22,7 @@ const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
-const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
+const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
 const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";

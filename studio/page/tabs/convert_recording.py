@@ -110,7 +110,7 @@ class Recording:
         if view["state"] in analyses.BUSY:
             return {
                 self.analysing: gr.Row(visible=True),
-                self.progress: progress_bar(view["progress"], f"Analysing {view['file_name']}"),
+                self.progress: progress_bar(view["progress"], analyses.progress_line(view)),
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
                 self.offered: gr.Row(visible=True),

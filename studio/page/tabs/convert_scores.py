@@ -29,7 +29,7 @@ _TITLES = {  # by style
 
 def heading(view: dict[str, Any]) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
-    facts = [_shift(view["transpose"])]
+    facts = [shift_text(view["transpose"])]
     if view["untrained"]:
         facts.append("untrained voice")
     if view["edited"]:
@@ -71,16 +71,33 @@ def stands_out(shares: Sequence[float | None]) -> bool:
     return len(written) > 1 and written[0] > written[1]
 
 
-def kept_note(share: float | None, is_best: bool) -> str | None:
-    """Return the note beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
+def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
+    """Return the note beside a take: its key, whether it is the best of several, its `kept_share`; None for none."""
     said = None if share is None else f"{100 * share:.0f} % of the melody kept"
-    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+    return " · ".join(filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
 
 
-def kept_brief(share: float | None, is_best: bool) -> str | None:
+def kept_brief(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
     """Return `kept_note` where there is little room."""
     said = None if share is None else f"{100 * share:.0f} %"
-    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+    return " · ".join(filter(None, [brief_shift(semitones), _best(is_best), said])) or None
+
+
+def brief_shift(semitones: float | None) -> str:
+    """Return a shift as a number with its sign; nothing for none."""
+    return f"{semitones:+g}".replace("-", "\N{MINUS SIGN}") if semitones else ""
+
+
+def shift_text(semitones: float | None) -> str:
+    """Return a shift in words."""
+    if not semitones:
+        return "Original key"
+    count = f"{abs(semitones):g}"
+    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
+
+
+def _best(is_best: bool) -> str | None:
+    return "best" if is_best else None
 
 
 def _row(take: dict[str, Any]) -> str:
@@ -88,13 +105,6 @@ def _row(take: dict[str, Any]) -> str:
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
     cells = "".join(f"<td>{value}</td>" for value in values)
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
-
-
-def _shift(semitones: float | None) -> str:
-    if not semitones:
-        return "Original key"
-    count = f"{abs(semitones):g}"
-    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
 
 
 def _written(name: str, value: float | None, pitch_seconds: float | None) -> str:

@@ -187,13 +187,13 @@ def lanes_of(view: dict[str, Any], beside: Sequence[dict[str, Any]], preferred: 
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
     takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
     lanes = [
-        _track(view, take, preferred, f"Take {take['number']}" if len(takes) > 1 else _brief_name(view), take is best)
+        _track(view, take, preferred, f"Take {take['number']}" if len(takes) > 1 else result_name(view), take is best)
         for take in takes
     ]
     for other in beside:
         heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
-            own = f"{_brief_name(other)}, take {take['number']}" if len(heard) > 1 else _brief_name(other)
+            own = f"{result_name(other)}, take {take['number']}" if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
     return _numbered(lanes)
 
@@ -203,20 +203,15 @@ def _is_source(other: dict[str, Any], view: dict[str, Any]) -> bool:
     return view["edited"] == other["id"] or (view["is_comp"] and view["model"] == other["model"])
 
 
-def _brief_name(view: dict[str, Any]) -> str:
-    """Return what tells a result from others of its recording: voice, key, and what it is."""
-    shift = f"{view['transpose']:+g}".replace("-", "\N{MINUS SIGN}") if view["transpose"] else ""
-    return ", ".join(filter(None, [result_name(view), shift]))
-
-
-def _numbered(tracks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the tracks, numbered from the second of the same label on."""
-    counted: Counter[str] = Counter()
-    for track in tracks:
-        counted[track["label"]] += 1
-        if counted[track["label"]] > 1:
-            track["label"] = f"{track['label']} ({counted[track['label']]})"
-    return tracks
+def _numbered(lanes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lanes, numbered from the second of the same label and key on."""
+    counted: Counter[tuple[str, float]] = Counter()
+    for lane in lanes:
+        same = (lane["label"], lane["transpose"])
+        counted[same] += 1
+        if counted[same] > 1:
+            lane["label"] = f"{lane['label']} ({counted[same]})"
+    return lanes
 
 
 def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
@@ -227,6 +222,7 @@ def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
 def _track(
     view: dict[str, Any], take: dict[str, Any], preferred: str, label: str, is_best: bool = False
 ) -> dict[str, Any]:
+    key = view["transpose"] or 0.0
     return {
         "task": view["id"],
         "take": take["number"],
@@ -235,7 +231,8 @@ def _track(
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": take["url"],
-        "note": kept_note(take["mark"], is_best),
-        "brief": kept_brief(take["mark"], is_best),
+        "transpose": key,
+        "note": kept_note(take["mark"], is_best, key),
+        "brief": kept_brief(take["mark"], is_best, key),
         "downloads": offered(preferred),
     }

@@ -113,8 +113,8 @@ class VoicesTab:
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
                 button.click,
-                lambda visit, one, there=there: page.go(there, voice=one, start=there == "convert") if one else None,
-                [chosen], [page.tabs, page.wishes[there]],
+                lambda visit, one, there=there: page.go(there, voice=one) if one else None, [chosen],
+                [page.tabs, page.wishes[there]],
             )  # fmt: skip
 
     def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:

@@ -31,9 +31,11 @@ def test_lanes_of_an_edited_take_keep_the_takes_of_its_source_and_the_best_of_ot
     assert labels(edited, result("first", 2), result("later", 2)) == ["Mia, edited", "Mia, take 1", "Mia, take 2", "Mia"]
 
 
-def test_lanes_name_the_key_of_results_in_one_voice():
-    assert labels(result("a", transpose=5), result("b", transpose=-12), result("c")) == ["Mia, +5", "Mia, \u221212", "Mia"]
-    assert labels(result("a"), result("b")) == ["Mia", "Mia (2)"]
+def test_lanes_of_one_voice_differ_by_key_or_number():
+    lanes = lanes_of(result("a", transpose=5), [result("b", transpose=-12), result("c"), result("d")], "wav")
+    assert [lane["label"] for lane in lanes] == ["Mia", "Mia", "Mia", "Mia (2)"]
+    assert [lane["brief"] for lane in lanes] == ["+5 \u00b7 51 %", "\u221212 \u00b7 51 %", "51 %", "51 %"]
+    assert lanes[1]["note"] == "Down 12 semitones \u00b7 51 % of the melody kept"
 
 
 def test_lanes_are_no_more_than_there_are_keys_unless_the_result_itself_has_more():

@@ -147,7 +147,7 @@ def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_ta
     open_tab(page, "Voices")
     page.locator("#voices-cards").get_by_role("radio", name="Mia").click()
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
-    page.get_by_role("button", name="Convert with this voice").click()
+    page.get_by_role("button", name="Open in Convert").click()
     expect(chosen.locator(".name")).to_have_text(NAME)
 
 

@@ -100,9 +100,22 @@ def test_voices_tab_plays_exports_and_converts_with_a_read_only_demo_voice(page,
     fetched.value.save_as(package)
     assert package.name == "Kathleen.voice.zip"
     assert package.stat().st_size > 1_000_000
-    button(page, "Convert with this voice").click()
+    button(page, "Open in Convert").click()
     expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kathleen")
+
+
+def test_voices_tab_opens_a_voice_in_convert_without_converting(page, open_tab):
+    open_tab(page, "Convert")
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
+    open_tab(page, "Voices")
+    choose(page, "Kerstin")
+    button(page, "Open in Convert").click()
+    expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kerstin")
+    expect(page.locator("#convert-fit")).to_contain_text("Kerstin's range")
+    expect(page.locator("#convert-bar")).to_be_hidden()
+    expect(page.locator("#convert-instrument .track")).to_have_count(0)
 
 
 def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
@@ -188,7 +201,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     expect(shown(page)).not_to_be_empty()
     choose(page, ODD)
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
-    expect(button(page, "Convert with this voice")).to_be_visible()  # as it is before its training
+    expect(button(page, "Open in Convert")).to_be_visible()  # as it is before its training
     page.locator("#voice-checkpoints").get_by_role("button", name="Checkpoints").click()
     tracks = page.locator("#voice-checkpoints-player").get_by_role("radio")
     expect(tracks).to_have_count(4)
@@ -198,7 +211,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     button(page, "Use epoch 4").click()
     expect(page.locator("#voice-checkpoints-notice")).to_contain_text("now uses epoch 4")
     expect(page.locator("#voice-checkpoints-choose")).to_have_text("Epoch 4 is in use")
-    expect(button(page, "Convert with this voice")).to_be_visible()
+    expect(button(page, "Open in Convert")).to_be_visible()
     home = studio_page.home / "voices" / "odd"
     assert (home / "weights.safetensors").read_bytes() == (DEMO_VOICES / "kerstin" / "weights.safetensors").read_bytes()
     button(page, "Continue training").click()
