@@ -26,6 +26,10 @@ from studio.page.tabs.voices_teach import Teach
 # one at a time, so that the last voice asked for is the one shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
+# in the browser, once the form is closed: what was saved is above it
+_TO_THE_NAME = """() => {
+  if (!document.querySelector("#voice-form")?.checkVisibility()) document.querySelector("#voice-head").scrollIntoView();
+}"""
 _GONE = "This voice has been deleted."
 _TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
 
@@ -99,9 +103,10 @@ class VoicesTab:
 
     def _wire_voice(self) -> None:
         page, chosen, edit, checkpoints = self._page, self._chosen, self._edit, self._checkpoints
-        page.on(
+        saved = page.on(
             edit.sure.click, self._save, {chosen, *edit.form.components}, self._all, notice=edit.problem, **IN_TURN
         )  # fmt: skip
+        saved.then(None, None, None, js=_TO_THE_NAME, api_visibility="private", show_progress="hidden")
         page.on(
             edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN
         )  # fmt: skip

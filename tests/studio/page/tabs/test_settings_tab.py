@@ -50,7 +50,7 @@ def test_settings_tab_creates_shows_copies_and_revokes_a_token(studio_page, page
     assert token not in studio_page.log.read_text(encoding="utf-8")
 
     page.get_by_role("button", name=f"Revoke {name}").click()
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Cancel").click()
     assert status(studio_page, token) == 200
     page.get_by_role("button", name=f"Revoke {name}").click()
     page.locator("#tokens .sure").click()

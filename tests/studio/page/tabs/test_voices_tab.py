@@ -166,10 +166,10 @@ def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
 
     button(page, "Delete …").click()
     expect(page.locator("#voice-question")).to_contain_text("This cannot be undone")
-    button(page, "Keep it").click()
+    button(page, "Cancel").click()
     expect(page.locator("#voice-question")).to_be_hidden()
     button(page, "Delete …").click()
-    button(page, "Delete it").click()
+    button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     expect(page.locator("#voices-cards").get_by_text(ODD)).to_have_count(0)
     assert not (studio_page.home / "voices" / "koguchi-2").exists()
@@ -219,7 +219,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     open_tab(page, "Voices")
     expect(shown(page)).to_have_text(ODD)
     button(page, "Delete …").click()
-    button(page, "Delete it").click()
+    button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     assert not trained.exists()
 
