@@ -109,7 +109,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
 
 
 def _ahead(studio: Studio, task: Task) -> int:
-    """Return how many analyses end before a queued one begins: those before it, and those that keep all workers busy."""
+    """Return how many analyses end before a queued one begins: those before it, and those that occupy all workers."""
     if task.state != "queued":
         return 0
     running = len(running_now(studio.database, KIND))

@@ -9,9 +9,10 @@ SAMPLES = Path(__file__).parents[2] / "engine" / "samples"
 FILES = [SAMPLES / "speech.flac", SAMPLES / "singing.flac"]
 WORK_MS = 120_000
 DROP = """([place, files]) => {
-  const dataTransfer = new DataTransfer();
-  for (const [name, bytes] of files) dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type: "audio/flac" }));
-  document.querySelector(`${place} button`).dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer }));
+  const dataTransfer = new DataTransfer(), type = "audio/flac";
+  for (const [name, bytes] of files) dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
+  const drop = new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer });
+  document.querySelector(`${place} button`).dispatchEvent(drop);
 }"""
 
 

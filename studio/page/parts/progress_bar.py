@@ -15,12 +15,6 @@ def progress_bar(fraction: float, text: str) -> str:
     return f'<div class="progress-bar">{bar}<p>{said}</p></div>'
 
 
-def duration_text(seconds: float) -> str:
-    """Return how long a recording is: 5.3 s, 12:00 min."""
-    whole = round(seconds)
-    return f"{seconds:.1f} s" if seconds < 60 else f"{whole // 60}:{whole % 60:02d} min"
-
-
 def time_left(seconds: float | None) -> str:
     """Return the remaining time as text; nothing while unknown."""
     return "" if seconds is None else f"about {_rounded(seconds)} left"

@@ -9,10 +9,11 @@ import gradio as gr
 from engine.errors import EngineError
 from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
+from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.parts.progress_bar import duration_text, progress_bar
+from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
 from studio.page.tabs import analyses
@@ -183,6 +184,6 @@ def _facts(view: dict[str, Any]) -> str:
     else:
         facts.append("silence" if loudness is None else "no pitch found")
     if loudness is not None:
-        facts.append(f"{loudness:.0f} LUFS")
+        facts.append(f"{signed(loudness, 0)} LUFS")
     name, *rest = map(html.escape, facts)
     return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'

@@ -177,7 +177,7 @@ class Result:
 
 
 def _elsewhere(now: Now) -> str:
-    return inform(f"{now['label']} is done: see Earlier results.")
+    return inform(f"{now['label']} is done: see Previous results.")
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

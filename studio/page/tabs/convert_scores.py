@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from studio.page.parts.figures import signed
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
@@ -56,7 +57,8 @@ def progress_line(view: dict[str, Any]) -> str:
             return "Starting"
         return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
     done = f"{100 * view['progress']:.0f} %"
-    return ", ".join(filter(None, [view["message"] or "converting", done, time_left(view["left_s"]) or time_taken(view["taken_s"])]))
+    time = time_left(view["left_s"]) or time_taken(view["taken_s"])
+    return ", ".join(filter(None, [view["message"] or "converting", done, time]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
@@ -114,4 +116,4 @@ def _written(name: str, value: float | None, pitch_seconds: float | None) -> str
         return f"{100 * value:.1f} % ({pitch_seconds:.1f} s)"
     if name in ("pitch_accuracy", "voicing_error"):
         return f"{100 * value:.1f} %"
-    return f"{value:.0f} dB" if name == "leak_db" else f"{value:.3f}"
+    return f"{signed(value, 0)} dB" if name == "leak_db" else f"{value:.3f}"

@@ -89,10 +89,10 @@ class Song:
         page.on(self.start.click, self.convert, given, [self.task, self.timer, *voice.outputs], notice=self.problem)
         page.on(self.timer.tick, self.watch, [self.task], [*watched, self.problem])
         page.on(self.lead.upload, self.put_away, [], [self.recording, self.source])
-        made = [self.task, self.title, self.mixer, self.problem]
-        page.on(partial(gr.on, [file.change for file in (self.lead, self.backing, self.stem)]), self.begin_anew, [self.task], made)
-        answered = [control.change for control in (self.separate, self.parts, self.stem_voice, self.offset)]
-        page.on(partial(gr.on, answered), lambda visit: {self.problem: silent()}, [], [self.problem])
+        others = partial(gr.on, [file.change for file in (self.lead, self.backing, self.stem)])
+        page.on(others, self.begin_anew, [self.task], [self.task, self.title, self.mixer, self.problem])
+        answers = partial(gr.on, [one.change for one in (self.separate, self.parts, self.stem_voice, self.offset)])
+        page.on(answers, lambda visit: {self.problem: silent()}, [], [self.problem])
         page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
         page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
 

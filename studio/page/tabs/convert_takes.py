@@ -49,7 +49,7 @@ class Takes:
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
-                label="Earlier results", show_label=False, container=False, visible=False, scale=0, min_width=260,
+                label="Previous results", show_label=False, container=False, visible=False, scale=0, min_width=260,
                 elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)

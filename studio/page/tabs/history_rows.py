@@ -13,7 +13,7 @@ from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
 KINDS = {
-    "conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend",
+    "conversion": "Conversion", "training": "Training", "report": "Recording check", "blend": "Blend",
     "teaching": "Teaching",
 }  # fmt: skip
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
@@ -63,7 +63,7 @@ def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
         return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
-    return f"Recordings of {voice or 'a deleted voice'}" if task["kind"] == "report" else voice or "A deleted voice"
+    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or "A deleted voice"
 
 
 def _is_name(task: Mapping[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.page.parts.progress_bar import duration_text, progress_bar, time_left, time_taken, time_until
+from studio.page.parts.progress_bar import progress_bar, time_left, time_taken, time_until
 
 
 @pytest.mark.parametrize(
@@ -11,10 +11,6 @@ from studio.page.parts.progress_bar import duration_text, progress_bar, time_lef
 def test_time_left_and_time_until_round_to_plain_times(seconds, said):
     assert time_left(seconds) == f"about {said} left"
     assert time_until(seconds) == f"starts in about {said}"
-
-
-def test_duration_text_shows_seconds_or_minutes():
-    assert [duration_text(seconds) for seconds in (5.34, 59.9, 720.0)] == ["5.3 s", "59.9 s", "12:00 min"]
 
 
 def test_time_left_and_time_until_are_empty_for_unknown_times():

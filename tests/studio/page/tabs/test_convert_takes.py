@@ -28,7 +28,8 @@ def test_lanes_of_a_comp_keep_all_takes_it_may_be_made_of():
 
 def test_lanes_of_an_edited_take_keep_the_takes_of_its_source_and_the_best_of_others():
     edited = result("edited", edited="first")
-    assert labels(edited, result("first", 2), result("later", 2)) == ["Mia, edited", "Mia, take 1", "Mia, take 2", "Mia"]
+    heard = labels(edited, result("first", 2), result("later", 2))
+    assert heard == ["Mia, edited", "Mia, take 1", "Mia, take 2", "Mia"]
 
 
 def test_lanes_of_one_voice_differ_by_key_or_number():

@@ -41,7 +41,7 @@ def fill(page: Page, name: str) -> None:
 
 
 def examine(page: Page) -> None:
-    page.get_by_role("button", name="Check recordings").click()
+    page.get_by_role("button", name="Analyse recordings").click()
 
 
 def problem(page: Page):
@@ -90,7 +90,7 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     examine(page)
     found = page.locator("#create-found")
     expect(found.locator(".verdict")).to_contain_text("in 2 recordings", timeout=WORK_MS)
-    expect(page.locator("#create-report h2")).to_have_text(f"Recordings of {NAME}")
+    expect(page.locator("#create-report h2")).to_have_text(f"{NAME}: recordings")
     expect(found).to_contain_text("There are only")
     expect(page.locator("#create-report svg.keyboard")).to_be_visible()
     photographed(page, "create-report")
@@ -108,7 +108,7 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (not trained yet)")
     open_tab(page, "Create")
-    expect(page.get_by_role("button", name="Check recordings")).to_be_visible()
+    expect(page.get_by_role("button", name="Analyse recordings")).to_be_visible()
     assert (made / "model.json").is_file()
 
 

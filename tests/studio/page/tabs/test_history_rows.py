@@ -105,4 +105,4 @@ def test_row_of_a_stopped_training_offers_to_continue():
 
 def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
     row = row_of(TRAINING | {"kind": "report"})
-    assert (row["title"], names(row)) == ("Recordings of Mia", ["voice", "delete"])
+    assert (row["title"], names(row)) == ("Mia: recordings", ["voice", "delete"])
