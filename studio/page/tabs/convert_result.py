@@ -68,7 +68,7 @@ class Result:
     ) -> dict[Any, Any]:
         """Return updates that show a conversion of the recording that is `chosen`."""
         view = view_of(visit, task_id)
-        at = time.strftime("%H.%M", time.localtime(view["created_at"]))
+        at = time.strftime("%H:%M", time.localtime(view["created_at"]))
         now = {
             "task": task_id,
             "recording": chosen.get("id"),

@@ -79,6 +79,8 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("comp")
         else "Edited take"
         if task.get("edit_of")
+        else "Song"
+        if task.get("mix")
         else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     )
     return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
@@ -86,7 +88,7 @@ def _kind(task: Mapping[str, Any]) -> str:
 
 def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
-        return f"{100 * task['progress']:.0f} %"
+        return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
         return "Next in line" if task["place"] == 1 else f"Waiting, number {task['place']} in line"
     return STATES[task["state"]]

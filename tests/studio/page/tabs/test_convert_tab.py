@@ -1,5 +1,6 @@
 """The Convert tab in a browser, with real conversions."""
 
+import io
 import re
 import zipfile
 from pathlib import Path
@@ -301,6 +302,10 @@ def test_convert_all_converts_several_recordings_and_downloads_a_zip(page, recor
     expect(rows).to_have_count(3)
     expect(rows.nth(2)).to_contain_text("is not an audio file")
     expect(page.get_by_text("2 of 3 done, 1 failed")).to_be_visible(timeout=WORK_MS)
+    players = rows.locator("audio")
+    expect(players).to_have_count(2)
+    heard = page.request.get(page.evaluate("document.querySelector('#convert-batch audio').src"))
+    assert soundfile.info(io.BytesIO(heard.body())).duration == pytest.approx(2.0, abs=0.01)
     photographed(page, "convert-batch")
     with page.expect_download() as coming:
         page.get_by_role("button", name="Download all as ZIP").click()

@@ -112,6 +112,21 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     assert (made / "model.json").is_file()
 
 
+def test_create_tab_takes_back_what_was_answered(page):
+    examine(page)
+    missing = problem(page).get_by_role("listitem")
+    expect(missing).to_have_count(5)
+    page.get_by_label("Name", exact=True).fill(NAME)
+    expect(missing).to_have_count(4)
+    expect(problem(page)).not_to_contain_text("Give the voice a name")
+    page.get_by_role("radio", name="My own voice").check()  # says who agrees, and to what
+    expect(missing).to_have_count(2)
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    expect(problem(page)).to_contain_text("Add recordings first")
+    drop(page, SPEECH)
+    expect(problem(page)).to_be_hidden(timeout=WORK_MS)
+
+
 def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_tab, photographed):
     drop(page, SINGING, HIGH, SPEECH)
     expect(rows(page)).to_have_count(3)
@@ -131,7 +146,7 @@ def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_ta
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
-    expect(page.locator("#convert-title p")).to_contain_text("the voice untrained")
+    expect(page.locator("#convert-title p")).to_contain_text("untrained voice")
     photographed(page, "convert-untrained")
     page.reload()
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}")  # all is as it was
