@@ -18,6 +18,7 @@ from studio.store.studio import Studio
 Updates = Mapping[Any, Any] | None
 _OURS = "Something went wrong in the studio. See its log for details."
 _FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
+LATEST: dict[str, Any] = {"trigger_mode": "always_last"}  # of quick choices the last one counts
 _AT_ONCE = 8  # calls of the same event by different visitors
 
 
@@ -80,7 +81,10 @@ class Page:
         return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
     def on_data(self, event: Callable[..., Any], action: Callable[..., Updates], *wiring: Any, **options: Any) -> Any:
-        """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
+        """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`.
+
+        By default Gradio drops an event while the one before is answered: what chooses needs LATEST.
+        """
         return self.on(event, action, *wiring, has_data=True, **options)
 
     def on_seen(self, tab: gr.Tab, action: Callable[..., Updates], *wiring: Any, **options: Any) -> None:

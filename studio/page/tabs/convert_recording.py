@@ -12,7 +12,7 @@ from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
@@ -66,7 +66,7 @@ class Recording:
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
-        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN)
+        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])

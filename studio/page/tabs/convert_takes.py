@@ -16,7 +16,7 @@ from studio.actions.results import result_view
 from studio.actions.voice_cards import voice_cards
 from studio.errors import NotFound
 from studio.page.parts.notice import notice, sentence_of, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
 from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
@@ -58,7 +58,7 @@ class Takes:
         with layout.scores, gr.Accordion("Scores", open=False, visible=False) as self.fold:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]
-        page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs)
+        page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs, **LATEST)
         asked = [self.tracks, self.brought, self.effects, in_download]
         page.on_data(instrument.download, self.download, asked, downloaded, notice=self.problem)
 

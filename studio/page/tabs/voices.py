@@ -14,7 +14,7 @@ from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
 from studio.page.tabs.voices_edit import Edit
@@ -82,7 +82,7 @@ class VoicesTab:
                 trigger_mode="once", **IN_TURN,
             )  # fmt: skip
         page.stop_on_leaving(tab, self._timer)
-        page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN)
+        page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN, **LATEST)
         part = self._import
         given = [part.package, part.speaker, part.name]
         imports = [*self._all, *part.outputs]
