@@ -10,7 +10,7 @@ const RATE = 48_000;
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 30, HIGHEST = 96; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
-const STYLES = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech" }; // as everywhere on the page
+const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page
 const NAMES = {
   transpose: "Transpose", style: "Style", block_ms: "Buffer (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Quality",
   reserve_ms: "Safety margin (ms)",
@@ -77,7 +77,7 @@ class LiveElement extends HTMLElement {
 
   #input(name, { value, minimum, maximum, step, words }) {
     const changed = () => WHILE_SINGING.includes(name) && this.#change({ [name]: this.#value(name) });
-    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, STYLES[word] ?? word)));
+    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, WORDS[word] ?? word)));
     return make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value, onchange: changed });
   }
 
