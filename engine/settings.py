@@ -30,12 +30,17 @@ def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any
     return field(default=default, metadata={"meaning": meaning, "words": words})
 
 
+_TITLES = {"de_ess": "De-esser", "denoise": "Noise reduction", "middle_db": "Mid (dB)"}
+
+
 def title_of(name: str) -> str:
     """Return the label of a setting.
 
     >>> title_of("formant_shift_semitones")
     'Formant shift (semitones)'
     """
+    if name in _TITLES:
+        return _TITLES[name]
     words = name.split("_")
     unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
     return " ".join(words).capitalize() + unit

@@ -44,10 +44,10 @@ REMEDIES = {
 }
 
 _BANDWIDTHS = (
-    (4_200.0, "over a telephone"),
-    (8_100.0, "in recordings at 16 kHz"),
-    (12_100.0, "in recordings at half the usual sample rate or in a low-quality MP3"),
-    (24_000.0, "in an MP3 or a video"),
+    (4_200.0, "telephone"),
+    (8_100.0, "16 kHz source"),
+    (12_100.0, "half the usual sample rate, or a low-quality MP3"),
+    (24_000.0, "MP3 or video"),
 )
 
 
@@ -120,4 +120,4 @@ def _below(code: str, value: float | None, reason: str) -> Finding | None:
 
 def _bandwidth_sentence(hertz: float) -> str:
     like = next((what for up_to, what in _BANDWIDTHS if hertz <= up_to), _BANDWIDTHS[-1][1])
-    return f"Its frequencies end at {hertz / 1000:.1f} kHz, as {like}."
+    return f"Nothing above {round(hertz / 1000, 1):g} kHz ({like})."

@@ -28,7 +28,7 @@ _MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3":
 _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "matroska"}
 _BLOCK = 1 << 20  # bytes
 _LONGEST_SHOWN = 200  # characters, of what a file says of itself
-_NOT_PROOF = "This says nothing about whether it is real: credentials can be removed."
+_NOT_PROOF = "This doesn't prove that the audio is original: credentials can be removed."
 
 
 _OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")

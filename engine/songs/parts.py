@@ -35,7 +35,7 @@ def read_parts(text: str, first: str = KEEP) -> tuple[Part, ...]:
     for item in filter(None, (one.strip() for one in re.split(r"[,;\n]", text))):
         match = _ITEM.fullmatch(item)
         if match is None or (match["time"] is None and (parts or ":" in match["voice"])):  # a time alone
-            raise SettingsError(f"'{item[:40]}' is not a part: write it like 1:42 koguchi.")
+            raise SettingsError(f"'{item[:40]}' is not a part: use \"time voice\", e.g. 1:42 koguchi.")
         parts.append(Part(seconds_of(match["time"] or "0"), match["voice"]))
     return checked_parts(parts, first)
 

@@ -312,7 +312,7 @@ class _Training:
         """Render, score and keep the voice; its folder is complete before the history lists the evaluation."""
         started = time.monotonic()
         if not self.history.evaluations:
-            self.report(0.0, "evaluating the voice before its training")
+            self.report(0.0, "testing the untrained voice")
         name = f"{self.history.epoch:06d}"
         final = self.folder / EVALUATIONS_FOLDER / name
         unfinished = final.with_name(f".{name}.part")

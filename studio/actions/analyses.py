@@ -3,6 +3,7 @@
 The fields of `analysis_view`:
 
     state, progress, message, error       of the task
+    ahead, taken_s                        analyses that end before it begins; seconds since it began, None before
         file_name, duration_s, audio_url      audio_url: a format that browsers play
     origin                                a sentence on its content credentials, None before 0.9
     summary                               style, vocal_range {min, max, lowest, highest} or None,
@@ -37,7 +38,7 @@ from studio.errors import NotFound, TooMany, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.studio import Studio
-from studio.store.tasks import Task, find, request_cancel, submit, waiting_and_running
+from studio.store.tasks import Task, find, places, request_cancel, running_now, submit, waiting_and_running
 
 KIND = "analysis"
 MOST_WAITING = 20  # per account
@@ -88,6 +89,8 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "state": task.state,
         "progress": task.progress,
         "message": task.message,
+        "ahead": _ahead(studio, task),
+        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
         "error": task.error,
         "file_name": task.parameters["file_name"],
         "duration_s": None,
@@ -103,6 +106,15 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
     if task.state == "completed":
         view |= _found(studio, task, base_url, now_s)
     return view
+
+
+def _ahead(studio: Studio, task: Task) -> int:
+    """Return how many analyses end before a queued one begins: those before it, and those that occupy all workers."""
+    if task.state != "queued":
+        return 0
+    running = len(running_now(studio.database, KIND))
+    busy = running if studio.service.executor == "local" and running >= studio.service.analysis_workers else 0
+    return places(studio.database, KIND).get(task.id, 1) - 1 + busy
 
 
 def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:

@@ -14,6 +14,7 @@ from studio.actions.conversions import KIND, ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take, named_file, unlike, voice_name
 from studio.actions.recordings import shown_name
+from studio.actions.repeats import key_of_take
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account
@@ -54,8 +55,11 @@ def start_batch(
     return rows
 
 
-def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with the present `state`, `progress`, `error` and `warning` of each task."""
+def batch_view(
+    studio: Studio, account: Account, rows: Sequence[Row], base_url: str = "", now_s: float = 0.0
+) -> list[Row]:
+    """Return the rows with the present `state`, `progress`, `error` and `warning` of each task, and a link to its
+    first take."""
     found = []
     for row in rows:
         now = {"file_name": row["file_name"], "task": row["task"], "state": "failed", "progress": 0.0}
@@ -66,6 +70,8 @@ def batch_view(studio: Studio, account: Account, rows: Sequence[Row]) -> list[Ro
                 task = find(studio.database, account.id, row["task"], kind=KIND)
                 now |= {"state": task.state, "progress": task.progress, "error": task.error}
                 now["warning"] = (task.result or {}).get("warning")
+                if task.state == "completed" and task.outputs_deleted_at is None:
+                    now["url"] = studio.link(key_of_take(task, 1), base_url, now_s)
             except NotFound:
                 now["error"] = "This conversion has been deleted."
         found.append(now)

@@ -116,8 +116,7 @@ def create_from_draft(
     values: fields of a profile; confirmed: whether the consent was. Raises Invalid with everything that is missing,
     ProfileError, DatasetError, TooMany, DiskFull, Unavailable; then the draft is unchanged.
     """
-    recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
-    _refuse_unstated(values, bool(recordings), confirmed)
+    recordings = refuse_incomplete(studio, account, draft_id, values, confirmed)
     assert draft_id is not None
     given = {**_other(studio, account, draft_id), **values}
     read_profile(given)  # raises before anything is copied
@@ -163,11 +162,14 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
     return Brought(draft_id, added, values, tuple(refused))
 
 
-def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool, confirmed: bool) -> None:
-    """Raise Invalid with everything that is missing."""
+def refuse_incomplete(
+    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any], confirmed: bool
+) -> list[Gathered]:
+    """Raise Invalid with everything that is missing for `create_from_draft`; return the recordings."""
+    recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
     consent = values.get("consent") or {}
     problems = []
-    if not has_recordings:
+    if not recordings:
         problems.append(("recordings", "Add recordings first: files, a zip, or what you record here."))
     if is_blank(values.get("name")):
         problems.append(("name", "Give the voice a name."))
@@ -179,6 +181,7 @@ def _refuse_unstated(values: Mapping[str, Any], has_recordings: bool, confirmed:
         problems.append(("consent", "Tick the box: a voice needs the consent of the person heard."))
     if problems:
         raise Invalid(problems)
+    return recordings
 
 
 # ---- what is there

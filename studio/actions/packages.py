@@ -60,8 +60,14 @@ def namesakes(
 
     Raises what `packaged_name` raises.
     """
-    packaged, known = packaged_name(package, name), all_models(studio.database, account)
-    return packaged, [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(packaged)]
+    packaged = packaged_name(package, name)
+    return packaged, voices_called(studio, account, packaged)
+
+
+def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
+    """Return `id` and `demo` of the voices with this name."""
+    known = all_models(studio.database, account)
+    return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
 
 
 def free_name(studio: Studio, account: Account, name: str) -> str:

@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.voices.card import CARD_FILE, card_text, read_card
-from engine.voices.profile import VoiceProfile, profile_as_json, profile_text, read_profile
-from studio.errors import WrongState
+from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, profile_text, read_profile
+from studio.actions.packages import free_name, voices_called
+from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, held_model
 from studio.store.studio import Studio
@@ -28,12 +29,15 @@ def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str,
 def edit_profile(studio: Studio, account: Account, model_id: str, values: Mapping[str, Any]) -> None:
     """Replace the profile of a voice, which keeps its id. values: fields of a profile; omitted ones are cleared.
 
-    Measured fields are kept unless stated. Raises ProfileError with every wrong field, NotFound, WrongState for a demo
-    voice, Unavailable, DiskFull; then nothing has changed.
+    Measured fields are kept unless stated. Raises ProfileError with every wrong field, Invalid without a name or
+    for that of another voice, NotFound, WrongState for a demo voice, Unavailable, DiskFull; then nothing has changed.
     """
     if find_model(studio.database, account, model_id).is_demo:
         raise WrongState(f"The voice '{model_id}' is a demo voice and cannot be changed.", "demo_voice")
+    if is_blank(values.get("name")):
+        raise Invalid([("name", "Give the voice a name.")])
     given = read_profile(values)
+    _refuse_taken(studio, account, model_id, given.name)
     with studio.database.write() as connection:
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
@@ -48,6 +52,14 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         if model.voice_key is not None:
             _write_card(studio, held_model(connection, account.id, model_id))
     studio.wake()
+
+
+def _refuse_taken(studio: Studio, account: Account, model_id: str, name: str) -> None:
+    """Raise Invalid if another voice has the name; one that two voices have already may stay."""
+    there = [one["id"] for one in voices_called(studio, account, name)]
+    if there and model_id not in there:
+        free = free_name(studio, account, name)
+        raise Invalid([("name", f"There is already a voice called {name}: choose another name, such as {free}.")])
 
 
 def _write_profile(studio: Studio, connection: Connection, model: Model, given: VoiceProfile) -> None:

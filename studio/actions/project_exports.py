@@ -58,7 +58,7 @@ class _Sound:
 def project_zip(
     studio: Studio, account: Account, project_id: str, base_url: str, now_s: float, *, dry: bool = False
 ) -> dict[str, str]:
-    """Export a project, or return its zip as made before, which "Clear what can be made again" deletes: its `url` and
+    """Export a project, or return its zip as made before, which "Clear cache" deletes: its `url` and
     `name`. dry: takes without their effects. Raises as `export_project`."""
     project = find_project(studio.database, account.id, project_id)
     said = json.dumps([project.shown_name, project.timeline, dry, [one.id for one in _done(project)]])

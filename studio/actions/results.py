@@ -26,6 +26,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     id, state, progress, message, error, created_at
         is_ending            whether it is being cancelled
         left_s               seconds until it finishes, None if unknown
+        taken_s              seconds since it started, None before
         ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
         starts_in_s          seconds until it starts, roughly; None if unknown
     model, voice         the voice's id and name
@@ -56,6 +57,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "error": task.error,
         "created_at": task.created_at,
         "left_s": _left_s(task, now_s),
+        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
         "ahead": waiting + len(busy) if task.state == "queued" else None,
         "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
         "model": task.model_id,
@@ -123,8 +125,8 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
 
 
 def _left_s(task: Task, now_s: float) -> float | None:
-    if task.state not in ACTIVE or task.started_at is None:
-        return None
+    if task.state not in ACTIVE or task.started_at is None or "song" in task.parameters:
+        return None  # the stages of a song take as long as they like: one says nothing of the next
     return _remaining_s(task.started_at, task.progress, now_s)
 
 

@@ -20,14 +20,14 @@ DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices
 def voice_cards(
     studio: Studio, account: Account, base_url: str, now_s: float, ready_only: bool = True
 ) -> list[dict[str, Any]]:
-    """Return cards of the account's voices and the demo voices, by name, for the element <timbre-voices>.
+    """Return cards of the account's voices, and then of the demo voices, each by name, for <timbre-voices>.
 
     ready_only: only those that can convert, trained or untrained. Each has the published fields, its `state`
     (TRAIN_AGAIN if it was made with an earlier base), its `avatar`, the `uses` that it is good for, `untrained`
     (whether it can convert only because that is allowed untrained), whether it is a `demo` voice, and `preview_url`, or
     None without a preview.
     """
-    found = all_models(studio.database, account)
+    found = sorted(all_models(studio.database, account), key=lambda model: model.is_demo)
     return [
         _card(studio, model, base_url, now_s)
         for model in found

@@ -134,7 +134,7 @@ def is_more_like(voice: str, output: np.ndarray) -> bool:
 
 
 def test_live_converts_singing_switches_voices_and_records_into_history(page):
-    page.get_by_label("Record into History").check()
+    page.locator("timbre-live").get_by_label("Record", exact=True).check()
     page.locator(VOICE).select_option("koguchi")  # the sample is sung, so by voices that sing
     sing(page)
     heard(page, 3.0)  # until all of it is warm

@@ -84,7 +84,7 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     page.get_by_role("button", name="Change recording").click()
     expect(page.locator("#convert-instrument .play")).to_be_hidden()  # its lanes are among the earlier results
     expect(page.locator("#convert-comp")).to_be_hidden()
-    expect(page.get_by_label("Earlier results")).to_be_visible()
+    expect(page.get_by_label("Previous results")).to_be_visible()
 
     first = Job()
     drop(page)
@@ -116,7 +116,7 @@ def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, o
     job.do(page.get_by_role("radio", name="My own voice").check)
     expect(page.get_by_role("textbox", name="Consent given by")).to_have_value(NAME)
     job.do(page.locator("#create-sure").get_by_role("checkbox").check)
-    job.do(page.get_by_role("button", name="Check recordings").click)
+    job.do(page.get_by_role("button", name="Analyse recordings").click)
     convert = page.get_by_role("button", name="Convert with this voice")
     expect(convert).to_be_visible(timeout=WORK_MS)
     job.do(convert.click)

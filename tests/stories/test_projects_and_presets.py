@@ -89,7 +89,7 @@ def test_convert_tab_plays_a_changed_effect_and_saves_it_in_a_preset(page):
     page.get_by_role("radio", name="Hall").check()
     page.wait_for_function(f"plain => ({HEARD})() !== plain", arg=plain)
     hall = page.evaluate(HEARD)
-    page.get_by_role("button", name="Effect sliders").click()
+    page.get_by_role("button", name="Fine-tune").click()
     reverb = page.get_by_role("spinbutton", name="Reverb", exact=False).first
     reverb.fill("0.6")
     reverb.press("Enter")
@@ -123,7 +123,7 @@ def test_effect_controls_change_the_sound_soon_after_a_move(new_visitor, tmp_pat
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=2 * WORK_MS)
     page.get_by_role("button", name="Advanced settings").click()
-    page.get_by_role("button", name="Effect sliders").click()
+    page.get_by_role("button", name="Fine-tune").click()
     page.locator("timbre-instrument .play").click()
     page.wait_for_function("window.heard > 0")
     page.locator("timbre-instrument .repeat").click()

@@ -1,5 +1,6 @@
 """What a browser remembers of the page across reloads and restarts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -14,7 +15,24 @@ for (const key of Object.keys(localStorage)) {{
 }}
 """
 
+# in place of None, which Gradio's script does not store: the browser would still have what it was to forget
+_NOTHING = {"nothing": True}
+
 
 def remembered(name: str, value: Any = None) -> gr.BrowserState:
     """Return a state that the browser keeps under this name; value: the initial one."""
     return gr.BrowserState(value, storage_key=f"{_PREFIX}{name}", secret=_SECRET)
+
+
+def stored(updates: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the updates as the browser stores them, of whatever it remembers."""
+    return {
+        one: _NOTHING if value is None and isinstance(one, gr.BrowserState) else value for one, value in updates.items()
+    }
+
+
+def recalled(value: Any) -> Any:
+    """Return an input as it was before it was `stored`; of inputs by component each of them."""
+    if isinstance(value, dict) and any(isinstance(one, gr.BrowserState) for one in value):
+        return {one: recalled(kept) for one, kept in value.items()}
+    return None if value == _NOTHING else value

@@ -10,6 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
+from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -19,6 +20,7 @@ T = TypeVar("T")
 Updates = Mapping[Any, Any] | None
 _OURS = "Something went wrong in the studio. See its log for details."
 _FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
+LATEST: dict[str, Any] = {"trigger_mode": "always_last"}  # of quick choices the last one counts
 _AT_ONCE = 8  # calls of the same event by different visitors
 
 
@@ -86,7 +88,10 @@ class Page:
         return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
     def on_data(self, event: Callable[..., Any], action: Callable[..., Updates], *wiring: Any, **options: Any) -> Any:
-        """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`."""
+        """Wire as `on` an event that carries data, as those of our own elements do: `action(visit, data, *values)`.
+
+        By default Gradio drops an event while the one before is answered: what chooses needs LATEST.
+        """
         return self.on(event, action, *wiring, has_data=True, **options)
 
     def on_seen(self, tab: gr.Tab, action: Callable[..., Updates], *wiring: Any, **options: Any) -> None:
@@ -126,7 +131,7 @@ class Page:
     ) -> Any:
         try:
             visit = Visit(self.studio, self.account_of(request), time.time())
-            given: dict[Any, Any] = dict(action(visit, *values) or {})
+            given = stored(action(visit, *map(recalled, values)) or {})
         except EngineError as error:
             if notice is None:
                 raise gr.Error(sentence_of(error), print_exception=False) from error

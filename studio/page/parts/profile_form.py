@@ -108,7 +108,7 @@ def profile_form(today: date | None = None, consent: str = "<h3>Consent</h3>") -
             made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
     gr.HTML(consent)
     whose = gr.Radio(
-        [("My own voice", MINE), ("Someone else's, with their consent", AGREED)],
+        [("My own voice", MINE), ("Someone else's (with consent)", AGREED)],
         label="Whose voice is it?", value=None,
     )  # fmt: skip
     made["consent.statement"] = gr.Textbox(

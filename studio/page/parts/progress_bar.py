@@ -3,6 +3,7 @@
 import html
 
 _LONG_S = 90.0
+_LEAST_TAKEN_S = 10.0
 _STEP_S = 5  # steps of the remaining seconds, so that the line does not flicker
 
 
@@ -14,15 +15,14 @@ def progress_bar(fraction: float, text: str) -> str:
     return f'<div class="progress-bar">{bar}<p>{said}</p></div>'
 
 
-def duration_text(seconds: float) -> str:
-    """Return how long a recording is: 5.3 s, 12:00 min."""
-    whole = round(seconds)
-    return f"{seconds:.1f} s" if seconds < 60 else f"{whole // 60}:{whole % 60:02d} min"
-
-
 def time_left(seconds: float | None) -> str:
     """Return the remaining time as text; nothing while unknown."""
     return "" if seconds is None else f"about {_rounded(seconds)} left"
+
+
+def time_taken(seconds: float | None) -> str:
+    """Return the time so far as text, once there is some to speak of."""
+    return "" if seconds is None or seconds < _LEAST_TAKEN_S else f"{_rounded(seconds)} so far"
 
 
 def time_until(seconds: float | None) -> str:

@@ -28,6 +28,40 @@ document.addEventListener("change", (event) => {
   if (made) event.target.files = made.files;
 }, true);
 
+/** Resolve once a place has a field for files, or has none. */
+async function until(place, hasField) {
+  const field = () => document.querySelector(`${place} input[type=file]`);
+  while (Boolean(field()) !== hasField) await new Promise(requestAnimationFrame);
+  return field();
+}
+
+/** Give files to a place that takes as many. */
+async function give(place, files) {
+  const input = await until(place, true), all = new DataTransfer();
+  for (const file of files) all.items.add(file);
+  input.files = all.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+}
+
+/** Compare two files: the second is given once the first was taken. */
+async function compare([first, second]) {
+  await give("#explore-first", [first]);
+  await until("#explore-first", false);
+  await until("#explore-first", true);
+  give("#explore-second", [second]);
+}
+
+// Of several files a place for one would take the first and drop the others without a word.
+document.addEventListener("drop", (event) => {
+  const files = [...(event.dataTransfer?.files ?? [])], on = event.target instanceof Element ? event.target : null;
+  if (files.length < 2 || !on?.closest(PLACES)) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  if (!on.closest("#convert-drop")) return void compare(files);
+  document.querySelector("#convert-input [data-tab-id=several]").click();
+  give("#convert-files", files);
+}, true);
+
 document.addEventListener("drop", (event) => {
   const made = isIn(event.target) ? asAudio(event.dataTransfer?.files) : null;
   if (!made) return;

@@ -38,8 +38,9 @@ class Comp extends HTMLElement {
     const canComp = takes.length > 1 && starts.length > 1;
     const lanes = takes.map((one, index) => this.#lane(one, index, canComp));
     const order = () => tell(this, "ordered", { choice: this.#choice.map((index) => ({ task: takes[index].task, take: takes[index].take })) });
-    const made = make("button", { type: "button", class: "order", onclick: order }, "Make one take of these");
-    const hint = canComp ? "Choose the best take of each phrase." : "With a second take, choose the best of each phrase here.";
+    const made = make("button", { type: "button", class: "order", onclick: order }, "Build comp");
+    const why = takes.length > 1 ? "This recording is one phrase, so there is nothing to comp: star the take you like best." : "Make another take to comp, phrase by phrase.";
+    const hint = canComp ? "Choose the best take of each phrase." : why;
     this.replaceChildren(make("p", { class: "hint" }, hint), ...lanes, ...(canComp ? [made] : []));
     this.#mark();
   }
@@ -78,7 +79,13 @@ class Comp extends HTMLElement {
       lane.querySelectorAll(".cell").forEach((cell, phrase) => cell.setAttribute("aria-pressed", String(this.#choice[phrase] === index))),
     );
     const order = this.querySelector(".order");
-    if (order) order.disabled = new Set(this.#choice).size < 2;
+    if (order) order.disabled = new Set(this.#choice).size < 2 || this.#isMade();
+  }
+
+  /** Whether this is the comp that is shown. */
+  #isMade() {
+    const { takes, choice } = this.#data;
+    return Boolean(choice) && this.#choice.every((index, phrase) => takes[index].task === choice[phrase].task && takes[index].take === choice[phrase].take);
   }
 }
 

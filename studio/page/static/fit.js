@@ -56,7 +56,7 @@ class Fit extends Listener {
     if (gained >= now) return [];
     const key = best.semitones === 0 ? "original key" : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
     const act = () => tell(this, "best", { semitones: best.semitones });
-    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, `Best key: ${key}`), ` ${gained} % outside instead of ${now} %`)];
+    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, `Best key: ${key}`), ` ${gain(gained, now)}`)];
   }
 
   #picture(shift) {
@@ -112,14 +112,18 @@ class Fit extends Listener {
       said.append(`All ${count} notes are within ${voice.name}'s range.`);
       return said;
     }
-    const count = out.length, notes = all.length, lost = sum(out), share = Math.max(1, Math.round((100 * lost) / sum(histogram)));
+    const count = out.length, notes = all.length, share = Math.max(1, Math.round((100 * sum(out)) / sum(histogram)));
     const low = noteName(voice.low), high = noteName(voice.high);
     const isAbove = out.some((one) => one.midi + shift > voice.high), isBelow = out.some((one) => one.midi + shift < voice.low);
     const sides = isAbove && isBelow ? `above ${high} and below ${low}` : isAbove ? `above ${high}` : `below ${low}`;
     said.className = "warn";
-    said.append(`${count} of ${notes} notes are outside ${voice.name}'s range (${sides}): ${lost.toFixed(1)} s, ${share} % of the voiced time.`);
+    said.append(`${count} of ${notes} notes are outside ${voice.name}'s range (${sides}): ${share} % of the singing.`);
     return said;
   }
+}
+
+function gain(gained, now) {
+  return gained ? `${gained} % outside instead of ${now} %` : `all notes in range (now ${now} % outside)`;
 }
 
 function autoShift(shift) {

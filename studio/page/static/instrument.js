@@ -13,6 +13,7 @@
 
 import { drag, make, tell } from "./dom.js";
 import { translated } from "./languages.js";
+import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { ZOOM } from "./roll.js";
@@ -21,7 +22,7 @@ const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
-const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
+const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
 const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
@@ -39,6 +40,7 @@ class Instrument extends Player {
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
+  #display = menu("display", "Display");
   #narrow = matchMedia("(max-width: 600px)");
   #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
 
@@ -169,10 +171,9 @@ class Instrument extends Player {
     ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
-    const display = make("details", { class: "display" }, make("summary", {}, "Display"));
     bar.classList.add("transport");
     tools.splice(1, 0, edit);
-    bar.append(...tools, display);
+    bar.append(...tools, this.#display);
     bar.setAttribute("role", "toolbar");
     bar.setAttribute("aria-label", "Transport");
     const lanes = this.querySelector(".tracks");
@@ -188,7 +189,7 @@ class Instrument extends Player {
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     this.#draw();
-    display.append(this.#roll.tools);
+    this.#display.append(this.#roll.tools);
   }
 
   #button(text, title, act, isThere = true, kind = "") {

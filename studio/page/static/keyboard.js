@@ -37,7 +37,7 @@ function mendAll() {
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
     if (!isSeen(one)) continue;
     one.dataset.seen = "";
-    one.scrollIntoView({ block: "nearest" }); // an error is in sight
+    one.closest(".notice").scrollIntoView({ block: "nearest" }); // an error is in sight
   }
   if (!document.querySelector(".skip") && document.querySelector("#tabs")) {
     document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, "Skip to the content"));

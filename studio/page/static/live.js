@@ -10,10 +10,10 @@ const RATE = 48_000;
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 30, HIGHEST = 96; // MIDI notes of the drawing
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
-const STYLES = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech" }; // as everywhere on the page
+const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page
 const NAMES = {
-  transpose: "Transpose", style: "Style", block_ms: "Block (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Words read by",
-  reserve_ms: "Reserve (ms)",
+  transpose: "Transpose", style: "Style", block_ms: "Buffer (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Quality",
+  reserve_ms: "Safety margin (ms)",
   formant_shift_semitones: "Formant shift", accent: "Accent", consonant_protection: "Consonant protection",
 };
 const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
@@ -53,14 +53,14 @@ class LiveElement extends HTMLElement {
     this.record = make("input", { type: "checkbox" });
     this.bypass = make("input", { type: "checkbox", onchange: () => this.#change({ bypass: this.bypass.checked }) });
     this.button = make("button", { type: "button", class: "start", onclick: () => (this.#running || this.#stream ? this.#stop() : this.#start()) }, "Start");
-    this.status = make("p", { class: "status", role: "status" }, "Use headphones: loudspeakers would feed the voice back into the microphone.");
+    this.status = make("p", { class: "status", role: "status" }, "Use headphones to avoid feedback.");
     this.figures = make("p", { class: "figures" });
     this.canvas = make("canvas", { width: 960, height: 180, role: "img", "aria-label": "Level and pitch" });
     const labelled = (label, input, help) => make("label", { title: help ?? null }, make("span", {}, label), input);
     const main = ["transpose", "style", "block_ms"], more = Object.keys(this.inputs).filter((name) => !main.includes(name));
     const field = (name) => labelled(NAMES[name] ?? name, this.inputs[name], this.#data.settings[name].meaning);
     this.replaceChildren(
-      make("div", { class: "live-fields" }, labelled("Voice", this.voice), main.map(field), labelled("Bypass", this.bypass), labelled("Record into History", this.record)),
+      make("div", { class: "live-fields" }, labelled("Voice", this.voice), main.map(field), labelled("Bypass", this.bypass), labelled("Record", this.record)),
       make("details", {}, make("summary", {}, "More settings"), make("div", { class: "live-fields" }, more.map(field))),
       make("div", { class: "live-start" }, this.button, this.status), this.canvas, this.figures,
     );
@@ -77,7 +77,7 @@ class LiveElement extends HTMLElement {
 
   #input(name, { value, minimum, maximum, step, words }) {
     const changed = () => WHILE_SINGING.includes(name) && this.#change({ [name]: this.#value(name) });
-    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, STYLES[word] ?? word)));
+    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, WORDS[word] ?? word)));
     return make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value, onchange: changed });
   }
 
@@ -151,7 +151,7 @@ class LiveElement extends HTMLElement {
     running.node.port.postMessage({ port: port1 }, [port1]);
     running.worker.postMessage({ port: port2 }, [port2]);
     context.createMediaStreamSource(stream).connect(running.node).connect(context.destination);
-    this.#say("Sing.");
+    this.#say("Listening: sing!");
     this.dataset.state = "running";
   }
 
@@ -161,7 +161,8 @@ class LiveElement extends HTMLElement {
     const beside = (running.context.baseLatency ?? 0) + (running.context.outputLatency ?? 0);
     const heard = running.heard === undefined ? "-" : Math.round(1000 * (running.heard + running.lag + beside));
     const lost = (running.late ?? 0) + (running.dropped ?? 0) + running.unsent + meter.dropped;
-    this.figures.textContent = `Round trip ${heard} ms (of which the algorithm ${running.delay} ms), work ${Math.round(100 * meter.work)} %, ${lost} blocks late or dropped`;
+    const figures = [`Latency ${heard} ms (algorithm ${running.delay} ms)`, `CPU ${Math.round(100 * meter.work)} %`, lost ? `${lost} dropouts` : "no dropouts"];
+    this.figures.textContent = figures.join(" · ");
     Object.assign(this.dataset, { heard, lost, work: meter.work });
     if (meter.work > 1) this.#say("This machine is too slow for these blocks: stop, and choose larger ones.", true);
     if (!document.hidden) this.#draw();

@@ -45,7 +45,7 @@ export class PitchTools {
     this.#build(tools);
     const undo = button("Undo", "Undo (Ctrl+Z)", () => editor.undo());
     const redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => editor.redo());
-    const away = button("Discard edits", "Restore the take as converted", () => editor.removeAll());
+    const away = button("Discard edits", "Revert to the take as converted", () => editor.removeAll());
     const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, "Render edits");
     const extent = make("span", { class: "pitch-where" });
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds };
@@ -82,7 +82,7 @@ export class PitchTools {
     away.disabled = !state.hasEdits;
     render.disabled = state.isRendered || state.isBusy;
     render.textContent = state.isBusy ? "Rendering…" : "Render edits";
-    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s will be rendered again.` : "The take will be restored as converted.";
+    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s to re-render.` : "The take will be restored as converted.";
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
     }

@@ -60,15 +60,16 @@ function finding({ verdict, reason, remedy }) {
 
 function recordings(all) {
   const sorted = [...all].sort((one, other) => ORDER[one.verdict] - ORDER[other.verdict]);
+  const advised = new Set(); // one remedy for many recordings is said once
   const longest = Math.max(...all.map((one) => one.duration_s), 1);
   const count = { pass: 0, warn: 0, fail: 0, all: all.length };
   for (const one of all) count[one.verdict] += 1;
   const told = [count.fail && `${count.fail} unsuitable`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
-  const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest)));
+  const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest, advised)));
   const rest = sorted.slice(FIRST);
   const more = rest.length ? make("button", { type: "button", class: "more", onclick: () => {
     const next = list.childElementCount;
-    list.append(...rest.map((one) => recording(one, longest)));
+    list.append(...rest.map((one) => recording(one, longest, advised)));
     more.remove();
     list.children[next].tabIndex = -1;
     list.children[next].focus();
@@ -76,7 +77,14 @@ function recordings(all) {
   return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, row(told))), list, more);
 }
 
-function recording(one, longest) {
+/** A finding of a recording; its remedy only where it is the first to have it. */
+function ofRecording({ reason, remedy }, advised) {
+  const isNew = remedy && !advised.has(remedy);
+  advised.add(remedy);
+  return make("li", {}, reason, isNew ? [" ", make("em", {}, remedy)] : null);
+}
+
+function recording(one, longest, advised) {
   const [mark, words] = VERDICTS[one.verdict];
   const share = (seconds) => `${(100 * Math.min(seconds, longest)) / longest}%`;
   const bar = make("span", { class: "bar", "aria-hidden": "true" },
@@ -92,7 +100,7 @@ function recording(one, longest) {
     make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, " ", words, ": ")),
     make("div", { class: "what" },
       make("span", { class: "name", translate: "no" }, one.name), make("span", { class: "measures" }, row(measures, " · ")), bar,
-      one.findings.length ? make("ul", { class: "plain found" }, one.findings.map(({ reason, remedy }) => make("li", {}, reason, " ", make("em", {}, remedy)))) : null));
+      one.findings.length ? make("ul", { class: "plain found" }, one.findings.map((found) => ofRecording(found, advised))) : null));
 }
 
 // Files of the source that are not used, and why. Reports of earlier versions do not have them.

@@ -177,7 +177,7 @@ class Row {
   #asked(action) {
     if (!action.question) return this.#tell(action);
     const yes = make("button", { type: "button", class: "sure", onclick: () => this.#tell(action) }, action.label);
-    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, "Keep it");
+    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, "Cancel");
     const question = make("div", { class: "actions question", role: "group", "aria-label": action.question },
       make("span", {}, action.question), yes, no);
     question.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#leave(action); });

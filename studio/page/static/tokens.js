@@ -51,7 +51,7 @@ class Tokens extends HTMLElement {
     }
     return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Programs that use it lose access at once."),
       make("button", { type: "button", class: "plain sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
-      make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, "Keep it"));
+      make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, "Cancel"));
   }
 
   #ask(id) {

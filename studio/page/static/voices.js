@@ -23,6 +23,7 @@ export class Voices extends Listener {
   #listening = new Listening(this, () => this.#mark());
   heard = this.#listening.heard;
   #search = null;
+  #revealed = null; // the card that was scrolled to
   #selects = {};
 
   set data(given) {
@@ -137,6 +138,16 @@ export class Voices extends Listener {
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }
     this.querySelector(".none").hidden = shown.length > 0;
+    this.#reveal(cards.find((card) => card.dataset.id === this.#data.chosen));
+  }
+
+  /** Scroll the cards, not the page, to one that was chosen. */
+  #reveal(card) {
+    if (!card || card === this.#revealed) return;
+    this.#revealed = card;
+    const inner = card.getBoundingClientRect(), outer = card.parentElement.getBoundingClientRect();
+    const by = (start, end) => Math.min(0, inner[start] - outer[start]) || Math.max(0, inner[end] - outer[end]);
+    card.parentElement.scrollBy(by("left", "right"), by("top", "bottom"));
   }
 
   #narrow() {

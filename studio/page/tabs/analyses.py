@@ -8,6 +8,7 @@ from studio.actions.analyses import analysis_view, cancel_analysis, start_analys
 from studio.actions.arrivals import take_upload, workplace
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
+from studio.page.parts.progress_bar import time_taken
 from studio.page.parts.recorded import name_of
 
 BUSY = ("queued", "running")  # states
@@ -37,3 +38,11 @@ def cancel(visit: Visit, analysis: str | None) -> None:
     if analysis is not None:
         with suppress(NotFound, WrongState):
             cancel_analysis(visit.studio, visit.account, analysis)
+
+
+def progress_line(view: dict[str, Any]) -> str:
+    """Return how far an analysis is that has not ended, in a line."""
+    if view["ahead"]:
+        return f"Waiting: {view['ahead']} ahead · {view['file_name']}"
+    done = f"{100 * view['progress']:.0f} %" if view["progress"] else None
+    return ", ".join(filter(None, [f"Analysing {view['file_name']}", done, time_taken(view["taken_s"])]))

@@ -175,7 +175,7 @@ class ConvertTab:
             self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
-            | self.result.restore(visit, results)
+            | self.result.restore(results, recording)
             | self.batch.restore(rows)
             | self.song.restore(song)
         )

@@ -99,7 +99,7 @@ class Batch:
         return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
 
     def watch(self, visit: Visit, rows: Sequence[Row]) -> Updates:
-        found = batch_view(visit.studio, visit.account, rows or [])
+        found = batch_view(visit.studio, visit.account, rows or [], visit.base_url, visit.now_s)
         active = any(row["state"] in BUSY for row in found)
         return {
             self.timer: gr.Timer(active=active),
@@ -121,12 +121,23 @@ def _table(rows: Sequence[Row]) -> str:
     """Return the recordings and how far each is, as HTML."""
     if not rows:
         return ""
+    is_over = not any(row["state"] in BUSY for row in rows)  # until then the table is made anew, which would stop it
     lines = "".join(
         f'<tr class="{row["state"]}"><th scope="row" translate="no">{html.escape(row["file_name"])}</th>'
-        f"<td>{html.escape(str(row['error'] or row['warning'] or _STATES.get(row['state'], row['state'])))}</td></tr>"
+        f"<td>{_heard(row) if is_over and row.get('url') else _state(row)}</td></tr>"
         for row in rows
     )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
     counted = f"{done} of {len(rows)} done" + (f", {failed} failed" if failed else "")
     share = sum(1.0 if row["state"] not in BUSY else row["progress"] for row in rows) / len(rows)
     return f"{progress_bar(share, counted)}<table><tbody>{lines}</tbody></table>"
+
+
+def _state(row: Row) -> str:
+    return html.escape(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
+
+
+def _heard(row: Row) -> str:
+    name, url = html.escape(row["file_name"]), html.escape(row["url"])
+    warning = f" {html.escape(row['warning'])}" if row["warning"] else ""
+    return f'<audio controls preload="none" src="{url}" aria-label="{name}" translate="no"></audio>{warning}'

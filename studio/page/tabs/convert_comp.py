@@ -29,7 +29,10 @@ class Comp:
         page.on(now.change, self.wait, [now], outputs)
         page.on(self.timer.tick, self.show, [now], outputs)
         page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
-        page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem)
+        in_turn: dict[str, Any] = {"concurrency_id": "labels", "concurrency_limit": 1}
+        page.on_data(
+            self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn
+        )  # fmt: skip
 
     def wait(self, visit: Visit, now: Mapping[str, Any] | None) -> Updates:
         """Look for the takes until the conversion is done; hide those of a recording that was put away."""

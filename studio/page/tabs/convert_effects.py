@@ -20,9 +20,9 @@ class EffectControls:
     def __init__(self) -> None:
         named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
         self.preset = gr.Radio(named, value=OFF, label="Effects", info=_ABOUT, elem_id="convert-effects")
-        with gr.Accordion("Effect sliders", open=False, elem_id="convert-effect-sliders"):
+        with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
             self.sliders = controls(EffectSettings)
-        self.in_download = gr.Checkbox(True, label="Effects in the download", elem_id="convert-effects-download")
+        self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")
         wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         made = list(self.sliders.values())
         self._filled = self.preset.input(self._of_preset, self.preset, made, **wiring)

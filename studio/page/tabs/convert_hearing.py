@@ -8,7 +8,7 @@ import gradio as gr
 
 from engine.errors import AudioError
 from studio.actions.effects import load_effects, take_with_effects
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.convert_effects import EffectControls
 from studio.page.tabs.convert_takes import Takes
 from studio.page.tabs.instrument import brought
@@ -54,4 +54,4 @@ def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes:
     changed = [takes.part, takes.brought, takes.effects]
     for event in effects.changes:
         page.on(event, hear, known, changed, notice=takes.problem, trigger_mode="always_last")
-    page.on_data(instrument.chosen, turn, known, [*changed, chosen], notice=takes.problem)
+    page.on_data(instrument.chosen, turn, known, [*changed, chosen], notice=takes.problem, **LATEST)

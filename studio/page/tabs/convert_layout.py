@@ -1,6 +1,6 @@
 """Where the parts of the Convert tab go, from the instrument at the top to the dock that is always in view.
 
-input: tabs (One recording, Several at once, Song); whatever else can be converted is a tab of it. In the first of them:
+input: tabs (One recording, Batch, Song); whatever else can be converted is a tab of it. In the first of them:
     stage: the drop place, and then the instrument, with recording, takes and edits as lanes of one timeline;
     notices: what is to be said of the recording, a sentence each;
     result: what the result is, and what can follow it.
@@ -26,7 +26,7 @@ class Layout:
                     self.stage = gr.Column(elem_id="convert-stage")
                     self.notices = gr.Column(elem_id="convert-notices")
                     self.result = gr.Column(elem_id="convert-after")
-                with gr.Tab("Several at once", id="several") as self.several:
+                with gr.Tab("Batch", id="several") as self.several:
                     self.batch = gr.Column()
                 with gr.Tab("Song", id="song") as self.whole_song:
                     self.song = gr.Column(elem_id="convert-song")

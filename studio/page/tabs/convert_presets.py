@@ -21,7 +21,7 @@ class Presets:
         self._page, self._tab = page, tab
         with gr.Row(elem_id="convert-presets"):
             self.choice = gr.Dropdown(
-                [], value=None, label="Preset", info="Sets everything but the transposition.", allow_custom_value=True,
+                [], value=None, label="Preset", info="Stores all settings except transpose.", allow_custom_value=True,
                 scale=3, min_width=180, elem_id="convert-preset", elem_classes="names",
             )  # fmt: skip
             self.save = gr.Button("Save", size="sm", min_width=80, elem_id="convert-preset-save")

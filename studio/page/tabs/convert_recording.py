@@ -9,10 +9,11 @@ import gradio as gr
 from engine.errors import EngineError
 from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
+from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit
-from studio.page.parts.progress_bar import duration_text, progress_bar
+from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
 from studio.page.tabs import analyses
@@ -65,7 +66,7 @@ class Recording:
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
-        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN)
+        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
@@ -82,10 +83,8 @@ class Recording:
 
     def restore(self, visit: Visit, kept: Chosen | None) -> dict[Any, Any]:
         """Return updates that take what this browser had when it left, if it is still there."""
-        if not kept:
+        if not kept or analyses.find(visit, kept["id"]) is None:
             return {}
-        if analyses.find(visit, kept["id"]) is None:
-            return {self.kept: None}
         return {self.chosen: kept | {"settled": True}, self.timer: gr.Timer(active=True)}
 
     def stretch_of(self, chosen: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -112,7 +111,7 @@ class Recording:
         if view["state"] in analyses.BUSY:
             return {
                 self.analysing: gr.Row(visible=True),
-                self.progress: progress_bar(view["progress"], f"Analysing {view['file_name']}"),
+                self.progress: progress_bar(view["progress"], analyses.progress_line(view)),
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
                 self.offered: gr.Row(visible=True),
@@ -185,6 +184,6 @@ def _facts(view: dict[str, Any]) -> str:
     else:
         facts.append("silence" if loudness is None else "no pitch found")
     if loudness is not None:
-        facts.append(f"{loudness:.0f} LUFS")
+        facts.append(f"{signed(loudness, 0)} LUFS")
     name, *rest = map(html.escape, facts)
     return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'

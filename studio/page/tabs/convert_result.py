@@ -53,7 +53,8 @@ class Result:
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
         page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
-        page.on(takes.edited.change, self.show_edited, [takes.edited, *shown], self.watched, notice=takes.problem)
+        edited = [takes.edited, *shown, chosen]
+        page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
         brought = [self.now, self.kept, self.timer, *self.recording.outputs]
         page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept, chosen], brought, notice=takes.problem)
 
@@ -67,7 +68,7 @@ class Result:
     ) -> dict[Any, Any]:
         """Return updates that show a conversion of the recording that is `chosen`."""
         view = view_of(visit, task_id)
-        at = time.strftime("%H.%M", time.localtime(view["created_at"]))
+        at = time.strftime("%H:%M", time.localtime(view["created_at"]))
         now = {
             "task": task_id,
             "recording": chosen.get("id"),
@@ -84,9 +85,13 @@ class Result:
             self.progress: progress_bar(view["progress"], progress_line(view)),
         }
 
-    def restore(self, visit: Visit, kept: Sequence[Now] | None) -> dict[Any, Any]:
-        """Return updates that show what was shown when this browser left."""
-        return {self.now: kept[0] | {"restored": True}, self.timer: gr.Timer(active=True)} if kept else {}
+    def restore(self, kept: Sequence[Now] | None, recording: Chosen | None) -> dict[Any, Any]:
+        """Return updates that show the latest result of the recording that was here when this browser left."""
+        if not kept:
+            return {}
+        now = next((one for one in kept if recording and _is_of(one, recording)), kept[0])
+        there = {"restored": True, "away": recording is None}
+        return {self.now: now | there, self.timer: gr.Timer(active=True)}
 
     def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now is None:
@@ -106,7 +111,7 @@ class Result:
         if view["note"]:
             return over | {self.ended: inform(view["note"])} | self.takes.hide()
         if not _is_of(now, chosen):
-            done = {} if now.get("restored") else {self.ended: inform(f"{now['label']} is done: see Earlier results.")}
+            done = {} if now.get("restored") else {self.ended: _elsewhere(now)}
             return over | done | self.takes.offer(kept)
         return over | {self.ended: silent()} | self.takes.show(visit, view, now, kept)
 
@@ -138,10 +143,18 @@ class Result:
         task_id = convert_again(visit.studio, visit.account, now["task"], asked["model"])
         return self.begun(visit, task_id, {"id": now["recording"], **now}, kept)
 
-    def show_edited(self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now]) -> Updates:
+    def show_edited(
+        self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now], chosen: Chosen | None
+    ) -> Updates:
+        """Show a conversion that came of takes: of the recording of these, which may have been put away since."""
         if not task_id:
             return None
-        return self.begun(visit, task_id, {"id": now["recording"], **now} if now else {}, kept)
+        edited = view_of(visit, task_id)["edited"]
+        source = next((one for one in kept if one["task"] == edited), now)
+        begun = self.begun(visit, task_id, {"id": source["recording"], **source} if source else {}, kept)
+        if source is None or _is_of(source, chosen):
+            return begun
+        return {self.kept: begun[self.kept], self.ended: _elsewhere(begun[self.now])}
 
     def go_back(self, visit: Visit, task_id: str | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         """Show an earlier result, with its recording."""
@@ -161,6 +174,10 @@ class Result:
         left = [one for one in kept if one["task"] != now["task"]]
         still = {self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
+
+
+def _elsewhere(now: Now) -> str:
+    return inform(f"{now['label']} is done: see Previous results.")
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

@@ -1,9 +1,11 @@
 """A conversion in words and numbers."""
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
-from studio.page.parts.progress_bar import time_left, time_until
+from studio.page.parts.figures import signed
+from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 # score, title, meaning
@@ -28,7 +30,7 @@ _TITLES = {  # by style
 
 def heading(view: dict[str, Any]) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
-    facts = [_shift(view["transpose"])]
+    facts = [shift_text(view["transpose"])]
     if view["untrained"]:
         facts.append("untrained voice")
     if view["edited"]:
@@ -55,7 +57,8 @@ def progress_line(view: dict[str, Any]) -> str:
             return "Starting"
         return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
     done = f"{100 * view['progress']:.0f} %"
-    return ", ".join(filter(None, [view["message"] or "converting", done, time_left(view["left_s"])]))
+    time = time_left(view["left_s"]) or time_taken(view["taken_s"])
+    return ", ".join(filter(None, [view["message"] or "converting", done, time]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
@@ -64,16 +67,39 @@ def labelled(label: str, name: str, starred: bool) -> str:
     return f"{named} \N{BLACK STAR}" if starred else named
 
 
-def kept_note(share: float | None, is_best: bool) -> str | None:
-    """Return the note beside a take: whether it is the best of several, and its `kept_share`; None for neither."""
+def stands_out(shares: Sequence[float | None]) -> bool:
+    """Whether one of several takes keeps more of the melody than all others, as it is written."""
+    written = sorted((round(100 * (share or 0.0)) for share in shares), reverse=True)
+    return len(written) > 1 and written[0] > written[1]
+
+
+def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
+    """Return the note beside a take: its key, whether it is the best of several, its `kept_share`; None for none."""
     said = None if share is None else f"{100 * share:.0f} % of the melody kept"
-    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+    return " · ".join(filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
 
 
-def kept_brief(share: float | None, is_best: bool) -> str | None:
+def kept_brief(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
     """Return `kept_note` where there is little room."""
     said = None if share is None else f"{100 * share:.0f} %"
-    return " · ".join(filter(None, ["best" if is_best else None, said])) or None
+    return " · ".join(filter(None, [brief_shift(semitones), _best(is_best), said])) or None
+
+
+def brief_shift(semitones: float | None) -> str:
+    """Return a shift as a number with its sign; nothing for none."""
+    return f"{semitones:+g}".replace("-", "\N{MINUS SIGN}") if semitones else ""
+
+
+def shift_text(semitones: float | None) -> str:
+    """Return a shift in words."""
+    if not semitones:
+        return "Original key"
+    count = f"{abs(semitones):g}"
+    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
+
+
+def _best(is_best: bool) -> str | None:
+    return "best" if is_best else None
 
 
 def _row(take: dict[str, Any]) -> str:
@@ -83,13 +109,6 @@ def _row(take: dict[str, Any]) -> str:
     return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
 
 
-def _shift(semitones: float | None) -> str:
-    if not semitones:
-        return "Original key"
-    count = f"{abs(semitones):g}"
-    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
-
-
 def _written(name: str, value: float | None, pitch_seconds: float | None) -> str:
     if value is None:
         return _NOTHING
@@ -97,4 +116,4 @@ def _written(name: str, value: float | None, pitch_seconds: float | None) -> str
         return f"{100 * value:.1f} % ({pitch_seconds:.1f} s)"
     if name in ("pitch_accuracy", "voicing_error"):
         return f"{100 * value:.1f} %"
-    return f"{value:.0f} dB" if name == "leak_db" else f"{value:.3f}"
+    return f"{signed(value, 0)} dB" if name == "leak_db" else f"{value:.3f}"

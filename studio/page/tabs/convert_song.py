@@ -1,7 +1,8 @@
 """Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
-from studio.page.tabs.convert_scores import progress_line
+from studio.page.tabs.convert_scores import heading, progress_line
 from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
@@ -33,8 +34,7 @@ from studio.page.tabs.convert_voice import GONE, Voice
 _POLL_S = 0.5
 _NAMES = {"vocal": "Vocal", "backing": "Backing", "stem": "Second singer"}
 _ABOUT = (
-    "Drop a vocal and its backing, or a whole song to separate. The vocal is converted where it is and mixed again at "
-    "the level and place it had."
+    "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and position."
 )
 
 
@@ -49,16 +49,16 @@ class Song:
         with layout.song:
             gr.Markdown(_ABOUT)
             with gr.Row():
-                self.lead = _file("Vocal or whole song", "song-lead")
+                self.lead = _file("Vocal or full mix", "song-lead")
                 self.backing = _file("Backing (instrumental)", "song-backing")
                 self.stem = _file("Second singer (optional)", "song-stem")
             self.source = notice("song-source")
             self.separate = gr.Checkbox(
-                label="It is a whole song: separate its vocal", info=self._separation(), elem_id="song-separate"
+                label="This is a full mix: extract the vocal", info=self._separation(), elem_id="song-separate"
             )
             with gr.Row():
                 self.parts = gr.Textbox(
-                    label="Other voices from", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
+                    label="Voice changes", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
                     info="The chosen voice until then; keep leaves a stretch as it is.", elem_id="song-parts",
                 )  # fmt: skip
                 self.stem_voice = gr.Textbox(
@@ -66,13 +66,14 @@ class Song:
                     info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
                 )  # fmt: skip
                 self.offset = gr.Textbox(
-                    label="Offset", placeholder="found by itself", max_length=20,
+                    label="Offset", placeholder="Auto", max_length=20,
                     info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
                 )  # fmt: skip
             self.problem = notice("song-problem")
             with gr.Row(visible=False) as self.going:
                 self.progress = gr.HTML(elem_id="song-bar")
                 self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self.title = gr.HTML(elem_id="song-title")
             self.mixer = element("mixer", events=("export",), elem_id="song-mixer")
         with layout.go:
             self.start = gr.Button("Convert song", variant="primary", size="lg", visible=False, elem_id="song-start")
@@ -84,10 +85,14 @@ class Song:
             self.lead, self.recording, self.backing, self.stem, self.separate, self.parts, self.stem_voice,
             self.offset, voice.chosen, *settings.controls,
         }  # fmt: skip
-        page, watched = self.page, [self.timer, self.going, self.progress, self.mixer]
+        page, watched = self.page, [self.timer, self.going, self.progress, self.title, self.mixer]
         page.on(self.start.click, self.convert, given, [self.task, self.timer, *voice.outputs], notice=self.problem)
         page.on(self.timer.tick, self.watch, [self.task], [*watched, self.problem])
         page.on(self.lead.upload, self.put_away, [], [self.recording, self.source])
+        others = partial(gr.on, [file.change for file in (self.lead, self.backing, self.stem)])
+        page.on(others, self.begin_anew, [self.task], [self.task, self.title, self.mixer, self.problem])
+        answers = partial(gr.on, [one.change for one in (self.separate, self.parts, self.stem_voice, self.offset)])
+        page.on(answers, lambda visit: {self.problem: silent()}, [], [self.problem])
         page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
         page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
 
@@ -113,6 +118,13 @@ class Song:
             self.source: inform(f"The song is {name}: add another file to use that instead."),
         }  # fmt: skip
 
+    def begin_anew(self, visit: Visit, task_id: str | None) -> Updates:
+        """Show nothing of an earlier song beside other files; one that is still converted goes on."""
+        with suppress(NotFound):
+            if task_id and view_of(visit, task_id)["state"] in BUSY:
+                return {self.problem: silent()}
+        return self._no_song() | {self.task: None, self.problem: silent()}
+
     def put_away(self, visit: Visit) -> Updates:
         """Forget the recording, since a file is given."""
         return {self.recording: None, self.source: silent()}
@@ -135,7 +147,7 @@ class Song:
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         if not given[self.separate] and not given[self.backing]:
-            text = "Add the backing of this vocal; or, if it is a whole song, tick that its vocal is to be separated."
+            text = "Add a backing track, or tick “This is a full mix”."
             raise Invalid([("backing", text)])
         settings = self.settings.asked(given) | {"takes": 1}
         with workplace(visit.studio) as place, self._lead(visit, given, place) as lead:
@@ -149,6 +161,9 @@ class Song:
             task_id = start_conversion(visit.studio, visit.account, lead.path, lead.name, request)
         return {self.task: task_id, self.timer: gr.Timer(active=True)}
 
+    def _no_song(self) -> dict[Any, Any]:
+        return {self.title: "", self.mixer: shown(None)}
+
     def watch(self, visit: Visit, task_id: str | None) -> Updates:
         if not task_id:
             return {self.timer: gr.Timer(active=False)}
@@ -156,16 +171,17 @@ class Song:
         try:
             view = view_of(visit, task_id)
         except NotFound:
-            return over | {self.mixer: shown(None)}
+            return over | self._no_song()
         if view["state"] in BUSY:
             bar = progress_bar(view["progress"], progress_line(view))
-            return {self.going: gr.Row(visible=True), self.progress: bar, self.mixer: shown(None)}
+            return {self.going: gr.Row(visible=True), self.progress: bar} | self._no_song()
         if view["state"] == "completed" and view["lanes"]:
             said = " ".join(filter(None, [view["warning"], *view["notes"]]))
             shows = warn if view["warning"] else inform
-            return over | {self.mixer: shown(_mixer(view)), self.problem: shows(said) if said else silent()}
+            told = shows(said) if said else silent()
+            return over | {self.title: heading(view), self.mixer: shown(_mixer(view)), self.problem: told}
         text = view["error"] or view["note"] or "The song was cancelled."
-        return over | {self.problem: show_error(text) if view["error"] else inform(text), self.mixer: shown(None)}
+        return over | {self.problem: show_error(text) if view["error"] else inform(text)} | self._no_song()
 
     def stop(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id:

@@ -16,14 +16,15 @@ from studio.actions.results import result_view
 from studio.actions.voice_cards import voice_cards
 from studio.errors import NotFound
 from studio.page.parts.notice import notice, sentence_of, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
-from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table
+from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
 from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
 
-_MOST_BESIDE = 4  # results in other voices that are heard beside this one
+_MOST_BESIDE = 4  # results that are heard beside this one
+_MOST_LANES = 9  # as there are keys; of the result itself all
 # of the earlier results while none is shown: says what is offered
 _UNCHOSEN: dict[str, Any] = {"value": None, "visible": True, "show_label": True, "container": True}
 
@@ -48,7 +49,7 @@ class Takes:
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
-                label="Earlier results", show_label=False, container=False, visible=False, scale=0, min_width=260,
+                label="Previous results", show_label=False, container=False, visible=False, scale=0, min_width=260,
                 elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)
@@ -57,7 +58,7 @@ class Takes:
         with layout.scores, gr.Accordion("Scores", open=False, visible=False) as self.fold:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]
-        page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs)
+        page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs, **LATEST)
         asked = [self.tracks, self.brought, self.effects, in_download]
         page.on_data(instrument.download, self.download, asked, downloaded, notice=self.problem)
 
@@ -74,19 +75,15 @@ class Takes:
         beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
-        tracks = [{"task": None, "take": 0}, *_tracks(view["id"], takes)]
-        tracks += [one for other in beside for one in _tracks(other["id"], other["takes"][:1])]
-        lanes = [
-            *(_track(view, take, preferred) for take in takes),
-            *(_track(other, other["takes"][0], preferred, result_name(other)) for other in beside),
-        ]
+        lanes = lanes_of(view, beside, preferred)
+        tracks = [{"task": None, "take": 0}, *({"task": one["task"], "take": one["take"]} for one in lanes)]
         data = {
             "id": view["id"],
             "recording": now["recording"],
             "start_s": now["start_s"] or 0.0,
             "before": view["input_url"],
             "chosen": chosen,
-            "tracks": _numbered(lanes),
+            "tracks": lanes,
             "others": _others(visit, view["model"]),
         }
         labels = [(one["label"], one["task"]) for one in kept]
@@ -185,14 +182,36 @@ def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]
     return found
 
 
-def _numbered(tracks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the tracks, numbered from the second of the same label on."""
-    counted: Counter[str] = Counter()
-    for track in tracks:
-        counted[track["label"]] += 1
-        if counted[track["label"]] > 1:
-            track["label"] = f"{track['label']} ({counted[track['label']]})"
-    return tracks
+def lanes_of(view: dict[str, Any], beside: Sequence[dict[str, Any]], preferred: str) -> list[dict[str, Any]]:
+    """Return the lanes of a result: its takes by their numbers, then the best of each other result beside it, and
+    all takes of one that it is a comp or an edit of, as far as there are keys for them."""
+    takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
+    lanes = [
+        _track(view, take, preferred, f"Take {take['number']}" if len(takes) > 1 else result_name(view), take is best)
+        for take in takes
+    ]
+    for other in beside:
+        heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
+        for take in heard[: max(0, _MOST_LANES - len(lanes))]:
+            own = f"{result_name(other)}, take {take['number']}" if len(heard) > 1 else result_name(other)
+            lanes.append(_track(other, take, preferred, own))
+    return _numbered(lanes)
+
+
+def _is_source(other: dict[str, Any], view: dict[str, Any]) -> bool:
+    """Whether a result may be what another one was made of."""
+    return view["edited"] == other["id"] or (view["is_comp"] and view["model"] == other["model"])
+
+
+def _numbered(lanes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lanes, numbered from the second of the same label and key on."""
+    counted: Counter[tuple[str, float]] = Counter()
+    for lane in lanes:
+        same = (lane["label"], lane["transpose"])
+        counted[same] += 1
+        if counted[same] > 1:
+            lane["label"] = f"{lane['label']} ({counted[same]})"
+    return lanes
 
 
 def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
@@ -200,21 +219,20 @@ def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(view["takes"], key=lambda take: take["number"])
 
 
-def _tracks(task_id: str, takes: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"task": task_id, "take": take["number"]} for take in takes]
-
-
-def _track(view: dict[str, Any], take: dict[str, Any], preferred: str, label: str | None = None) -> dict[str, Any]:
-    several = len(view["takes"]) > 1
-    is_best = several and take is view["takes"][0] and label is None
-    own = labelled(f"Take {take['number']}" if several else result_name(view), take["name"], take["starred"])
+def _track(
+    view: dict[str, Any], take: dict[str, Any], preferred: str, label: str, is_best: bool = False
+) -> dict[str, Any]:
+    key = view["transpose"] or 0.0
     return {
+        "task": view["id"],
+        "take": take["number"],
         "key": f"{view['id']} {take['number']}",
-        "label": label or own,
+        "label": labelled(label, take["name"], take["starred"]),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
         "url": take["url"],
-        "note": kept_note(take["mark"], is_best),
-        "brief": kept_brief(take["mark"], is_best),
+        "transpose": key,
+        "note": kept_note(take["mark"], is_best, key),
+        "brief": kept_brief(take["mark"], is_best, key),
         "downloads": offered(preferred),
     }

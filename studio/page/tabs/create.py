@@ -7,16 +7,16 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.drafts import create_from_draft
-from studio.errors import NotFound
+from studio.actions.drafts import create_from_draft, refuse_incomplete
+from studio.errors import Invalid, NotFound
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import notice
+from studio.page.parts.notice import notice, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
 from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
-_CONSENT = "I confirm that everyone heard in these recordings has agreed to this"
+_CONSENT = "I have permission from everyone on these recordings"
 _NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
 
 
@@ -26,7 +26,7 @@ class CreateTab:
     def __init__(self, page: Page, tab: gr.Tab) -> None:
         self._page = page
         self._kept = remembered("create")  # the contents of the form
-        self._is_restored = gr.State(False)
+        self._is_restored, self._is_refused = gr.State(False), gr.State(False)
         with gr.Column(elem_id="create-form") as self._place:
             self._lay_out()
         self._report = Report(page)
@@ -41,7 +41,7 @@ class CreateTab:
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
         gr.HTML(_NEXT)
         self._problem = notice("create-problem")  # above the button, where it is in sight
-        self._make = gr.Button("Check recordings", variant="primary", size="lg", elem_id="create-make")
+        self._make = gr.Button("Analyse recordings", variant="primary", size="lg", elem_id="create-make")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, report, controls = self._page, self._report, self._form.components
@@ -50,7 +50,13 @@ class CreateTab:
             *self._recordings.outputs, *controls, self._consent, self._kept, self._is_restored, *report.outputs,
             self._place,
         ]  # fmt: skip
-        page.on(self._make.click, self._create, {draft, self._consent, *controls}, everything, notice=self._problem)
+        stated = {draft, self._consent, *controls}
+        page.on(self._make.click, self._create, stated, [*everything, self._is_refused], notice=self._problem)
+        answered = partial(gr.on, [control.change for control in (*controls, self._consent, draft)])
+        page.on(
+            answered, self._answer, stated | {self._is_refused}, [self._problem, self._is_refused],
+            trigger_mode="always_last",
+        )  # fmt: skip
         # restoring counts as a change: a quick visitor may have typed before it
         changed = partial(gr.on, [*(control.change for control in controls), self._is_restored.change])
         page.on(changed, self._keep, {self._is_restored, *controls}, [self._kept], trigger_mode="always_last")
@@ -70,7 +76,10 @@ class CreateTab:
     def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         values = self._form.values(given)
         draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
-        model = visit.apart(create_from_draft, visit.account, draft, values, confirmed)
+        try:
+            model = visit.apart(create_from_draft, visit.account, draft, values, confirmed)
+        except Invalid as error:
+            return {self._problem: show_problems(error), self._is_refused: True}
         return {
             **self._recordings.show(visit, None),
             **self._form.filled({"consent": {"date": _today().isoformat()}}),
@@ -78,6 +87,17 @@ class CreateTab:
             self._kept: None,
             **self._show_report(visit, model),
         }
+
+    def _answer(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+        """Say no longer what is missing once it was filled in."""
+        if not given[self._is_refused]:
+            return None
+        values, draft = self._form.values(given), given[self._recordings.draft]
+        try:
+            refuse_incomplete(visit.studio, visit.account, draft, values, bool(given[self._consent]))
+        except Invalid as error:
+            return {self._problem: show_problems(error)}
+        return {self._problem: silent(), self._is_refused: False}
 
     def _keep(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         return {self._kept: self._form.kept(given)} if given[self._is_restored] else None

@@ -94,7 +94,10 @@ class Recordings:
             self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
             notice=self.said, **in_turn,
         )  # fmt: skip
-        page.on_data(self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, **in_turn)
+        page.on_data(
+            self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
+            **in_turn,
+        )  # fmt: skip
         page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 

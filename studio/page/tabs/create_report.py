@@ -109,4 +109,4 @@ class Report:
 
 def _head(name: str) -> dict[str, Any]:
     """Return data of <timbre-voice> for a new voice."""
-    return {"name": f"Recordings of {name}", "badge": "", "kind": [], "description": "", "traits": []}
+    return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}

@@ -69,7 +69,7 @@ class ExploreTab:
         updates: dict[Any, Any] = {
             self.timer: gr.Timer(active=bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
-            self.bar: "".join(progress_bar(view["progress"], _progress_line(view)) for view in busy),
+            self.bar: "".join(progress_bar(view["progress"], analyses.progress_line(view)) for view in busy),
         }
         now = {which: analysis if which in views else None for which, analysis in ids.items()}
         if now != ids:
@@ -132,10 +132,6 @@ class ExploreTab:
 
 def _input(label: str, elem_id: str) -> gr.Audio:
     return gr.Audio(label=label, type="filepath", buttons=[], elem_id=elem_id)
-
-
-def _progress_line(view: Mapping[str, Any]) -> str:
-    return f"{view['file_name']}: {view['message'] or ('waiting' if view['state'] == 'queued' else 'starting')}"
 
 
 def _views(visit: Visit, ids: Ids) -> tuple[dict[str, dict[str, Any]], list[str]]:

@@ -7,6 +7,7 @@ from typing import Any
 from engine.analysis.comparison import Comparison
 from engine.units import note_name, semitones_to_hertz
 from studio.page.parts.controls import STYLES
+from studio.page.parts.figures import duration_text, signed
 
 View = Mapping[str, Any]
 _NOTHING = "\N{EN DASH}"
@@ -45,14 +46,14 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
     yield "Median pitch", _note(pitch["median"]) if pitch else _NOTHING
-    yield "Length", f"{int(duration_s) // 60}:{duration_s % 60:04.1f}"
+    yield "Length", duration_text(duration_s)
     yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
     yield "Notes", str(len(view["notes"]) or "none")
     lufs = summary["loudness_lufs"]
-    yield "Loudness", "Silence" if lufs is None else f"{_signed(lufs)} LUFS"
+    yield "Loudness", "Silence" if lufs is None else f"{signed(lufs)} LUFS"
     peak_db = summary["peak_db"]
     clipped = " (clipped)" if summary.get("clipped_runs", peak_db > -0.05) else ""
-    yield "Peak", _NOTHING if lufs is None else f"{_signed(peak_db)} dB{clipped}"
+    yield "Peak", _NOTHING if lufs is None else f"{signed(peak_db)} dB{clipped}"
     yield "Dry vocal", summary.get("warning") or "Yes" if voice else _NOTHING
     yield "Origin", view["origin"] or _NOTHING
 
@@ -82,12 +83,8 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
         )
     if abs(found.louder_db) >= 1:
         level = f"{abs(found.louder_db):.0f}"
-        yield f"{name} is {level} dB louder." if found.louder_db > 0 else f"{name} is {level} dB softer."
+        yield f"{name} is {level} dB louder." if found.louder_db > 0 else f"{name} is {level} dB quieter."
 
 
 def _note(semitones: float) -> str:
     return f"{note_name(semitones)}, {semitones_to_hertz(semitones):.0f} Hz"
-
-
-def _signed(number: float) -> str:
-    return f"{number:.1f}".replace("-", "\N{MINUS SIGN}")

@@ -13,6 +13,7 @@ from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
@@ -119,7 +120,14 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
             if "take" not in track:
                 tracks = tracks or [{"label": "Recording", "url": track["url"]}]
                 continue
-            voice = task["model_name"] or "voice"
-            label = voice if track["label"] == "After" else f"{voice}, {track['label'].lower()}"
+            own = [] if track["label"] == "After" else [track["label"].lower()]
+            label = ", ".join([*_of(task), *own])
             tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
     return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
+
+
+def _of(task: Mapping[str, Any]) -> list[str]:
+    """Return what tells a conversion from others of its recording: voice, what it is, and key."""
+    marks = [mark for mark, name in (("edited", "edit_of"), ("comp", "comp")) if task.get(name)]
+    shift = brief_shift((task.get("output_settings") or {}).get("transpose"))
+    return [task["model_name"] or "voice", *marks, *([shift] if shift else [])]

@@ -10,10 +10,10 @@ from studio.actions.downloads import offered
 from studio.actions.preferences import FORMATS
 from studio.actions.results import best_first, kept_share
 from studio.page.parts.controls import STYLES
-from studio.page.tabs.convert_scores import kept_note, labelled
+from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
 KINDS = {
-    "conversion": "Conversion", "training": "Training", "report": "Data report", "blend": "Blend",
+    "conversion": "Conversion", "training": "Training", "report": "Recording check", "blend": "Blend",
     "teaching": "Teaching",
 }  # fmt: skip
 STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
@@ -63,7 +63,7 @@ def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
         return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
-    return f"Recordings of {voice or 'a deleted voice'}" if task["kind"] == "report" else voice or "A deleted voice"
+    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or "A deleted voice"
 
 
 def _is_name(task: Mapping[str, Any]) -> bool:
@@ -79,6 +79,8 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("comp")
         else "Edited take"
         if task.get("edit_of")
+        else "Song"
+        if task.get("mix")
         else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     )
     return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
@@ -86,7 +88,7 @@ def _kind(task: Mapping[str, Any]) -> str:
 
 def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
-        return f"{100 * task['progress']:.0f} %"
+        return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
         return "Next in line" if task["place"] == 1 else f"Waiting, number {task['place']} in line"
     return STATES[task["state"]]
@@ -142,7 +144,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
             "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
             "names": [labels[number - 1]["name"]],
             "url": takes[number - 1],
-            "note": kept_note(shares[number - 1], len(takes) > 1 and number == best),
+            "note": kept_note(shares[number - 1], number == best and stands_out(shares)),
             "take": number,
             "downloads": offered(preferred),
         }

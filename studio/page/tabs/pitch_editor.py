@@ -12,7 +12,7 @@ from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
 from studio.page.tabs.convert_scores import progress_line
@@ -45,10 +45,10 @@ class PitchEditor:
         editor, opened, rendering, timer, problem = self.editor, self.opened, self.rendering, self.timer, self.problem
         in_editor = [opened, editor]
         rendered = [rendering, timer, self.going, self.progress, editor]
-        page.on_data(instrument.edit, self.turn, [chosen], [self.is_open, *in_editor], notice=problem)
+        page.on_data(instrument.edit, self.turn, [chosen], [self.is_open, *in_editor], notice=problem, **LATEST)
         page.on(chosen.change, self.show, [chosen, self.is_open, opened], in_editor, notice=problem)
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
-        page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem)
+        page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
         page.on_data(instrument.ordered, self.render, [opened], rendered, notice=problem)
         page.on(timer.tick, self.watch, [rendering, opened], [*rendered, self.done], notice=problem)
         page.on(page.blocks.load, self.come_back, [rendering], [timer, self.going])

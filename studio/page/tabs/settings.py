@@ -73,7 +73,7 @@ class SettingsTab:
         self._check_notice = notice("machine-notice")
         gr.Markdown("## Storage")
         self._storage = element("facts", elem_id="storage")
-        self._clear = gr.Button("Clear what can be made again", size="sm", elem_id="storage-clear")
+        self._clear = gr.Button("Clear cache", size="sm", elem_id="storage-clear")
         self._clear_notice = notice("storage-notice")
 
     def _wire(self, tab: gr.Tab) -> None:

@@ -105,7 +105,7 @@ def storage_rows(storage: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, area in storage["areas"].items():
         held, count = size(area["bytes"]), area["files"]
         value = f"{held} in {count} files" if area["complete"] else f"more than {held} in {count} files"
-        note = "can be made again" if name in _REMAKEABLE else ""
+        note = "cache" if name in _REMAKEABLE else ""
         rows.append({"label": _AREAS[name], "value": value, "note": note})
     return [*rows, {"label": "Free space", "value": size(storage["free_bytes"])}]
 

@@ -8,7 +8,7 @@ from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.train_course import given_settings, is_active
 from studio.page.tabs.train_panel import CHOOSE, Given, Panel
 
@@ -55,7 +55,7 @@ class TrainTab:
         page.on(panel.forget.click, self._forget, asked, [*panel.all, panel.question], notice=said)
         page.on_data(panel.queue.asked, self._act_on_queue, asked, panel.all, notice=said)
         page.on(panel.part.input, self._listen, asked, [panel.player, panel.scores])
-        page.on_data(panel.course.chosen, self._hear_epoch, asked, [panel.player, panel.scores, panel.chosen])
+        page.on_data(panel.course.chosen, self._hear_epoch, asked, [panel.player, panel.scores, panel.chosen], **LATEST)
 
     def _open(self, visit: Visit, given: Given) -> Updates:
         """Show the voice another tab asks for, or the current one, the remembered one, or the one in training."""

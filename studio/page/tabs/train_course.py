@@ -95,7 +95,7 @@ def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
         return rows
     rows.append({"label": "Epochs", "value": f"{view['epoch']} of {history['ceiling']}"})
     if best := _best(view):
-        value = f"epoch {best['epoch']}, score {best['score']:.3f}"
+        value = f"epoch {best['epoch']}, score {best['score']:.3f} (higher is better)"
         rows.append({"label": "Best checkpoint", "value": value, "state": "good"})
     if view["chosen_epoch"] is not None:
         rows.append({"label": "In use", "value": f"epoch {view['chosen_epoch']}", "note": "chosen by ear"})
@@ -122,14 +122,14 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
         },
         {
             "title": "Spectral distance to the voice",
-            "unit": "nepers, lower is better",
+            "unit": "lower is better",
             "lines": [
                 _line("training recordings", "accent", epochs, "envelope"),
                 _line("held-out recordings", "range", evaluations, "mel_distance", marks=True),
             ],
         },
         {
-            "title": "Remaining errors in training",
+            "title": "Training loss",
             "unit": "0 is best",
             "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
         },

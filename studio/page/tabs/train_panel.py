@@ -70,7 +70,7 @@ class Panel:
                 gr.Markdown(_QUESTION)
                 with gr.Row():
                     self.forget = gr.Button("Delete progress", variant="stop", size="sm")
-                    self.keep = gr.Button("Keep it", size="sm")
+                    self.keep = gr.Button("Cancel", size="sm")
 
     def _lay_out_course(self) -> None:
         self.queue = element("tasks", events=("asked",), elem_id="train-queue")

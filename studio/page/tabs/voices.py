@@ -14,7 +14,7 @@ from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
 from studio.page.tabs.voices_edit import Edit
@@ -26,6 +26,10 @@ from studio.page.tabs.voices_teach import Teach
 # one at a time, so that the last voice asked for is the one shown
 IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
+# in the browser, once the form is closed: what was saved is above it
+_TO_THE_NAME = """() => {
+  if (!document.querySelector("#voice-form")?.checkVisibility()) document.querySelector("#voice-head").scrollIntoView();
+}"""
 _GONE = "This voice has been deleted."
 _TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
 
@@ -78,7 +82,7 @@ class VoicesTab:
                 trigger_mode="once", **IN_TURN,
             )  # fmt: skip
         page.stop_on_leaving(tab, self._timer)
-        page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN)
+        page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN, **LATEST)
         part = self._import
         given = [part.package, part.speaker, part.name]
         imports = [*self._all, *part.outputs]
@@ -100,9 +104,10 @@ class VoicesTab:
 
     def _wire_voice(self) -> None:
         page, chosen, edit, checkpoints = self._page, self._chosen, self._edit, self._checkpoints
-        page.on(
+        saved = page.on(
             edit.sure.click, self._save, {chosen, *edit.form.components}, self._all, notice=edit.problem, **IN_TURN
         )  # fmt: skip
+        saved.then(None, None, None, js=_TO_THE_NAME, api_visibility="private", show_progress="hidden")
         page.on(
             edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN
         )  # fmt: skip
@@ -114,8 +119,8 @@ class VoicesTab:
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
                 button.click,
-                lambda visit, one, there=there: page.go(there, voice=one, start=there == "convert") if one else None,
-                [chosen], [page.tabs, page.wishes[there]],
+                lambda visit, one, there=there: page.go(there, voice=one) if one else None, [chosen],
+                [page.tabs, page.wishes[there]],
             )  # fmt: skip
 
     def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:

@@ -12,7 +12,7 @@ from studio.actions.voice_cards import voice_details
 from studio.errors import Invalid
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.train_course import curves
 
 MOST = 9  # checkpoints side by side: one for each number key
@@ -36,8 +36,8 @@ class Checkpoints:
             self.place, self.course, self.part, self.player, self.choose, said, self.heard, self.epochs,
         ]  # fmt: skip
         page.on(self.part.input, self._other_part, [chosen, self.part, self.heard], outputs, notice=said)
-        page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said)
-        page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said)
+        page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said, **LATEST)
+        page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said, **LATEST)
 
     def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
         """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""

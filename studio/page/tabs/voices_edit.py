@@ -30,8 +30,8 @@ class Edit:
         with gr.Column(visible=False, elem_id="voice-question") as self.question:
             self.asked = gr.HTML()
             with gr.Row():
-                self.delete = gr.Button("Delete it", variant="stop", size="sm", elem_id="voice-delete")
-                keep = gr.Button("Keep it", size="sm")
+                self.delete = gr.Button("Delete voice", variant="stop", size="sm", elem_id="voice-delete")
+                keep = gr.Button("Cancel", size="sm")
         with gr.Column(visible=False, elem_id="voice-form") as self.form_place:
             self.form = profile_form()
             with gr.Row():

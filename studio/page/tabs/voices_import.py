@@ -71,8 +71,8 @@ class Import:
 
 def build_import(upload: gr.UploadButton) -> Import:
     """Lay out what is asked before and after the upload."""
-    with gr.Accordion("Models of RVC with several speakers", open=False, elem_id="voices-import-several"):
-        speaker = gr.Number(0, label="Speaker to import, from 0", precision=0, minimum=0)
+    with gr.Accordion("RVC models with several speakers", open=False, elem_id="voices-import-several"):
+        speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
     with gr.Column(visible=False, elem_id="voices-import-question") as question:
         asked = gr.HTML()
         name = gr.Textbox(label="Name of the imported voice")

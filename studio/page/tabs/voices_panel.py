@@ -24,7 +24,7 @@ class Panel:
         self.preview = element("player", elem_id="voice-preview")
         self.range = gr.HTML(elem_id="voice-range")
         with gr.Row(elem_id="voice-do"):
-            self.convert = gr.Button("Convert with this voice", variant="primary", size="md", elem_id="voice-convert")
+            self.convert = gr.Button("Open in Convert", variant="primary", size="md", elem_id="voice-convert")
             self.train = gr.Button("Train this voice", size="md", elem_id="voice-train")
         self.outputs = [self.head, self.preview, self.range, self.convert, self.train]
 

@@ -110,7 +110,7 @@ def test_verify_makes_no_claim_about_a_file_without_credentials(here, audio, tmp
     write_audio(tmp_path / "plain.wav", audio)
     found = verify(tmp_path / "plain.wav", here)
     assert (found.state, found.synthetic) == ("no_credentials", None)
-    assert "says nothing about whether it is real" in found.sentence
+    assert "doesn't prove that the audio is original" in found.sentence
 
 
 def test_verify_refuses_a_text_file_and_a_missing_file(here, tmp_path):

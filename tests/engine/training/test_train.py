@@ -229,7 +229,7 @@ def test_train_reports_each_stage_before_the_first_step(clips, tmp_path, monkeyp
     texts = list(dict.fromkeys(text for _, text in said))
     assert texts[:3] == ["loading the networks", "preparing the evaluation recordings", "timing a few steps"]
     assert texts[3].startswith("about ")
-    assert texts[4] == "evaluating the voice before its training"
+    assert texts[4] == "testing the untrained voice"
 
 
 @pytest.mark.slow  # it says something only where nothing else is going on

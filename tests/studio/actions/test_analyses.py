@@ -99,6 +99,15 @@ def test_analysis_view_shows_all_results_of_a_completed_analysis(studio, vocal):
 
 
 @once
+def test_analysis_view_tells_how_many_are_ahead_and_how_long_it_runs(studio, vocal):
+    first, second = (start_analysis(studio, studio.local, vocal(), name) for name in ("a.wav", "b.wav"))
+    assert [view_of(studio, one)["ahead"] for one in (first, second)] == [0, 1]
+    task = claim(studio.database, "worker", ["analysis"], 60)
+    views = [analysis_view(studio, studio.local, one, BASE, task.started_at + 7.0) for one in (first, second)]
+    assert [(view["ahead"], view["taken_s"]) for view in views] == [(0, pytest.approx(7.0)), (1, None)]
+
+
+@once
 def test_start_analysis_stores_aiff_as_flac_for_browsers_and_keeps_wav(studio, vocal, tmp_path):
     samples, rate = soundfile.read(vocal())
     soundfile.write(tmp_path / "vocal.aiff", samples, rate)

@@ -10,7 +10,7 @@ from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voices import model_view, models_view
-from studio.errors import DiskFull, NotFound, WrongState
+from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.store.catalogue import all_models, find_model
 from studio.store.folder_import import import_folders
 from studio.store.tasks import claim, complete, list_tasks
@@ -90,7 +90,9 @@ def test_edit_profile_repeats_the_data_report_only_for_a_new_voice_type(studio, 
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({"name": ""}, "name"),
+        ({"name": ""}, "^Give the voice a name"),
+        ({"name": "  "}, "^Give the voice a name"),
+        ({"name": "kathleen"}, "already a voice called kathleen: choose another name, such as kathleen 2"),
         ({"name": "Nina", "genre": "polka"}, "genre must be one of"),
         ({"name": "Nina", "vocal_range": {"min": "C5", "max": "C3"}}, "swapped"),
         ({"name": "a\u0007b"}, "control characters"),
@@ -98,9 +100,15 @@ def test_edit_profile_repeats_the_data_report_only_for_a_new_voice_type(studio, 
 )
 def test_edit_profile_refuses_invalid_values_and_changes_nothing(studio, voice, values, says):
     before = profile_values(studio, studio.local, voice)
-    with pytest.raises(ProfileError, match=says):
+    with pytest.raises((ProfileError, Invalid), match=says):
         edit_profile(studio, studio.local, voice, values)
     assert profile_values(studio, studio.local, voice) == before
+
+
+def test_edit_profile_keeps_a_name_that_two_voices_have_already(studio, voice):
+    kept = profile_values(studio, studio.local, voice)["name"]  # that of the demo voice it was copied from
+    edit_profile(studio, studio.local, voice, {"name": kept, "genre": "jazz"})
+    assert profile_values(studio, studio.local, voice)["name"] == kept
 
 
 def test_edit_profile_on_a_full_disk_changes_nothing(studio, voice, monkeypatch):

@@ -80,9 +80,19 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
     renew(studio.database, task, 60, 0.25, "converting")
     view = shown(studio, started, task.started_at + 10.0)
     assert (view["progress"], view["message"]) == (0.25, "converting")
-    assert view["left_s"] == pytest.approx(30.0)
+    assert (view["left_s"], view["taken_s"]) == (pytest.approx(30.0), pytest.approx(10.0))
     assert (view["voice"], view["asked_settings"]["likeness"]) == ("Kerstin", 0.5)
     assert view["range"] == {"low": 47, "high": 59, "label": "Kerstin"}
+
+
+def test_result_view_does_not_guess_the_time_left_of_a_song(studio, started):
+    with studio.database.write() as connection:
+        song = {"file_name": "a.wav", "input_key": "a", "settings": {}, "song": {}}
+        connection.execute(update(rows).where(rows.c.id == started).values(parameters=song))
+    task = claim(studio.database, "worker", ["conversion"], 60)
+    renew(studio.database, task, 60, 0.5, "separating")
+    view = shown(studio, started, task.started_at + 10.0)
+    assert (view["left_s"], view["taken_s"]) == (None, pytest.approx(10.0))
 
 
 def test_result_view_lists_the_best_take_first(studio, converted):

@@ -52,7 +52,7 @@ def test_glossary_of_every_language_has_the_key_terms(code):
 def test_page_labels_stay_short_in_every_language(code):
     """A button that is twice as long as in English does not fit."""
     entries = catalogues.entries_of(code)
-    labels = ("Convert", "Cancel", "Delete", "Render edits", "Make one take of these", "Save", "Settings", "Undo")
+    labels = ("Convert", "Cancel", "Delete", "Render edits", "Build comp", "Save", "Settings", "Undo")
     long = {one: entries[one].forms[-1] for one in labels if len(entries[one].forms[-1]) > 2 * len(one) + 6}
     assert not long
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from studio.page.parts.progress_bar import duration_text, progress_bar, time_left, time_until
+from studio.page.parts.progress_bar import progress_bar, time_left, time_taken, time_until
 
 
 @pytest.mark.parametrize(
@@ -13,13 +13,13 @@ def test_time_left_and_time_until_round_to_plain_times(seconds, said):
     assert time_until(seconds) == f"starts in about {said}"
 
 
-def test_duration_text_shows_seconds_or_minutes():
-    assert [duration_text(seconds) for seconds in (5.34, 59.9, 720.0)] == ["5.3 s", "59.9 s", "12:00 min"]
-
-
 def test_time_left_and_time_until_are_empty_for_unknown_times():
     assert (time_left(None), time_until(None)) == ("", "")
     assert time_until(0.0) == "starts in a moment"  # and not for ever in 5 s
+
+
+def test_time_taken_is_told_once_it_is_worth_telling():
+    assert [time_taken(seconds) for seconds in (None, 3.0, 33.0, 130.0)] == ["", "", "35 s so far", "2 min so far"]
 
 
 def test_progress_bar_clamps_its_value_and_escapes_its_text():

@@ -40,7 +40,7 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     open_song(visitor)
     add(visitor, "song-lead", stems[0])
     add(visitor, "song-backing", stems[1])
-    visitor.get_by_label("Other voices from").fill("0:01.5 kathleen")
+    visitor.get_by_label("Voice changes").fill("0:01.5 kathleen")
     visitor.locator("#song-start").click()
     mixer = visitor.locator("timbre-mixer")
     expect(mixer.locator(".lane")).to_have_count(2)
@@ -65,14 +65,22 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     visitor.reload()
     open_song(visitor)
     expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)  # still there
+    expect(visitor.locator("#song-title h2")).to_contain_text("vocal.wav")
+    add(visitor, "song-lead", stems[1])  # another one: nothing of the song before is left beside it
+    expect(visitor.locator("timbre-mixer .lane")).to_have_count(0)
+    expect(visitor.locator("#song-title h2")).to_have_count(0)
+    visitor.locator("#song-start").click()
+    expect(visitor.locator("#song-problem")).to_contain_text("Add a backing track")
+    visitor.get_by_label("Offset").fill("1")
+    expect(visitor.locator("#song-problem")).to_be_hidden()
 
 
 def test_song_start_without_a_backing_names_the_missing_part(visitor, stems):
     open_song(visitor)
     add(visitor, "song-lead", stems[0])
     visitor.locator("#song-start").click()
-    expect(visitor.locator("#song-problem")).to_contain_text("Add the backing")
-    visitor.get_by_label("It is a whole song: separate its vocal").check()
+    expect(visitor.locator("#song-problem")).to_contain_text("Add a backing track")
+    visitor.get_by_label("This is a full mix: extract the vocal").check()
     visitor.locator("#song-start").click()
     expect(visitor.locator("#song-problem")).to_contain_text("separation fetch")
 

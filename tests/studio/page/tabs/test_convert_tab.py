@@ -1,5 +1,6 @@
 """The Convert tab in a browser, with real conversions."""
 
+import io
 import re
 import zipfile
 from pathlib import Path
@@ -167,7 +168,7 @@ def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(p
     page.get_by_role("button", name="Convert with Kathleen").click()
     result(page, "Kathleen")
     expect(page.locator("#convert-instrument").get_by_role("radio", name="Kerstin")).to_be_visible()  # to compare with
-    page.get_by_label("Earlier results").click()
+    page.get_by_label("Previous results").click()
     page.get_by_role("option", name=re.compile("Kerstin")).click()
     result(page, "Kerstin")
 
@@ -265,7 +266,7 @@ def test_convert_tab_shows_detected_style_and_range_only_for_one_recording(page,
     expect(page.get_by_label("Singing (detected)")).to_be_checked()
     expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
     expect(page.locator("#convert-voices .recording")).to_have_count(page.locator("#convert-voices .card").count())
-    page.get_by_role("tab", name="Several at once").click()
+    page.get_by_role("tab", name="Batch").click()
     expect(page.get_by_label("Singing", exact=True)).not_to_be_checked()
     expect(page.get_by_text("each recording's style is detected")).to_be_hidden()
     page.get_by_role("button", name="Help").click()
@@ -276,7 +277,7 @@ def test_convert_tab_shows_detected_style_and_range_only_for_one_recording(page,
     expect(page.get_by_label("Singing (detected)")).to_be_checked()
     expect(page.locator("timbre-fit")).to_contain_text("Auto: ")
     page.get_by_label("Rap").check()  # a choice of the visitor's stays
-    page.get_by_role("tab", name="Several at once").click()
+    page.get_by_role("tab", name="Batch").click()
     expect(page.get_by_label("Rap", exact=True)).to_be_checked()
     page.get_by_role("tab", name="One recording").click()
     expect(page.get_by_label("Rap", exact=True)).to_be_checked()
@@ -292,7 +293,7 @@ def test_convert_tab_shows_detected_style_and_range_only_for_one_recording(page,
 
 def test_convert_all_converts_several_recordings_and_downloads_a_zip(page, recording, tmp_path, photographed):
     page.get_by_role("radio", name="Kathleen").click()
-    page.get_by_role("tab", name="Several at once").click()
+    page.get_by_role("tab", name="Batch").click()
     (tmp_path / "broken.wav").write_text("no sound")
     drop(page, recording("one.wav"), recording("two.wav"), tmp_path / "broken.wav", into="#convert-files")
     expect(page.locator("#convert-files").get_by_text("two")).to_be_visible()
@@ -301,6 +302,10 @@ def test_convert_all_converts_several_recordings_and_downloads_a_zip(page, recor
     expect(rows).to_have_count(3)
     expect(rows.nth(2)).to_contain_text("is not an audio file")
     expect(page.get_by_text("2 of 3 done, 1 failed")).to_be_visible(timeout=WORK_MS)
+    players = rows.locator("audio")
+    expect(players).to_have_count(2)
+    heard = page.request.get(page.evaluate("document.querySelector('#convert-batch audio').src"))
+    assert soundfile.info(io.BytesIO(heard.body())).duration == pytest.approx(2.0, abs=0.01)
     photographed(page, "convert-batch")
     with page.expect_download() as coming:
         page.get_by_role("button", name="Download all as ZIP").click()

@@ -35,7 +35,7 @@ def test_warnings_lead_from_a_whole_song_to_the_tab_of_songs(page, tmp_path, pho
     expect(page.locator("#song-source")).to_contain_text("The song is song.wav")
     expect(page.locator("#song-start")).to_be_visible()
     expect(page.locator("#convert-start")).to_be_hidden()
-    expect(page.get_by_label("It is a whole song: separate its vocal")).to_be_checked()
+    expect(page.get_by_label("This is a full mix: extract the vocal")).to_be_checked()
     photographed(page, "whole-song-taken")
     page.locator("#song-lead input[type=file]").set_input_files(save(tmp_path / "other.wav", chords(2.0)))
     expect(page.locator("#song-source")).to_be_hidden()

@@ -41,7 +41,7 @@ def fill(page: Page, name: str) -> None:
 
 
 def examine(page: Page) -> None:
-    page.get_by_role("button", name="Check recordings").click()
+    page.get_by_role("button", name="Analyse recordings").click()
 
 
 def problem(page: Page):
@@ -90,7 +90,7 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     examine(page)
     found = page.locator("#create-found")
     expect(found.locator(".verdict")).to_contain_text("in 2 recordings", timeout=WORK_MS)
-    expect(page.locator("#create-report h2")).to_have_text(f"Recordings of {NAME}")
+    expect(page.locator("#create-report h2")).to_have_text(f"{NAME}: recordings")
     expect(found).to_contain_text("There are only")
     expect(page.locator("#create-report svg.keyboard")).to_be_visible()
     photographed(page, "create-report")
@@ -108,8 +108,23 @@ def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, 
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.get_by_role("combobox", name="Voice", exact=True)).to_have_value(f"{NAME} (not trained yet)")
     open_tab(page, "Create")
-    expect(page.get_by_role("button", name="Check recordings")).to_be_visible()
+    expect(page.get_by_role("button", name="Analyse recordings")).to_be_visible()
     assert (made / "model.json").is_file()
+
+
+def test_create_tab_takes_back_what_was_answered(page):
+    examine(page)
+    missing = problem(page).get_by_role("listitem")
+    expect(missing).to_have_count(5)
+    page.get_by_label("Name", exact=True).fill(NAME)
+    expect(missing).to_have_count(4)
+    expect(problem(page)).not_to_contain_text("Give the voice a name")
+    page.get_by_role("radio", name="My own voice").check()  # says who agrees, and to what
+    expect(missing).to_have_count(2)
+    page.locator("#create-sure").get_by_role("checkbox").check()
+    expect(problem(page)).to_contain_text("Add recordings first")
+    drop(page, SPEECH)
+    expect(problem(page)).to_be_hidden(timeout=WORK_MS)
 
 
 def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_tab, photographed):
@@ -131,7 +146,7 @@ def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_ta
     expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}", timeout=WORK_MS)
-    expect(page.locator("#convert-title p")).to_contain_text("the voice untrained")
+    expect(page.locator("#convert-title p")).to_contain_text("untrained voice")
     photographed(page, "convert-untrained")
     page.reload()
     expect(page.locator("#convert-title h2")).to_contain_text(f"by {NAME}")  # all is as it was
@@ -147,7 +162,7 @@ def test_untrained_voice_converts_and_is_marked_as_untrained(page, made, open_ta
     open_tab(page, "Voices")
     page.locator("#voices-cards").get_by_role("radio", name="Mia").click()
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
-    page.get_by_role("button", name="Convert with this voice").click()
+    page.get_by_role("button", name="Open in Convert").click()
     expect(chosen.locator(".name")).to_have_text(NAME)
 
 

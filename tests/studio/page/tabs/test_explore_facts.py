@@ -32,7 +32,7 @@ def test_facts_of_one_recording_are_a_list():
         "Singing",
         "A2 to F3",
         "D3, 148 Hz",
-        "1:08.9",
+        "1:09 min",
         "6.3 s (9 %)",
         "\N{MINUS SIGN}20.4 LUFS",
     ):
@@ -79,7 +79,7 @@ def test_facts_escape_file_names():
         (Comparison(0.0, 0.99, 0.0, 1.0, 2.0, 0.0), ["aligned in time", "in the same key", "100 %", "2 cents"]),
         (
             Comparison(0.5, 0.9, 3.01, 0.98, 4.0, -9.4),
-            ["b &lt;1&gt;.wav is 0.50 s later", "3 semitones higher", "9 dB softer"],
+            ["b &lt;1&gt;.wav is 0.50 s later", "3 semitones higher", "9 dB quieter"],
         ),
         (Comparison(-0.5, 0.9, -2.0, 0.98, 4.0, 9.4), ["0.50 s earlier", "2 semitones lower", "9 dB louder"]),
         (Comparison(0.0, 0.3, 1.0, 0.3, 90.0, 0.2), ["could not be aligned", "30 % of the time"]),

@@ -33,6 +33,15 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
     assert row["actions"][-1]["question"]
 
 
+def test_row_of_a_song_is_called_one():
+    assert row_of(TASK | {"mix": "/files/mix"})["kind"] == "Song"
+
+
+def test_row_of_a_task_that_prepares_shows_no_share():
+    assert row_of(TRAINING | {"state": "running", "progress": 0.0})["label"] == "Running"
+    assert row_of(TRAINING | {"state": "running", "progress": 0.5})["label"] == "50 %"
+
+
 def test_row_of_an_edited_take_counts_its_edits():
     row = row_of(TASK | {"edit_of": "b2", "edit_count": 3})
     assert row["kind"] == "Edited take"
@@ -105,4 +114,4 @@ def test_row_of_a_stopped_training_offers_to_continue():
 
 def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
     row = row_of(TRAINING | {"kind": "report"})
-    assert (row["title"], names(row)) == ("Recordings of Mia", ["voice", "delete"])
+    assert (row["title"], names(row)) == ("Mia: recordings", ["voice", "delete"])

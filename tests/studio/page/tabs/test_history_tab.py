@@ -127,7 +127,7 @@ def test_history_tab_plays_repeats_and_deletes_a_conversion(
     expect(again.locator("dl")).to_contain_text("Transpose7")
 
     again.get_by_role("button", name="Delete").click()
-    again.get_by_role("button", name="Keep it").press("Enter")
+    again.get_by_role("button", name="Cancel").press("Enter")
     expect(again.get_by_role("button", name="Delete")).to_be_focused()
     again.get_by_role("button", name="Delete").press("Enter")
     again.locator(".sure").click()

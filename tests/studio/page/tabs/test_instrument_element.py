@@ -12,13 +12,17 @@ from playwright.sync_api import Page
 from studio.page.blocks import STATIC
 
 SECONDS, RATE = 3.0, 16_000
+ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
+<style>:root { --border-color-primary: gray; }</style>
 <script type="module" src="/page-files/instrument.js"></script></head><body></body></html>"""
 OPEN = """async () => {
   await customElements.whenDefined("timbre-instrument");
   window.instrument = document.createElement("timbre-instrument");
   document.body.replaceChildren(instrument);
 }"""
+
+DISPLAY = "document.querySelector('.display').open"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def takes(**more: Any) -> dict[str, Any]:
 
 def recording(name: str = "analysis-1") -> dict[str, Any]:
     return {
-        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": {}, "trim": None,
+        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None,
     }  # fmt: skip
 
 
@@ -74,3 +78,43 @@ def test_instrument_returns_to_the_start_for_another_recording(instrument):
     instrument.evaluate("instrument.seek(2)")
     bring(instrument, "recording", recording("analysis-2"))
     assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [0, 0]
+
+
+@pytest.fixture
+def display(instrument) -> Page:
+    """The page with the menu of the display opened."""
+    bring(instrument, "recording", recording())
+    instrument.locator("summary").click()
+    assert instrument.evaluate(DISPLAY)
+    return instrument
+
+
+def test_display_menu_shows_its_tools_apart_and_their_state(display):
+    range_of = display.get_by_role("button", name="Range")
+    looks = "(tool) => ((of) => [of.borderStyle, of.boxShadow !== 'none'])(getComputedStyle(tool))"
+    assert range_of.evaluate(looks) == ["solid", False]
+    range_of.click()
+    assert range_of.evaluate(looks) == ["solid", True]
+    left, right = (display.get_by_role("button", name=name).bounding_box() for name in ("Full length", "Fit pitch"))
+    assert left["x"] + left["width"] < right["x"]
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda page: page.keyboard.press("Escape"),
+        lambda page: page.mouse.click(5, 5),
+        lambda page: page.locator(".play").focus(),
+    ],
+    ids=["escape", "a click elsewhere", "focus elsewhere"],
+)
+def test_display_menu_is_closed_by(display, leave):
+    display.get_by_role("button", name="Range").click()
+    assert display.evaluate(DISPLAY)  # a choice leaves it open
+    leave(display)
+    assert not display.evaluate(DISPLAY)
+
+
+def test_display_menu_stays_open_when_more_data_arrives(display):
+    bring(display, "takes", takes())
+    assert display.evaluate(DISPLAY)

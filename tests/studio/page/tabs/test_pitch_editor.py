@@ -57,12 +57,12 @@ def test_pitch_editor_renders_only_the_edited_note(visitor, recording, photograp
     editor.get_by_label("to (seconds)").fill("2.6")
     editor.get_by_label("to (seconds)").press("Tab")
     editor.get_by_role("button", name="+1", exact=True).click()
-    expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s")
+    expect(editor.get_by_text("to re-render")).to_contain_text("0.5 s")
     # edits that were not rendered survive a reload
     page.reload()
     expect(page.locator("#convert-title h2")).to_contain_text("three notes", timeout=WORK_MS)
     editor = opened(page)
-    expect(editor.get_by_text("will be rendered again")).to_contain_text("0.5 s", timeout=WORK_MS)
+    expect(editor.get_by_text("to re-render")).to_contain_text("0.5 s", timeout=WORK_MS)
     # the spectrogram of the take comes by itself
     page.wait_for_function("document.querySelector('#convert-instrument timbre-roll').data.picture", timeout=WORK_MS)
     photographed(page, "pitch-editor")

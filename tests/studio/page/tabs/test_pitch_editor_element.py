@@ -194,7 +194,7 @@ def test_pitch_editor_shifts_a_selection_by_dragging_the_curve(editor):
     becomes(editor, 170, 57 + edit["semitones"])
     becomes(editor, 120, 57 + edit["semitones"])
     becomes(editor, 90, 57.0)
-    expect(editor.get_by_text("s will be rendered again.")).to_contain_text("1.2 s")
+    expect(editor.get_by_text("s to re-render.")).to_contain_text("1.2 s")
 
 
 def test_pitch_editor_merges_shifts_of_one_selection(editor):

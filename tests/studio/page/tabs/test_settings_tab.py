@@ -50,7 +50,7 @@ def test_settings_tab_creates_shows_copies_and_revokes_a_token(studio_page, page
     assert token not in studio_page.log.read_text(encoding="utf-8")
 
     page.get_by_role("button", name=f"Revoke {name}").click()
-    page.get_by_role("button", name="Keep it").click()
+    page.get_by_role("button", name="Cancel").click()
     assert status(studio_page, token) == 200
     page.get_by_role("button", name=f"Revoke {name}").click()
     page.locator("#tokens .sure").click()
@@ -118,8 +118,8 @@ def test_settings_tab_light_theme_overrides_a_dark_system(new_visitor, open_tab)
 def test_settings_tab_shows_machine_storage_and_limits(studio_page, page):
     expect(page.locator("#machine")).to_contain_text("1 for conversions, 1 for trainings")
     expect(page.locator("#storage")).to_contain_text(str(studio_page.home))
-    expect(page.locator("#storage")).to_contain_text("can be made again")
-    page.get_by_role("button", name="Clear what can be made again").click()
+    expect(page.locator("#storage")).to_contain_text("cache")
+    page.get_by_role("button", name="Clear cache").click()
     expect(page.locator("#storage-notice")).to_contain_text("Cleared.")
     expect(page.locator("#limits")).to_contain_text("60 minutes")
     page.get_by_role("button", name="Check this machine").click()

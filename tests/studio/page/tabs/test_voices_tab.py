@@ -100,9 +100,22 @@ def test_voices_tab_plays_exports_and_converts_with_a_read_only_demo_voice(page,
     fetched.value.save_as(package)
     assert package.name == "Kathleen.voice.zip"
     assert package.stat().st_size > 1_000_000
-    button(page, "Convert with this voice").click()
+    button(page, "Open in Convert").click()
     expect(page.get_by_role("tab", name="Convert", exact=True)).to_have_attribute("aria-selected", "true")
     expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kathleen")
+
+
+def test_voices_tab_opens_a_voice_in_convert_without_converting(page, open_tab):
+    open_tab(page, "Convert")
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.locator("#convert-instrument .play")).to_be_visible(timeout=WORK_MS)
+    open_tab(page, "Voices")
+    choose(page, "Kerstin")
+    button(page, "Open in Convert").click()
+    expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kerstin")
+    expect(page.locator("#convert-fit")).to_contain_text("Kerstin's range")
+    expect(page.locator("#convert-bar")).to_be_hidden()
+    expect(page.locator("#convert-instrument .track")).to_have_count(0)
 
 
 def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
@@ -153,10 +166,10 @@ def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
 
     button(page, "Delete …").click()
     expect(page.locator("#voice-question")).to_contain_text("This cannot be undone")
-    button(page, "Keep it").click()
+    button(page, "Cancel").click()
     expect(page.locator("#voice-question")).to_be_hidden()
     button(page, "Delete …").click()
-    button(page, "Delete it").click()
+    button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     expect(page.locator("#voices-cards").get_by_text(ODD)).to_have_count(0)
     assert not (studio_page.home / "voices" / "koguchi-2").exists()
@@ -188,7 +201,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     expect(shown(page)).not_to_be_empty()
     choose(page, ODD)
     expect(page.locator("#voice-head .badge")).to_have_text("untrained")
-    expect(button(page, "Convert with this voice")).to_be_visible()  # as it is before its training
+    expect(button(page, "Open in Convert")).to_be_visible()  # as it is before its training
     page.locator("#voice-checkpoints").get_by_role("button", name="Checkpoints").click()
     tracks = page.locator("#voice-checkpoints-player").get_by_role("radio")
     expect(tracks).to_have_count(4)
@@ -198,7 +211,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     button(page, "Use epoch 4").click()
     expect(page.locator("#voice-checkpoints-notice")).to_contain_text("now uses epoch 4")
     expect(page.locator("#voice-checkpoints-choose")).to_have_text("Epoch 4 is in use")
-    expect(button(page, "Convert with this voice")).to_be_visible()
+    expect(button(page, "Open in Convert")).to_be_visible()
     home = studio_page.home / "voices" / "odd"
     assert (home / "weights.safetensors").read_bytes() == (DEMO_VOICES / "kerstin" / "weights.safetensors").read_bytes()
     button(page, "Continue training").click()
@@ -206,7 +219,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     open_tab(page, "Voices")
     expect(shown(page)).to_have_text(ODD)
     button(page, "Delete …").click()
-    button(page, "Delete it").click()
+    button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     assert not trained.exists()
 
@@ -217,12 +230,12 @@ def test_voices_tab_imports_an_rvc_model_and_reports_missing_contentvec(
     torch.save(checkpoint_of("v1"), tmp_path / "Rvc Mia.pth")
     forget("rvc-mia")
     expect(button(page, "Make it ours")).to_have_count(0)  # a demo voice
-    page.get_by_role("button", name="Models of RVC with several speakers").click()
-    page.get_by_label("Speaker to import, from 0").fill("9")
+    page.get_by_role("button", name="RVC models with several speakers").click()
+    page.get_by_label("Speaker number, from 0").fill("9")
     bring(page, tmp_path / "Rvc Mia.pth")
     notice = page.locator("#voices-notice")
     expect(notice).to_contain_text('"Rvc Mia.pth" has no speaker 9: they are numbered from 0 to 2', timeout=WORK_MS)
-    page.get_by_label("Speaker to import, from 0").fill("2")
+    page.get_by_label("Speaker number, from 0").fill("2")
     bring(page, tmp_path / "Rvc Mia.pth", INDEX)
     expect(shown(page)).to_have_text("Rvc Mia", timeout=WORK_MS)
     card = load_card(studio_page.home / "voices" / "rvc-mia")
