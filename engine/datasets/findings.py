@@ -44,7 +44,7 @@ REMEDIES = {
 }
 
 _BANDWIDTHS = (
-    (4_200.0, "telephone"),
+    (4_200.0, "a telephone line"),
     (8_100.0, "16 kHz source"),
     (12_100.0, "half the usual sample rate, or a low-quality MP3"),
     (24_000.0, "MP3 or video"),

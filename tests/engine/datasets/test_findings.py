@@ -39,7 +39,7 @@ def test_findings_in_returns_nothing_for_a_clean_recording():
         ({"bandwidth_hertz": 16_000.0}, "bandwidth", "warn", "above 16 kHz (MP3"),
         ({"bandwidth_hertz": 11_000.0}, "bandwidth", "warn", "above 11 kHz (half"),
         ({"bandwidth_hertz": 7800.0}, "bandwidth", "warn", "above 7.8 kHz (16 kHz source)"),
-        ({"bandwidth_hertz": 3800.0}, "bandwidth", "fail", "above 3.8 kHz (telephone)"),
+        ({"bandwidth_hertz": 3800.0}, "bandwidth", "fail", "above 3.8 kHz (a telephone line)"),
         ({"level_db": -42.0}, "level", "warn", "-42 dB"),
         ({"level_db": -60.0}, "level", "fail", "-60 dB"),
         ({"silence_share": 0.75}, "silence", "warn", "75%"),
