@@ -19,7 +19,7 @@ def instrument() -> gr.HTML:
 
 def part() -> gr.HTML:
     """Lay out an element that brings the instrument what `brought` returns."""
-    return element("part", elem_classes="unseen")
+    return element("part", elem_classes="carrier")
 
 
 def brought(of: Literal["recording", "takes", "pitch", "editor"], data: Any) -> str:
