@@ -293,7 +293,7 @@ def _projects() -> Iterator[Attack]:
 
 
 def _links() -> Iterator[Attack]:
-    for key in ("a.wav", "../../studio.sqlite", "%2e%2e/%2e%2e/secret", "accounts/x/tasks/y/1/take-1.wav", "%00", "a" * 4_000):
+    for key in ("a.wav", "%2e%2e/%2e%2e/secret", "accounts/x/tasks/y/1/take-1.wav", "%00", "a" * 4_000):
         for expires in ("1", "9" * 19, "-1", "nan", "%D9%A3"):
             yield Attack("links", "malformed", "GET", f"/files/{key}?expires={expires}&signature={'A' * 43}",
                          expected=REFUSED | {401, 403, 410})  # fmt: skip

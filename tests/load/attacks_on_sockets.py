@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 
 from tests.load.attacks import MANY_VALUES, VOICE, deep_json
 from tests.load.trial_service import TrialService
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 _RATE = 48_000
 _ANSWER_S = 60.0
@@ -88,9 +88,7 @@ def _asked(browser: httpx.Client, event: int, given: dict[str, Any]) -> dict[str
 
 
 def _ticket(browser: httpx.Client, event: int) -> str:
-    while True:  # until the session before has ended
-        if ticket := _asked(browser, event, {}).get("ticket"):
-            return str(ticket)
+    return str(wait_until(lambda: _asked(browser, event, {}).get("ticket")))  # until the session before has ended
 
 
 def _socket(service: TrialService, ticket: str) -> Any:

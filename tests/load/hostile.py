@@ -32,7 +32,10 @@ from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, c
 from tests.load.attacks_on_sockets import assistant, live_attacks
 from tests.load.trial_service import TrialService, trial_service
 
-LIMITS = {"submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "conversions_per_account": 1_000_000}
+LIMITS = {
+    "submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "conversions_per_account": 1_000_000,
+    "page_sessions": 20,  # of 0.6 MB each, so that the memory of all there may be is reached in the first round
+}  # fmt: skip
 MOST_MB_PER_HOUR = 40.0  # of the slope: what SQLite and Python keep back and forth
 MANY = 24  # calls at a time, as many uploads as an account may have
 _SHOWN = 20  # of what was wrong
@@ -134,7 +137,7 @@ def attack(service: TrialService, course: Course, until_s: float, every_s: float
     def look_around() -> None:
         nonlocal next_s
         if time.monotonic() >= next_s:
-            next_s += every_s
+            next_s = time.monotonic() + every_s
             course.looks.append(look(service, started_s))
             print(course.looks[-1], dict(sorted(course.answers.items())), course.wrong[-1:], flush=True)
 
