@@ -158,9 +158,12 @@ def _imports(package: bytes) -> Iterator[Attack]:
 
     half = len(package) // 2
     nan_weights = np.full(1000, np.nan, np.float32).tobytes()
-    for name in ("a.voice.zip", "a.pth", "a.onnx", "a.index", "\u202ea.zip", "../../a.pth", "a" * 5_000 + ".pth"):
-        for content in (b"", b"\x00" * 64, b"PK\x03\x04", package[:half], package[half:], bytes(range(256)) * 40):
+    contents = (b"", b"\x00" * 64, b"PK\x03\x04", package[:half], package[half:], bytes(range(256)) * 40)
+    for name in ("a.voice.zip", "a.pth", "a.onnx", "a.index"):
+        for content in contents:
             yield sent("malformed", content, name)
+    for name in ("\u202ea.zip", "../../a.pth", "a" * 5_000 + ".onnx", "a\"b\r\nX: y.zip"):
+        yield sent("malformed", b"PK\x03\x04", name)
     for content in (running_pickle(), zipped({"archive/data.pkl": running_pickle(), "archive/version": b"3\n"})):
         yield sent("malformed", content, "a.pth")
         yield sent("malformed", package, index=("a.index", content))
