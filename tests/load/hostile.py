@@ -40,7 +40,7 @@ MOST_MB_PER_HOUR = 40.0  # of the slope: what SQLite and Python keep back and fo
 MANY = 24  # calls at a time, as many uploads as an account may have
 _SHOWN = 20  # of what was wrong
 _TRACEBACK = "Traceback (most recent call last)"
-_LOADED = re.compile(r"/(libtorch_cpu|onnxruntime)\b[^/]*", re.IGNORECASE)
+_LOADED = re.compile(r"/(libtorch_cpu|onnxruntime)\b[^/\n]*", re.IGNORECASE)
 _STALLED = b'--x\r\nContent-Disposition: form-data; name="%s"; filename="a.zip"\r\n\r\nPK'
 _FORMS = {"/models/import": b"package", "/models/create": b"training_audio_files", "/verify": b"audio", "/convert": b"audio"}
 
