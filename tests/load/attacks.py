@@ -5,12 +5,9 @@ Each says which answers are right: a refusal of its own, never an error of the s
 
 import io
 import json
-import stat
 import struct
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import httpx
@@ -18,7 +15,7 @@ import numpy as np
 import soundfile
 
 from studio.client import Client
-from studio.commands.convert import bundled_sample
+from tests.load.payloads import bomb, changed, deep_json, endless_wav, running_pickle, sample, silence, zipped
 from tests.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -27,8 +24,6 @@ REFUSED = frozenset({400, 404, 405, 409, 413, 414, 415, 422, 429})
 TAKEN = REFUSED | {200, 204}  # where a repetition may be accepted
 FULL = frozenset({503, 507})  # with a reason
 MANY_VALUES = ("nan", "-inf", "1e400", "1e308", "0x10", "٣", "9" * 5_000, "\x00", "null", "[]", "{}", "true", "--1")
-_BOMB_MB = 200
-_MINUTES = 61.0  # of silence, which weighs next to nothing
 
 
 @dataclass(frozen=True)
@@ -75,71 +70,6 @@ class Attack:
         if not said.get("code") or not said.get("detail") or "Traceback" in answer.text or len(answer.content) > 4_000:
             return f"{where} with {answer.text[:300]}"
         return ""
-
-
-# ---- what is sent
-
-
-def sample() -> bytes:
-    """A recording of speech."""
-    return bundled_sample().read_bytes()
-
-
-@cache
-def silence(minutes: float = _MINUTES, channels: int = 1, rate: int = 8_000) -> bytes:
-    """A flac of silence."""
-    file = io.BytesIO()
-    with soundfile.SoundFile(file, "w", rate, channels, "PCM_16", format="FLAC") as writing:
-        for _ in range(round(minutes)):
-            writing.write(np.zeros((60 * rate, channels), np.int16))
-    return file.getvalue()
-
-
-@cache
-def bomb(name: str = "voice.safetensors") -> bytes:
-    """A zip whose one file is a thousand times as large."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive, archive.open(name, "w") as one:
-        for _ in range(_BOMB_MB):
-            one.write(bytes(1 << 20))
-    return file.getvalue()
-
-
-def zipped(files: Mapping[str, bytes], link: str = "") -> bytes:
-    """A zip of files; link: one of them is a symbolic link to its content."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, content in files.items():
-            entry = zipfile.ZipInfo(name)
-            entry.external_attr = ((stat.S_IFLNK if name == link else stat.S_IFREG) | 0o644) << 16
-            archive.writestr(entry, content)
-    return file.getvalue()
-
-
-def changed(package: bytes, **files: bytes) -> bytes:
-    """A package with other contents in some files: suffix=content."""
-    found = {}
-    with zipfile.ZipFile(io.BytesIO(package)) as archive:
-        for name in archive.namelist():
-            suffix = name.rpartition(".")[2]
-            found[name] = files.get(suffix, archive.read(name))
-    return zipped(found)
-
-
-def endless_wav() -> bytes:
-    """A WAV that says it has four gigabytes in 65,535 channels."""
-    head = b"RIFF\xff\xff\xff\xffWAVEfmt " + struct.pack("<IHHIIHH", 16, 3, 65_535, 4_000_000_000, 0, 0, 64)
-    return head + b"data\xff\xff\xff\xff" + bytes(1000)
-
-
-def running_pickle() -> bytes:
-    """A .pth of old whose unpickling would run a program."""
-    return b"cos\nsystem\n(S'exit 1'\ntR."
-
-
-def deep_json(depth: int = 20_000) -> str:
-    """Lists in lists."""
-    return "[" * depth + "]" * depth
 
 
 # ---- the attacks
@@ -189,7 +119,8 @@ def _new_voices() -> Iterator[Attack]:
     good = zipped({"audio/a.flac": sample()})
     for content in (b"", b"x", b"PK\x05\x06" + bytes(18), good[:-30], zipped({"model.json": b"{}"})):
         yield sent("malformed", content, name="Mia")
-    for text in (deep_json(), '{"statement": ' + "9" * 5_000 + "}", "[1e400]", '{"by": NaN}', '{"date": "9999999-1-1"}'):
+    long = '{"statement": ' + "9" * 5_000 + "}"
+    for text in (deep_json(), long, "[1e400]", '{"by": NaN}', '{"date": "9999999-1-1"}'):
         yield sent("malformed", good, name="Mia", consent=text, vocal_range=text)
         yield sent("malformed", zipped({"model.json": text.encode(), "audio/a.flac": sample()}))
     for name in ("a" * 5_000, "\x00", "\ud7ff\x07", "\u202e" * 200):
@@ -205,9 +136,9 @@ def _checks() -> Iterator[Attack]:
     def sent(kind: str, content: bytes, name: str = "a.wav") -> Attack:
         return Attack("verify", kind, "POST", "/verify", {"audio": (name, content)}, expected=TAKEN)
 
-    speech = sample()
+    speech, long_tag = sample(), b"ID3\x04\0\0\x7f\x7f\x7f\x7f" + bytes(99)
     for name in ("a.wav", "a.mp3", "a.flac", "a.m4a", "a.txt", "a" * 5_000, "\u202e.wav"):
-        for content in (b"", b"x", endless_wav(), speech[:200], speech[:-2_000], b"ID3\x04\0\0\x7f\x7f\x7f\x7f" + bytes(99)):
+        for content in (b"", b"x", endless_wav(), speech[:200], speech[:-2_000], long_tag):
             yield sent("malformed", content, name)
     claims = b"caBX" + bytes(4) + struct.pack(">I", 0xFFFFFFFF) + b"jumb" * 1000
     yield sent("malformed", speech[:42] + claims + speech[42:])
@@ -221,8 +152,10 @@ def _songs() -> Iterator[Attack]:
         return Attack("songs", kind, "POST", "/convert", {"audio": ("a.flac", sample()), "model": VOICE, **form},
                       expected=expected)  # fmt: skip
 
-    parts = ("1:42", "::::", "99999999999:99 kathleen", "-1:00 kathleen", "1e400 kathleen", "0:01 ../../etc", "0:01 \x00",
-             ",", "0:01 kathleen," * 5_000, "0:0" + "1" * 5_000 + " kathleen", "٠:٠١ kathleen")  # fmt: skip
+    parts = (
+        "1:42", "::::", "99999999999:99 kathleen", "-1:00 kathleen", "1e400 kathleen", "0:01 ../../etc", "0:01 \x00",
+        ",", "0:01 kathleen," * 5_000, "0:0" + "1" * 5_000 + " kathleen", "\u0660:\u0660\u0661 kathleen",
+    )  # fmt: skip
     for text in parts:
         yield sent("malformed", parts=text)
         yield sent("malformed", stem=("b.flac", sample()), stem_parts=text)
@@ -244,7 +177,8 @@ def _effects() -> Iterator[Attack]:
         return Attack("effects", kind, "POST", "/convert", form)
 
     values = ('"x"', "1e400", "NaN", "-Infinity", "null", "[]", "{}", "true", "9" * 5_000, "-1", deep_json())
-    for text in ("{", "[]", "null", "1", '"hall"', "concert", "\x00", "{}" * 9, deep_json(), '{"a": ' * 20_000, '{"": 1}'):
+    deep = (deep_json(), '{"a": ' * 20_000)
+    for text in ("{", "[]", "null", "1", '"hall"', "concert", "\x00", "{}" * 9, *deep, '{"": 1}'):
         yield sent("malformed", text)
     for value in values:
         yield sent("malformed", f'{{"reverb": {value}}}')
@@ -307,28 +241,30 @@ def _of_others() -> Iterator[Attack]:
     one, theirs, speech = "another's", "{their_model}", ("a.flac", sample())
     nothing = frozenset({404})
     for method, path, form in (
-        ("GET", "/tasks/{their_task}", {}), ("GET", "/check-task/{their_task}", {}), ("DELETE", "/tasks/{their_task}", {}),
+        ("GET", "/tasks/{their_task}", {}), ("GET", "/check-task/{their_task}", {}),
+        ("DELETE", "/tasks/{their_task}", {}),
         ("DELETE", "/tasks/{their_task}/results", {}), ("POST", "/tasks/{their_task}/comp", {"takes": "1"}),
         ("PUT", "/tasks/{their_task}/takes/1", {"name": "mine", "starred": "true"}),
         ("GET", "/projects/{their_project}", {}), ("PUT", "/projects/{their_project}", {"name": "mine"}),
         ("GET", "/projects/{their_project}/export", {}), ("DELETE", "/projects/{their_project}", {}),
         ("GET", f"/models/{theirs}", {}), ("DELETE", f"/models/{theirs}", {}), ("GET", f"/models/{theirs}/package", {}),
-        ("POST", f"/models/{theirs}/train", {"epochs": "1"}), ("POST", f"/models/{theirs}/teach", {"recordings": speech}),
+        ("POST", f"/models/{theirs}/train", {"epochs": "1"}),
+        ("POST", f"/models/{theirs}/teach", {"recordings": speech}),
     ):  # fmt: skip
         yield Attack("accounts", one, method, path, form, expected=nothing)
 
 
 def of_another(model: str) -> Iterator[Attack]:
     """Yield conversions to a voice of another account, which forms name and not addresses."""
-    speech = ("a.flac", sample())
-    yield Attack("accounts", "another's", "POST", "/convert", {"audio": speech, "model": model}, expected=frozenset({404}))
+    speech, nothing = ("a.flac", sample()), frozenset({404})
+    yield Attack("accounts", "another's", "POST", "/convert", {"audio": speech, "model": model}, expected=nothing)
     for name in ("parts", "stem_parts"):
         form = {"audio": speech, "backing": speech, "stem": speech, "model": VOICE, name: f"0:01 {model}"}
-        yield Attack("accounts", "another's", "POST", "/convert", form, expected=frozenset({404}))
+        yield Attack("accounts", "another's", "POST", "/convert", form, expected=nothing)
 
 
 def belongings(service: TrialService, mine: str, theirs: str) -> Belongings:
-    """Let the accounts of two tokens have a conversion with a take, a project and a voice each, with ids of their own."""
+    """Let two accounts have a conversion with a take, a project and a voice each, with ids of their own."""
     return Belongings(*_belongings(service, mine, "kathleen", 0), *_belongings(service, theirs, "koguchi", 1_000))
 
 

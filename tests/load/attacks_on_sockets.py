@@ -1,4 +1,4 @@
-"""Attacks on the live socket and by the Model Context Protocol, which are conversations; each answers with what it saw."""
+"""Attacks on the live socket and by the Model Context Protocol: conversations, each with what was wrong in the end."""
 
 import json
 import secrets
@@ -13,7 +13,8 @@ import numpy as np
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from tests.load.attacks import MANY_VALUES, VOICE, deep_json
+from tests.load.attacks import MANY_VALUES, VOICE
+from tests.load.payloads import deep_json
 from tests.load.trial_service import TrialService
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -26,8 +27,14 @@ CHANGES = (
 )  # fmt: skip
 BLOCKS = (np.nan, np.inf, -np.inf, 1e38, 0.0)
 ASKED: tuple[dict[str, Any], ...] = (
-    {"settings": {"nothing": 1}}, {"settings": {"block_ms": 1e9}}, {"settings": {"transpose": [1]}}, {"model": "x" * 9_000},
-    {"settings": {"style": {}}},
+    {"settings": {"nothing": 1}}, {"settings": {"block_ms": 1e9}}, {"settings": {"transpose": [1]}},
+    {"settings": {"style": {}}}, {"model": "x" * 9_000},
+)  # fmt: skip
+CALLS = (
+    ("a" * 100_000, {}), ("voices", {"x": 1}), ("convert", []), ("convert", {"recording": "/dev/zero", "voice": VOICE}),
+    ("convert", {"recording": "a\x00b", "voice": VOICE}), ("task", {"task_id": "\x00"}),
+    ("task", {"task_id": "9" * 9_000}),
+    *(("convert", {"recording": "a.wav", "voice": VOICE, "wait_s": text}) for text in MANY_VALUES),
 )  # fmt: skip
 MESSAGES: tuple[bytes, ...] = (
     b"{", b"null", b"[]", b"\xff\xfe\x00", b"[" * 50_000, b"x" * (8 << 20),
@@ -36,14 +43,6 @@ MESSAGES: tuple[bytes, ...] = (
     b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"x"}}',
     b'{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}',
     b'{"jsonrpc":"2.0","result":{},"id":3}',
-    *(
-        json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": given}}).encode()
-        for name, given in (
-            ("a" * 100_000, {}), ("voices", {"x": 1}), ("convert", []), ("convert", {"recording": "/dev/zero", "voice": VOICE}),
-            ("convert", {"recording": "a\x00b", "voice": VOICE}), ("task", {"task_id": "\x00"}), ("task", {"task_id": "9" * 9_000}),
-            *(("convert", {"recording": "a.wav", "voice": VOICE, "wait_s": text}) for text in MANY_VALUES),
-        )
-    ),
 )  # fmt: skip
 
 
@@ -150,7 +149,9 @@ class Assistant:
 
     def attacks(self) -> Iterator[str]:
         """Yield what was wrong, or "", for each message."""
-        for message in (*MESSAGES, deep_json().encode()):
+        calls = ({"method": "tools/call", "params": {"name": name, "arguments": given}} for name, given in CALLS)
+        written = (json.dumps({"jsonrpc": "2.0", "id": 7} | call).encode() for call in calls)
+        for message in (*MESSAGES, deep_json().encode(), *written):
             self._write(message)
             answers = self._ask("ping", {})
             long = [one for one in answers if len(one) > 4_000 or b"Traceback" in one]

@@ -1,8 +1,8 @@
 """Attack a service of its own for an hour, and see whether its memory stays as it is: `python -m tests.load.hostile`.
 
-    python -m tests.load.hostile --minutes 60    all attacks in turn, again and again: imports, new voices, checks, songs,
-                                                 effects, takes, teaching, projects, links, what belongs to another
-                                                 account; many and stalled calls at a time; the live socket; MCP
+    python -m tests.load.hostile --minutes 60    all attacks in turn, again and again: imports, new voices, checks,
+                                                 songs, effects, takes, teaching, projects, links, what belongs to
+                                                 another account; many and stalled calls at a time; live socket; MCP
     python -m tests.load.hostile --minutes 3 --every 1    for a look
 
 Prints every few minutes the resident memory of the server and of all it started, the answers by status, the tracebacks
@@ -28,8 +28,9 @@ import numpy as np
 import psutil
 
 from engine.errors import EngineError
-from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another, sample
+from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
 from tests.load.attacks_on_sockets import assistant, live_attacks
+from tests.load.payloads import sample
 from tests.load.trial_service import TrialService, trial_service
 
 LIMITS = {
@@ -42,7 +43,9 @@ _SHOWN = 20  # of what was wrong
 _TRACEBACK = "Traceback (most recent call last)"
 _LOADED = re.compile(r"/(libtorch_cpu|onnxruntime)\b[^/\n]*", re.IGNORECASE)
 _STALLED = b'--x\r\nContent-Disposition: form-data; name="%s"; filename="a.zip"\r\n\r\nPK'
-_FORMS = {"/models/import": b"package", "/models/create": b"training_audio_files", "/verify": b"audio", "/convert": b"audio"}
+_FORMS = {
+    "/models/import": b"package", "/models/create": b"training_audio_files", "/verify": b"audio", "/convert": b"audio",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,8 @@ def one_round(
         for one, answered in zip(slow, asked, strict=True):
             yield str(answered.result().status_code), one.wrong(answered.result())
     yield "another's belongings", "" if seen(other, has) == before else "another account's belongings have changed"
-    tidy(client), tidy(other)  # noqa: B018
+    for account in (client, other):
+        tidy(account)
 
 
 def seen(other: httpx.Client, has: Belongings) -> list[object]:
@@ -197,9 +201,10 @@ def stalled(service: TrialService, client: httpx.Client, each: int = 2) -> Itera
     with ExitStack() as stack:
         for path, name in [*_FORMS.items()] * each:
             held = stack.enter_context(socket.create_connection((address.host, address.port)))
-            head = f"POST {path} HTTP/1.1\r\nHost: {address.netloc.decode()}\r\nAuthorization: {client.headers['authorization']}"
+            head = f"POST {path} HTTP/1.1\r\nHost: {address.netloc.decode()}"
+            whose = f"Authorization: {client.headers['authorization']}"
             kind = "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 99000\r\n\r\n"
-            held.sendall(f"{head}\r\n{kind}".encode() + _STALLED % name)
+            held.sendall(f"{head}\r\n{whose}\r\n{kind}".encode() + _STALLED % name)
         yield
 
 

@@ -5,8 +5,9 @@ import json
 import httpx
 import pytest
 
-from tests.load.attacks import Attack, attacks, changed, deep_json, zipped
+from tests.load.attacks import Attack, attacks
 from tests.load.hostile import Course, Look, loaded
+from tests.load.payloads import changed, deep_json, zipped
 
 MAPS = """7f00-7f10 r-xp 00000000 00:00 1   /x/site-packages/torch/lib/libtorch_cpu.so
 7f10-7f20 r-xp 00000000 00:00 2   /x/site-packages/onnxruntime/capi/onnxruntime_pybind11_state.so
@@ -52,8 +53,9 @@ def test_course_keeps_bounds_only_if_nothing_was_wrong():
     ("status", "said", "is_right"),
     [
         (422, {"code": "invalid", "detail": "No."}, True), (503, {"code": "busy", "detail": "Later."}, True),
-        (507, {"code": "disk_full", "detail": "Full."}, True), (200, {}, False), (500, {"code": "a", "detail": "b"}, False),
-        (503, {}, False), (422, {"code": "invalid"}, False), (422, {"code": "a", "detail": "x" * 5_000}, False),
+        (507, {"code": "disk_full", "detail": "Full."}, True), (200, {}, False),
+        (500, {"code": "a", "detail": "b"}, False), (503, {}, False),
+        (422, {"code": "invalid"}, False), (422, {"code": "a", "detail": "x" * 5_000}, False),
         (422, {"code": "a", "detail": "Traceback (most recent call last)"}, False),
     ],
 )  # fmt: skip

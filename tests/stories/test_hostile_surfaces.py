@@ -1,4 +1,4 @@
-"""Attacks on every surface that came after 0.6, on a whole service: each is refused in a sentence, and nobody else sees it.
+"""Attacks on every surface that came after 0.6, on a whole service: refused in a sentence, in nobody else's way.
 
 What is attacked is in tests/load/attacks.py; `python -m tests.load.hostile` goes on with it for an hour.
 """
@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another, sample
+from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
 from tests.load.attacks_on_sockets import assistant, live_attacks
 from tests.load.hostile import LIMITS, loaded, seen, stalled
+from tests.load.payloads import sample
 from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S, wait_until
 

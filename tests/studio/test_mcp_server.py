@@ -175,7 +175,7 @@ def test_every_tool_answers_a_hostile_argument_with_one_short_sentence(
 
 def test_server_refuses_unknown_tools_and_prompts_in_a_short_sentence(studio):
     """A prompt was a traceback in the log, and a name of 100,000 letters came back."""
-    with pytest.raises(ToolError, match="There is no tool 'aaa.*: there are voices, convert, task") as refused:
+    with pytest.raises(ToolError, match=r"There is no tool 'aaa.*: there are voices, convert, task") as refused:
         anyio.run(build_server(studio).call_tool, "a" * 100_000, {})
     assert len(str(refused.value)) < 200
     with pytest.raises(MCPError, match="There are no prompts here"):
