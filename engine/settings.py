@@ -3,13 +3,14 @@
 Page, service, command line and notebooks are built from these fields, so each setting is defined once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any
 
 from engine.errors import SettingsError
 
+_SHOWN = 100  # characters of a wrong value
 _UNITS = {
     "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
     "kbps": "kbps",
@@ -46,6 +47,12 @@ def title_of(name: str) -> str:
     return " ".join(words).capitalize() + unit
 
 
+def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
+    """Raise SettingsError for the first name, in alphabetical order, that is no field of these settings."""
+    if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
+        raise SettingsError(f"There is no setting '{unknown[0][:_SHOWN]}'.")
+
+
 def check_settings(settings: Any) -> None:
     """Raise SettingsError, naming the setting and its range, for the first value outside it.
 
@@ -61,7 +68,7 @@ def check_settings(settings: Any) -> None:
 def _check_text(name: str, value: Any, metadata: Any) -> None:
     words = metadata["words"]
     if words and value not in words:
-        raise SettingsError(f"{name} must be one of {', '.join(words)}, not {value}.")
+        raise SettingsError(f"{name} must be one of {', '.join(words)}, not {str(value)[:_SHOWN]}.")
     if not isinstance(value, str) or not value.isprintable():
         raise SettingsError(f"{name} must be a line of text.")
 
@@ -73,7 +80,7 @@ def _check(name: str, value: Any, metadata: Any) -> None:
     whole = isinstance(lowest, int)
     right_kind = isinstance(value, Integral if whole else Real)
     if isinstance(value, bool) or not right_kind or not lowest <= value <= highest:  # which no NaN is
-        raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], str(value)))
+        raise SettingsError(out_of_range(name, (lowest, highest), metadata["words"], str(value)[:_SHOWN]))
 
 
 def out_of_range(name: str, limits: tuple[float, float], words: Sequence[str], value: str) -> str:

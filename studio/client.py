@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
+LARGEST_ANSWER = 64 << 20  # bytes of JSON, unpacked
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _UNREACHABLE, _NOT_SENDABLE = "unreachable", "not_sendable"
 
@@ -91,7 +92,7 @@ class Client:
     def __init__(self, base_url: str, token: str, timeout_s: float = 120.0, retry_s: float = 60.0) -> None:
         self._http = httpx.Client(base_url=_address(base_url), timeout=httpx.Timeout(timeout_s, connect=CONNECT_S))
         self._bearer = _Bearer(_checked_token(token))
-        self._retry_s = retry_s
+        self._timeout_s, self._retry_s = timeout_s, retry_s
 
     def __enter__(self) -> Self:
         return self
@@ -298,7 +299,8 @@ class Client:
 
         def attempt() -> dict[str, Any]:
             try:
-                response = self._http.request(method, path, auth=self._bearer, **content)
+                with self._http.stream(method, path, auth=self._bearer, **content) as coming:
+                    response = _whole(coming, time.monotonic() + self._timeout_s)
             except httpx.RequestError as cause:
                 raise _lost(cause, self._http.base_url) from cause
             except (UnicodeError, httpx.InvalidURL) as cause:
@@ -376,8 +378,7 @@ class _Download:
         if goes_on and not response.headers.get("Content-Range", "").startswith(here):
             raise ServiceError(response.status_code, "not_understood", "The service sent a different range.")
         if not response.is_success:
-            response.read()
-            raise _refusal(response)
+            raise _refusal(_whole(response))
         if not goes_on:
             self.target.seek(0)
             self.target.truncate()
@@ -423,6 +424,20 @@ def _checked_token(token: str) -> str:
     if not token or not all("!" <= letter <= "~" for letter in token):
         raise SettingsError("The token is empty or contains invalid characters. Copy it again.")
     return token
+
+
+def _whole(response: httpx.Response, end_s: float = math.inf) -> httpx.Response:
+    """Return an answer read to its end. Raises ServiceError if it has none, and httpx.ReadTimeout if it takes long."""
+    content = bytearray()
+    for piece in response.iter_bytes():
+        content += piece
+        if len(content) > LARGEST_ANSWER:
+            text = f"{_shown(response.url)} sends more than an answer: is Timbre Studio running there?"
+            raise ServiceError(response.status_code, "not_understood", text)
+        if time.monotonic() > end_s:
+            raise httpx.ReadTimeout("It goes on and on.", request=response.request)
+    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
+    return httpx.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
 def _answer(response: httpx.Response, expected: str) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from anyio import to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError, WithJsonSchema
 
 from engine.errors import EngineError
@@ -79,7 +80,9 @@ class _Server(MCPServer):
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool. Raises ToolError with sentences for the assistant."""
         schemas = {tool.name: tool.input_schema for tool in await self.list_tools()}
-        known = schemas.get(name, {}).get("properties", arguments)
+        if name not in schemas:
+            raise ToolError(f"There is no tool {shown(name)}: there are {', '.join(schemas)}.")
+        known = schemas[name].get("properties", {})
         if others := [given for given in arguments if given not in known]:
             raise ToolError(str(unknown_fields(others, known)))
         try:
@@ -92,6 +95,12 @@ class _Server(MCPServer):
                 field = str(one["loc"][0])
                 sentences.setdefault(field, field_text(field, one))
             raise ToolError(" ".join(sentences.values())) from error
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Refuse any prompt: there is none. Raises MCPError; the SDK would log a traceback."""
+        raise MCPError(INVALID_PARAMS, "There are no prompts here.")
 
 
 class _Tools:

@@ -4,13 +4,13 @@ Page, service, command line and notebooks are made from these fields.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
 from engine.analysis.style import Style
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
-from engine.settings import check_settings, setting, text_setting
+from engine.settings import check_settings, refuse_unknown, setting, text_setting
 
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
@@ -94,8 +94,7 @@ def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], Convers
     if preset != AUTO and preset not in ConversionSettings.presets:
         names = ", ".join([AUTO, *ConversionSettings.presets])
         raise SettingsError(f"There is no preset '{preset}'; the presets are: {names}.")
-    if unknown := sorted(set(given) - {one.name for one in fields(ConversionSettings)}):
-        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+    refuse_unknown(ConversionSettings, given)
 
     def settings(style: Style) -> ConversionSettings:
         return replace(ConversionSettings.presets[style if preset == AUTO else preset], **given)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from engine.errors import SettingsError
-from engine.settings import check_settings, setting
+from engine.settings import check_settings, refuse_unknown, setting
 
 OFF = "off"
 
@@ -73,10 +73,8 @@ def effects_of(chosen: Effects) -> EffectSettings:
     """
     if isinstance(chosen, str):
         return effects_named(chosen)
-    try:
-        return EffectSettings(**chosen)
-    except TypeError as cause:
-        raise SettingsError(f"There is no such effect ({cause}).") from cause
+    refuse_unknown(EffectSettings, chosen)
+    return EffectSettings(**chosen)
 
 
 def written_effects(text: str) -> Effects:

@@ -15,6 +15,7 @@ from engine.cores import usable_cores
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
+from engine.settings import refuse_unknown
 from studio.actions.conversions import DEMO, KIND, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.errors import Invalid, TooMany, Unauthorised
@@ -152,6 +153,7 @@ class LiveSessions:
 
     def ticket(self, account: Account, model: str, given: Mapping[str, Any], record: bool) -> str:
         """Return a secret that opens one session. Raises SettingsError, NotFound, TooMany, DiskFull."""
+        refuse_unknown(LiveSettings, given)
         settings = LiveSettings(**given)
         find_usable(self._studio.database, account, model, untrained=True)
         self._refuse_another(account)

@@ -138,7 +138,7 @@ def import_upload(
     """Import an upload, whose own name says nothing, by the name that it had. Raises as `import_model`."""
     stem, suffix = Path(file_name).stem, Path(file_name).suffix.lower()
     if not is_rvc_model(Path(file_name)):
-        return import_model(studio, account, upload, idempotency)
+        return import_model(studio, account, upload, idempotency, files=files)
     with workplace(studio) as place:
         path = place / (new_identifier(stem) + suffix)
         take(upload, path)
@@ -152,6 +152,9 @@ def _unpacked(studio: Studio, package: Path, place: Path, name: str, files: RvcF
         card = unpack_rvc(package, place, name, files or RvcFiles())
         refuse_without_consent(studio, card.consent)
         return card
+    if files not in (None, RvcFiles()):
+        text = "An index and a speaker belong to a model of RVC: leave them out with a voice package."
+        raise NotReadable(text, "wrong_index")
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
 

@@ -12,7 +12,9 @@ import os
 import random
 import threading
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -307,6 +309,52 @@ def test_convert_refuses_an_answer_that_is_not_from_the_service(serve, client_of
     with pytest.raises(ServiceError, match="Check the address") as refused:
         client_of(service).convert(SOUND, "koguchi")
     assert refused.value.code == "not_understood"
+
+
+@pytest.mark.parametrize("status", [200, 422])
+@pytest.mark.parametrize("packed", [False, True])
+def test_calls_end_an_answer_without_an_end(serve, client_of, monkeypatch, tmp_path, status, packed):
+    """It was read into the memory until there was no more; a packed one unpacks to a thousand times its size."""
+    monkeypatch.setattr("studio.client.LARGEST_ANSWER", 1 << 20)
+    piece = b" " * (1 << 16)
+
+    def endless(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        packing = zlib.compressobj(wbits=31)
+        if packed:
+            handler.send_header("Content-Encoding", "gzip")
+        handler.end_headers()
+        with suppress(OSError):  # until the client has gone
+            while True:
+                handler.wfile.write(packing.compress(piece) + packing.flush(zlib.Z_SYNC_FLUSH) if packed else piece)
+
+    service = serve(endless)
+    client = client_of(service)
+    calls = [lambda: client.check_task("t"), lambda: client.convert(SOUND, "mia")]
+    calls += [lambda: client.download(f"{service.url}/a", tmp_path / "a.wav")] if status != 200 else []
+    for call in calls:
+        with pytest.raises(ServiceError, match="sends more than an answer") as refusal:
+            call()
+        assert refusal.value.code == "not_understood"
+    assert not list(tmp_path.iterdir())
+
+
+def test_calls_end_an_answer_that_comes_too_slowly(serve, client_of, clock):
+    """Each byte in time, and all of them never."""
+
+    def trickling(handler: BaseHTTPRequestHandler, call: Call) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        with suppress(OSError):
+            while True:
+                clock.now_s += 1.0  # as if it came now
+                handler.wfile.write(b" ")
+
+    client = client_of(serve(trickling), timeout_s=5.0, retry_s=0.0)
+    with pytest.raises(ServiceError, match="did not answer in time") as refusal:
+        client.check_task("t")
+    assert refusal.value.code == "unreachable"
 
 
 def test_convert_does_not_follow_a_redirect(serve, client_of):

@@ -14,6 +14,7 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.shared.exceptions import MCPError
 
 import engine
 from engine.errors import EngineError
@@ -170,6 +171,15 @@ def test_every_tool_answers_a_hostile_argument_with_one_short_sentence(
     assert "\n" not in sentence
     assert len(sentence) < 500
     assert set(places.rglob("*")) == before
+
+
+def test_server_refuses_unknown_tools_and_prompts_in_a_short_sentence(studio):
+    """A prompt was a traceback in the log, and a name of 100,000 letters came back."""
+    with pytest.raises(ToolError, match=r"There is no tool 'aaa.*: there are voices, convert, task") as refused:
+        anyio.run(build_server(studio).call_tool, "a" * 100_000, {})
+    assert len(str(refused.value)) < 200
+    with pytest.raises(MCPError, match="There are no prompts here"):
+        anyio.run(build_server(studio).get_prompt, "a")
 
 
 def test_start_copies_a_recording_only_after_it_is_known_to_be_one(studio, places, monkeypatch):

@@ -4,6 +4,8 @@ Only files that this visitor uploaded to the page are accepted, under the names 
 paths instead, and checks that such a file was uploaded only in a page that it has launched itself. In a page mounted
 beside a service, anybody could read any file of this machine and request any address.
 
+What the components of the page cannot read is refused in a sentence; gradio would log a traceback for each such event.
+
 A value that is no longer a choice of its list becomes None. A browser may still send the old choice after the list has
 changed, and gradio would then refuse the whole event with an error that the visitor cannot act on.
 """
@@ -17,6 +19,8 @@ import gradio as gr
 from studio.errors import NotFound
 from studio.page.cookies import visitor_of
 from studio.page.uploads import UploadNames
+
+_NOT_OURS = "This is not what the page sends: reload it, and try again."
 
 
 class CheckedEvents(gr.Blocks):
@@ -37,6 +41,16 @@ class CheckedEvents(gr.Blocks):
             raise gr.Error(str(error), print_exception=False) from error
         components = self._as_seen(block_fn, positional[0] if positional else options.get("state"))
         return await super().process_api(block_fn, with_choices_left(components, inputs), *positional, **options)
+
+    async def preprocess_data(self, *given: Any, **options: Any) -> list[Any]:
+        """Read the values as the components do. Raises gr.Error for what no page sends: others, or fewer."""
+        try:
+            return list(await super().preprocess_data(*given, **options))
+        except gr.Error as error:
+            error.print_exception = False
+            raise
+        except Exception as error:
+            raise gr.Error(_NOT_OURS, print_exception=False) from error
 
     def _as_seen(self, block_fn: Any, state: Any) -> list[Any]:
         """Return the input components of an event as they are in the session."""

@@ -31,7 +31,7 @@ class LiveTab:
         """Answer with a ticket, or with the sentence that says why not."""
         form = _form(self._sessions.voices(visit.account))
         try:
-            given = dict(asked["settings"])
+            given = asked["settings"]
             ticket = self._sessions.ticket(visit.account, str(asked["model"]), given, bool(asked["record"]))
         except EngineError as error:
             return {self.live: shown(form | {"problem": str(error), "at": asked.get("at")})}

@@ -58,7 +58,7 @@ class Import:
     def take_in(self, visit: Visit, files: Sequence[str], speaker: float | None, name: str | None = None) -> str:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
-        with_it = RvcFiles(index, int(speaker or 0))
+        with_it = RvcFiles(index, int(speaker or 0) if is_rvc_model(package) else 0)  # the field keeps the last one
         return visit.apart(import_model, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:

@@ -79,6 +79,8 @@ def test_live_sessions_refuse_unknown_voices_bad_settings_and_expired_tickets(se
         sessions.ticket(studio.local, "nobody", GIVEN, record=False)
     with pytest.raises(SettingsError, match="multiple of 20"):
         sessions.ticket(studio.local, "kathleen", {"block_ms": 50}, record=False)
+    with pytest.raises(SettingsError, match="There is no setting 'nothing'"):
+        sessions.ticket(studio.local, "kathleen", {"nothing": 1}, record=False)
     secret = sessions.ticket(studio.local, "kathleen", GIVEN, record=False)
     sessions._tickets[secret] = replace(sessions._tickets[secret], until=0.0)
     with pytest.raises(Unauthorised):

@@ -20,6 +20,7 @@ from studio.actions.packages import (
     package_link,
     replace_model,
 )
+from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
@@ -82,6 +83,17 @@ def test_import_model_refuses_a_model_of_another_program_with_advice(studio, tmp
         archive.writestr("archive/data.pkl", b"")
     with pytest.raises(NotReadable, match=r"is a model of another program.*create a new voice"):
         import_model(studio, studio.local, tmp_path / name, name=name)
+
+
+def test_import_model_refuses_an_index_or_a_speaker_with_a_voice_package(studio, tmp_path):
+    """They were left out without a word."""
+    voice = tmp_path / "koguchi.zip"
+    export_model(studio, studio.local, "koguchi", voice)
+    for files in (RvcFiles(tmp_path / "a.index"), RvcFiles(speaker=3)):
+        with pytest.raises(NotReadable, match="leave them out with a voice package") as refused:
+            import_model(studio, studio.local, voice, files=files)
+        assert refused.value.code == "wrong_index"
+    assert import_model(studio, studio.local, voice, files=RvcFiles())
 
 
 def test_import_model_refuses_a_dataset_and_a_recording(studio, package, recording):

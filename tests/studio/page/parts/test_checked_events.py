@@ -1,8 +1,13 @@
 """What a browser sends, before an event begins; files are tested with the page (tests/studio/test_page.py)."""
 
-import gradio as gr
+from pathlib import Path
 
-from studio.page.parts.checked_events import with_choices_left
+import anyio
+import gradio as gr
+import pytest
+
+from studio.page.parts.checked_events import CheckedEvents, with_choices_left
+from studio.page.uploads import UploadNames
 
 
 def test_with_choices_left_clears_choices_that_no_longer_exist():
@@ -25,3 +30,23 @@ def test_with_choices_left_accepts_too_few_and_too_many_values():
         voices = gr.Dropdown(["a"])
     assert with_choices_left([voices], []) == []
     assert with_choices_left([], ["a"]) == ["a"]
+
+
+@pytest.mark.parametrize("values", [[], ["a"], ["a", [[]]], ["a", {"b": 1}], ["a", "\x00"], ["a", 10**30]])
+def test_preprocess_data_refuses_what_the_page_does_not_send(values):
+    """Gradio logged a traceback for each."""
+    with CheckedEvents(UploadNames(Path())) as page:
+        name, amount = gr.Textbox(), gr.Slider(0, 10)
+        gr.Button().click(lambda *given: given, [name, amount], [name, amount])
+    (event,) = page.fns.values()
+    with pytest.raises(gr.Error) as refused:
+        anyio.run(page.preprocess_data, event, values, None)
+    assert not refused.value.print_exception
+
+
+def test_preprocess_data_reads_the_values_of_the_page():
+    with CheckedEvents(UploadNames(Path())) as page:
+        name, amount = gr.Textbox(), gr.Slider(0, 10)
+        gr.Button().click(lambda *given: given, [name, amount], [name, amount])
+    (event,) = page.fns.values()
+    assert anyio.run(page.preprocess_data, event, ["a", 3], None) == ["a", 3]
