@@ -54,7 +54,7 @@ export class Studio {
     form.append("audio", audio, audio instanceof File ? audio.name : "recording");
     form.append("model", voice);
     for (const [name, value] of Object.entries(settings)) {
-      if (value !== undefined) form.append(name, String(value));
+      append(form, name, value);
     }
     const { data } = await this.api.POST("/convert", {
       params: { header: { "Idempotency-Key": crypto.randomUUID() } },
@@ -66,6 +66,7 @@ export class Studio {
 
   /** Wait until a task is completed. Throws ServiceError if it fails or is cancelled. */
   async wait(taskId: string, { pollMs = 1000, onProgress, signal }: WaitOptions = {}): Promise<Task> {
+    refuseNoId(taskId);
     for (;;) {
       const { data } = await this.api.GET("/tasks/{task_id}", { params: { path: { task_id: taskId } }, signal });
       const task = data!;
@@ -96,6 +97,19 @@ export class Studio {
     const response = await fetch(link);
     if (!response.ok) await refuse(response);
     return response.blob();
+  }
+}
+
+/** Add a field: files as files, records such as effects as JSON, nothing for undefined. */
+function append(form: FormData, name: string, value: unknown): void {
+  if (value instanceof Blob) form.append(name, value, value instanceof File ? value.name : name);
+  else if (value !== undefined) form.append(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+}
+
+/** Throw for what would lead elsewhere: "." and ".." are steps in an address. */
+function refuseNoId(id: string): void {
+  if (!/[\p{L}\p{N}]/u.test(id)) {
+    throw new ServiceError(`An id must have letters or digits, not be '${id}'.`, "not_sendable");
   }
 }
 

@@ -40,6 +40,23 @@ test("waiting ends with its signal, and with a cancelled task", async () => {
   await studio.wait(taskId, { pollMs: 100 });
 });
 
+test("records, files and what is missing go as what they are", async () => {
+  const refused = (words) => (error) => error instanceof ServiceError && error.status === 422 && words.test(error.message);
+  await assert.rejects(studio.convert(recording, "kathleen", { effects: { reverb: 7 } }), refused(/reverb/));
+  await assert.rejects(studio.convert(recording, "kathleen", { likenes: 0.1 }), refused(/likeness/));
+  const taskId = await studio.convert(recording, "kathleen", { effects: { reverb: 0.2 }, preset: undefined });
+  await studio.api.DELETE("/tasks/{task_id}", { params: { path: { task_id: taskId } } });
+});
+
+test("hostile ids and recordings are refused, and lead nowhere else", async () => {
+  for (const id of ["", ".", "..", "//", "?"]) await assert.rejects(studio.wait(id), refusedAs("not_sendable"));
+  for (const id of ["../models", "a/../../x", "%2e%2e", "x".repeat(5000)]) {
+    await assert.rejects(studio.wait(id, { signal: AbortSignal.timeout(30_000) }), ServiceError);
+  }
+  await assert.rejects(studio.convert(new Blob([]), "kathleen"), ServiceError);
+  await assert.rejects(studio.convert(new Blob(["no audio"]), "kathleen"), ServiceError);
+});
+
 function refusedAs(code) {
   return (error) => error instanceof ServiceError && error.code === code;
 }
