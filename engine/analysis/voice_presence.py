@@ -95,6 +95,6 @@ def _measure_lines(samples: np.ndarray) -> tuple[float, float]:
     stop = _LOWEST_BIN + (_SPAN // 2 - _LOWEST_BIN) // _BLOCK_BINS * _BLOCK_BINS
     power = np.square(np.abs(fft.rfft(spans * np.hanning(_SPAN), axis=1)[:, _LOWEST_BIN:stop]))
     flat = power * np.arange(_LOWEST_BIN, stop)  # between white noise and the rumble of wind, which falls
-    blocks = flat.reshape(len(spans), -1, _BLOCK_BINS)
+    blocks = flat.reshape(len(spans), (stop - _LOWEST_BIN) // _BLOCK_BINS, _BLOCK_BINS)
     is_line = blocks > _LINE_POWER * np.median(blocks, axis=2, keepdims=True)
     return float(power.sum()), float(power[is_line.reshape(power.shape)].sum())
