@@ -170,18 +170,16 @@ def _report(options: argparse.Namespace) -> str:
     pairs = {(one.source, one.voice) for folder in folders for one in outputs_in(folder) if one.voice != COPY}
     strangers = [judge(sources[source], sources[source], voices[voice]) for source, voice in sorted(pairs)]
     rows, ends = [row("unconverted", strangers)], None
-    if options.control:
-        control = [opinion for _, opinion in opinions(judges, sources, options.control, voices)]
-        ends = mean(strangers), mean(control)
-        rows.append(row("control", control, ends))
+    control = opinions(judges, sources, options.control, voices) if options.control else []
+    if control:
+        ends = mean(strangers), mean([opinion for _, opinion in control])
+        rows.append(row("control", [opinion for _, opinion in control], ends))
     verified = []
     for folder in options.outputs:
         said = opinions(judges, sources, folder, voices)
         rows += [row(f"{folder.name}: {name}", group, ends) for name, group in by_transposition(said).items()]
         verified += _verified(folder.name, judges, said, installed, targets, voices, options.targets)
-    if options.control:
-        said = opinions(judges, sources, options.control, voices)
-        verified += _verified("control", judges, said, installed, targets, voices, options.targets)
+    verified += _verified("control", judges, control, installed, targets, voices, options.targets)
     errors = table(["equal error rate", "resemblyzer", "CAM++"], verified)
     return f"{table(['', 'n', *_COLUMNS], rows)}\n\n{errors}"
 
