@@ -15,6 +15,8 @@ FOUND = """async () => {
   const found = await axe.run(document, { rules, preload: false, resultTypes: ["violations"] });
   return found.violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)}`));
 }"""
+FADED_IN = """() => document.getAnimations().every(({ playState, effect }) =>
+  playState !== "running" || effect.getComputedTiming().iterations === Infinity)"""
 FOCUSED = "document.activeElement.id || document.activeElement.textContent.trim()"
 SMALL = """() => [...document.querySelectorAll("#tabs :is(button, select, [role=slider])")]
   .filter((one) => one.offsetParent && getComputedStyle(one).visibility === "visible" && !one.closest(".wave"))
@@ -23,8 +25,9 @@ SMALL = """() => [...document.querySelectorAll("#tabs :is(button, select, [role=
 
 
 def look(page: Page) -> list[str]:
-    page.wait_for_timeout(1500)  # until colours have faded in
+    page.wait_for_timeout(1500)  # until what was asked for is there and begins to fade in
     page.evaluate(AXE)
+    page.wait_for_function(FADED_IN)
     return page.evaluate(FOUND)
 
 
@@ -50,6 +53,7 @@ def test_axe_finds_nothing_on_any_tab(new_visitor, open_tab):
         if name == "Settings":  # whose table of tokens is there only with one
             page.get_by_role("button", name="Create token").click()
             expect(page.locator("#tokens tbody tr").first).to_be_visible()
+            expect(page.locator("#findings .fact[data-state=good]").first).to_be_visible(timeout=WORK_MS)  # the check has ended
         found[name] = look(page)
     assert found == {name: [] for name in TABS}
 
