@@ -30,7 +30,8 @@ from engine.features.survey import survey_recording
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import EnvelopeDecoder, between_decoders, prosody_input
 from engine.networks.layers import FrameConvolution
-from engine.networks.synthesizer import PIECE, synthesize
+from engine.networks.spectral_frames import PIECE
+from engine.networks.synthesizer import synthesize
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.card import CARD_FILE, card_text, new_voice_folder
 from engine.voices.voice import Voice

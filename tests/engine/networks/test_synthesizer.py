@@ -9,16 +9,9 @@ from engine.analysis.envelope import BANDS, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio
 from engine.networks.base import load_base
-from engine.networks.synthesizer import (
-    Synthesizer,
-    copy_synthesis,
-    cycles_per_frame,
-    excitation_frames,
-    minimum_phase,
-    noise_at,
-    pulse_train,
-    synthesize,
-)
+from engine.networks.excitation import cycles_per_frame, noise_at, pulse_train
+from engine.networks.spectral_frames import cut_frames, minimum_phase
+from engine.networks.synthesizer import Synthesizer, copy_synthesis, synthesize
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones
 
 
@@ -220,7 +213,7 @@ def test_synthesizer_weights_do_not_include_the_tables():
 def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
     frames = len(samples) // HOP + 1
     envelope = measure_envelope(samples, Pitch(curve(150.0, frames), curve(voicing, frames)))
-    cut, known = excitation_frames(samples, frames), torch.ones(BANDS) if known is None else known
+    cut, known = cut_frames(samples, frames), torch.ones(BANDS) if known is None else known
     curves = (torch.from_numpy(curve(value, frames)) for value in (voicing, share))
     return synthesizer.residual(cut, torch.from_numpy(envelope), *curves, known), envelope
 
@@ -228,7 +221,7 @@ def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
 def test_residual_of_filtered_noise_has_the_power_of_white_noise(source_filter):
     noise = np.random.default_rng(0).standard_normal(100 * HOP).astype(np.float32)
     found, _ = residual_of(source_filter, 0.1 * np.convolve(noise, [1.0, 0.7])[: len(noise)].astype(np.float32), 0.0)
-    of_noise = torch.fft.rfft(excitation_frames(noise, 101) * source_filter.window, 1536)
+    of_noise = torch.fft.rfft(cut_frames(noise, 101) * source_filter.window, 1536)
     level_db = 10 * torch.log10(found.spectra[5:-5].abs().square().mean() / of_noise[5:-5].abs().square().mean())
     assert float(level_db) == pytest.approx(0.0, abs=0.7)
     assert float(found.share.min()) > 0.95
