@@ -52,8 +52,9 @@ _CHANNELS = 256
 _DILATIONS = (1, 2, 1, 2)
 _RESIDUAL_GAIN = 0.92  # dividing by an envelope that was measured of the same noise adds as much on average
 _LARGEST_RESIDUAL = 6.0  # times what is usual, where an envelope missed a click
-_LARGEST_LIFT = 5.0  # nepers by which the envelope of a recording is raised: hum stays below a voice
-_UNVOICED = 0.35  # below this voicing the residual takes the place of noise, with a soft edge
+LOWEST = FLOOR + 1.0  # nepers, of an envelope that a recording is divided by
+LARGEST_LIFT = 5.0  # nepers by which the envelope of a recording is raised: hum stays below a voice
+UNVOICED = 0.35  # below this voicing the residual takes the place of noise, with a soft edge
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,11 @@ class Synthesizer(nn.Module):
         envelope (frames, BANDS), absolute; voicing and share (frames,), the latter wanted where there is no pitch;
         known (BANDS,): 1 where the recording holds signal.
         """
-        gain = (envelope @ self.bands_to_bins).clamp_min(FLOOR + 1.0).exp() / _RESIDUAL_GAIN
+        gain = (envelope @ self.bands_to_bins).clamp_min(LOWEST).exp() / _RESIDUAL_GAIN
         spectra = torch.fft.rfft(frames * self.window, TRANSFORM) / gain
         usual = float(self.window.square().sum().sqrt())
         spectra = spectra * (_LARGEST_RESIDUAL * usual / spectra.abs().clamp_min(1e-6)).clamp_max(1.0)
-        unvoiced = torch.sigmoid((_UNVOICED - voicing) * 12) * share
+        unvoiced = torch.sigmoid((UNVOICED - voicing) * 12) * share
         return Residual(spectra, unvoiced[:, None] * (known @ self.bands_to_bins))
 
     def recorded(self, frames: Tensor, envelope: Tensor, pitch: Pitch, share: Tensor) -> RecordedExcitation:
@@ -143,10 +144,10 @@ class Synthesizer(nn.Module):
 
         envelope (frames, BANDS), absolute; share (frames, BANDS), 0..1, wanted where there is a pitch.
         """
-        flat = frame_spectra(frames) / response((envelope @ self.bands_to_bins).clamp_min(FLOOR + 1.0))
+        flat = frame_spectra(frames) / response(envelope.clamp_min(LOWEST) @ self.bands_to_bins)
         voicing = torch.from_numpy(pitch.voicing).to(share.device)
-        voiced = torch.sigmoid((voicing - _UNVOICED) * 12)[:, None] * share
-        return RecordedExcitation(flat, pitch.hertz, voiced @ self.bands_to_bins, envelope + _LARGEST_LIFT)
+        voiced = torch.sigmoid((voicing - UNVOICED) * 12)[:, None] * share
+        return RecordedExcitation(flat, pitch.hertz, voiced @ self.bands_to_bins, envelope + LARGEST_LIFT)
 
     def _reshaped(self, filtered: Tensor, envelope: Tensor, recorded: RecordedExcitation) -> Tensor:
         """Give the share of spectra (batch, frames, bins) to a recorded excitation in the same envelope."""
