@@ -15,6 +15,7 @@ COLOUR_FRAMES = 60  # on each side, over which detail is averaged to find what i
 _RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives way to the voice's
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
+_TEXTURE_EDGE_BANDS = 8  # between what is made anew and what is kept
 _SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
@@ -56,3 +57,9 @@ def known_bands(bands: int) -> Tensor:
     if bands >= BANDS:
         return torch.ones(BANDS)
     return ((bands - 1 - torch.arange(BANDS)) / _EDGE_BANDS).clamp(0, 1)
+
+
+def kept_texture(texture: float) -> Tensor:
+    """How much of each band is the performer's own sound, 0..1, (BANDS,): from the highest one down, at 1 all."""
+    lowest = (1.0 - texture) * (BANDS + _TEXTURE_EDGE_BANDS) - _TEXTURE_EDGE_BANDS
+    return ((torch.arange(BANDS) - lowest) / _TEXTURE_EDGE_BANDS).clamp(0, 1)

@@ -20,8 +20,9 @@ from engine.errors import EditError
 # Raised whenever rendering changes, because an edit would otherwise sound unlike the rest of the take. Older formats:
 # 1 used the voice's own timbre; 2 varied the later takes more; 3 kept the recording's spectrum in consonants; 4 could
 # alternate between two sounds on a long note; 5 had another base; 6 compared loudness over the full band; 7 encoded
-# noise and rooms as content; 8 could change a vowel from note to note; 9 read content from the envelope.
-_FORMAT = 10
+# noise and rooms as content; 8 could change a vowel from note to note; 9 read content from the envelope; 10 made all
+# that is voiced anew.
+_FORMAT = 11
 _SUSTAINED_WIDTH = 145  # features.sustained_notes.WIDTH, repeated here because planning edits must not load torch
 _FACTS = "facts"
 _ARRAYS = {

@@ -30,7 +30,8 @@ from engine.features.survey import survey_recording
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import EnvelopeDecoder, between_decoders, prosody_input
 from engine.networks.layers import FrameConvolution
-from engine.networks.synthesizer import PIECE, synthesize
+from engine.networks.spectral_frames import PIECE, cut_frames
+from engine.networks.synthesizer import LARGEST_LIFT, LOWEST, UNVOICED, synthesize
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.card import CARD_FILE, card_text, new_voice_folder
 from engine.voices.voice import Voice
@@ -117,7 +118,10 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
             bands_to_bins=base.synthesizer.bands_to_bins.numpy(),
             timbre=voice.timbre.numpy(),
         )
-        facts = {"hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "beyond": BEYOND, "accent": accent}
+        facts = {
+            "hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "beyond": BEYOND, "accent": accent,
+            "floor": LOWEST, "largest_lift": LARGEST_LIFT, "unvoiced": UNVOICED,
+        }  # fmt: skip
         (place / "voice.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
         (place / CARD_FILE).write_text(card_text(voice.card), encoding="utf-8")
         shutil.copyfile(onnx_host.__file__, place / "host.py")
@@ -149,7 +153,7 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
     sample = read_audio(SAMPLE)
     moment = Audio(sample.samples[:, : round(_EXAMPLE_S * sample.rate)], sample.rate)
     survey = survey_recording([moment.samples], base)
-    settings = ConversionSettings(transpose="auto")
+    settings = ConversionSettings()
     (window,) = cut_windows([moment.samples])
     found = AnalysedWindows(base.listener).analyse(window)
     pitch = ShapedMelody(settings, chosen_transpose(settings, survey, voice)).take_pitch(0, 0, found.pitch)
@@ -161,9 +165,12 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
         timbre = voice.timbre + BEYOND * (voice.timbre - survey.timbre)
         decoded = decoder(content, prosody[None], timbre[None])[0]
         envelope = articulate(decoded, voice.centre, voice.contrast) + survey.level.nepers
-    samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch)
+        measured, whole = torch.from_numpy(found.envelope), torch.ones(found.envelope.shape)
+        recorded = base.synthesizer.recorded(cut_frames(found.mid, len(pitch)), measured, pitch, whole)
+    samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch, recorded=recorded)
     return {
         "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),
         "hertz": pitch.hertz, "voicing": pitch.voicing, "loudness": loudness.numpy(),
-        "level_nepers": np.float32(survey.level.nepers), "samples": samples,
+        "level_nepers": np.float32(survey.level.nepers), "recording": found.mid, "recording_envelope": found.envelope,
+        "samples": samples,
     }  # fmt: skip

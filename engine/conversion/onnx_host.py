@@ -5,6 +5,7 @@ Copied into every export; `python host.py FOLDER` renders example.npz and compar
     samples at 16 kHz --> log-mel spectrum --> listener.onnx --> features, every 20 ms
     features, their mean, prosody, timbre --> voice.onnx --> log envelope, every 10 ms
     envelope, pitch, voicing --> synthesizer.onnx --> filters of pulses and noise --> samples at 44.1 kHz
+    recording / its envelope --> its own excitation, in place of both where it is voiced
 """
 
 import json
@@ -45,7 +46,8 @@ class Host:
 
         inputs: features (k, 1024) and feature_mean (1024,) over the recording; for each 10 ms frame: hertz
         (above 0, interpolated where unvoiced), voicing (0..1), loudness (nepers relative to level_nepers); timbre
-        (128,) of the recording; level_nepers.
+        (128,) of the recording; level_nepers. Where the pitch is the recording's own, also recording (samples at
+        44.1 kHz) and recording_envelope (frames, 108), its absolute log envelope: what it sounds like is then kept.
         """
         hertz, voicing = inputs["hertz"].astype(np.float32), inputs["voicing"].astype(np.float32)
         loudness = inputs["loudness"]
@@ -55,16 +57,35 @@ class Host:
         timbre = own + beyond * (own - inputs["timbre"])
         given = {"features": inputs["features"], "mean": inputs["feature_mean"], "prosody": prosody, "timbre": timbre}
         envelope = self._run("voice", **given)[0][0] + inputs["level_nepers"]
-        return self._synthesize(envelope, hertz, voicing, seed)
+        kept = inputs.get("recording"), inputs.get("recording_envelope")
+        return self._synthesize(envelope, hertz, voicing, seed, *kept)
 
-    def _synthesize(self, envelope: np.ndarray, hertz: np.ndarray, voicing: np.ndarray, seed: int) -> np.ndarray:
+    def _synthesize(
+        self,
+        envelope: np.ndarray,
+        hertz: np.ndarray,
+        voicing: np.ndarray,
+        seed: int,
+        recording: np.ndarray | None,
+        measured: np.ndarray | None,
+    ) -> np.ndarray:
         found = self._run("synthesizer", envelope=envelope, hertz=hertz, voicing=voicing)
         harmonic, noise, phase = (one[0].astype(np.float64) @ self.tables["bands_to_bins"] for one in found)
         samples = (len(hertz) - 1) * self.facts["hop"]
         pulses = self._frames(self._pulses(hertz))
         hiss = self._frames(noise_at(samples, seed))
-        response = np.exp(harmonic + 1j * (phase + self._minimum_phase(harmonic)))
-        return self._overlap_add(pulses * response + hiss * np.exp(noise))
+        spectra = pulses * np.exp(harmonic + 1j * (phase + self._minimum_phase(harmonic))) + hiss * np.exp(noise)
+        if recording is not None and measured is not None:
+            whole = np.pad(recording, (0, max(0, samples - len(recording))))[:samples]
+            own = self._frames(whole) / self._response(measured.clip(self.facts["floor"]))
+            own = own * self._response(np.minimum(envelope, measured + self.facts["largest_lift"]))
+            share = 1.0 / (1.0 + np.exp(12.0 * (self.facts["unvoiced"] - voicing)))
+            spectra = spectra + share[:, None] * (own - spectra)
+        return self._overlap_add(spectra)
+
+    def _response(self, envelope: np.ndarray) -> np.ndarray:
+        log_gain = envelope.astype(np.float64) @ self.tables["bands_to_bins"]
+        return np.exp(log_gain + 1j * self._minimum_phase(log_gain))
 
     def _pulses(self, hertz: np.ndarray) -> np.ndarray:
         """Return band-limited pulses of unit power density: all cosines below half the rate, in closed form."""

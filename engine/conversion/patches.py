@@ -15,7 +15,7 @@ from engine.conversion.edit_data import EditData
 from engine.conversion.pitch_edits import PitchEdit, edit_pitch
 from engine.conversion.settings import FOLD
 from engine.errors import EditError
-from engine.networks.synthesizer import cycles_per_frame
+from engine.networks.excitation import cycles_per_frame
 
 MARGIN_FRAMES = 40
 FADE_FRAMES = 2  # cross-fade at both ends between the original take and the new rendering

@@ -18,6 +18,7 @@ from engine.conversion.articulation import (
     BEYOND_THE_KNOWN,
     articulate,
     foreground,
+    kept_texture,
     known_bands,
     less_colour,
     protect_consonants,
@@ -31,8 +32,11 @@ from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes, settle_vowels, smooth_sustained
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
+from engine.networks.excitation import cycles_per_frame
 from engine.networks.perturbation import warp_bands
-from engine.networks.synthesizer import Residual, cycles_per_frame, excitation_frames, synthesize
+from engine.networks.recorded_excitation import RecordedExcitation
+from engine.networks.spectral_frames import cut_frames
+from engine.networks.synthesizer import Residual, synthesize
 from engine.units import DECIBELS_PER_NEPER, HOP
 from engine.voices.voice import Voice
 
@@ -57,6 +61,7 @@ class Analysed:
     loudness: Tensor  # (frames,) nepers, relative
     detail: Tensor | None = None  # (frames, BANDS): what the decoder cannot reproduce of the recording, if wanted
     residual: Residual | None = None  # of one frame more
+    excitation: RecordedExcitation | None = None  # likewise
 
 
 class Melody(Protocol):
@@ -68,6 +73,10 @@ class Melody(Protocol):
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Return the pitch of take `number` (the first is 0)."""
+        ...
+
+    def is_as_sung(self, number: int) -> bool:
+        """Return whether the pitch of take `number` is the recording's, but for edits."""
         ...
 
 
@@ -90,6 +99,11 @@ class ShapedMelody:
             wander = drift(first_frame, len(source), self.settings.seed + number, PITCH)
             shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
         return fold_pitch(shaped)
+
+    def is_as_sung(self, number: int) -> bool:
+        """Return whether nothing changes the pitch."""
+        settings = self.settings
+        return not (number or self.transpose or settings.pitch_smoothing_ms or settings.pitch_snap)
 
 
 @dataclass(frozen=True)
@@ -176,17 +190,25 @@ class Renderer:
             )
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
-            residual = self._residual(mid, measured, pitch, loudness) if self.settings.consonant_protection else None
-        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail, residual)
+            kept = self._kept_of_recording(mid, measured, pitch, foreground(loudness))
+        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail, *kept)
 
-    def _residual(self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, loudness: Tensor) -> Residual:
-        """Return the residual of breaths and unvoiced consonants, with one frame more for the last samples."""
-        share = self.settings.consonant_protection * foreground(loudness)
-        envelope, voicing, wanted = (
-            torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), self._placed(pitch.voicing), share)
-        )
-        cut = self._placed(excitation_frames(mid, len(envelope)))
-        return self.base.synthesizer.residual(cut, envelope, voicing, wanted, self._known)
+    def _kept_of_recording(
+        self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, audible: Tensor
+    ) -> tuple[Residual | None, RecordedExcitation | None]:
+        """Return the residual of breaths and unvoiced consonants, and the excitation of what is voiced, as far as the
+        settings want them, with one frame more for the last samples."""
+        settings, synthesizer, pitch = self.settings, self.base.synthesizer, pitch.one_frame_longer()
+        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), audible))
+        cut = self._placed(cut_frames(mid, len(envelope)))
+        residual = excitation = None
+        if settings.consonant_protection:
+            wanted = settings.consonant_protection * audible
+            residual = synthesizer.residual(cut, envelope, self._placed(pitch.voicing), wanted, self._known)
+        if settings.texture:
+            kept = audible[:, None] * (self._known * self._placed(kept_texture(settings.texture)))
+            excitation = synthesizer.recorded(cut, envelope, pitch, kept)
+        return residual, excitation
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
@@ -212,7 +234,7 @@ class Renderer:
         return self._match(number, window, samples, analysed)
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed.residual)
+        return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed)
 
     def _timbre(self, number: int) -> Tensor:
         if number == 0:
@@ -244,14 +266,18 @@ class Renderer:
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(
-        self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch, residual: Residual | None
+        self, number: int, window: Window, envelope: np.ndarray, pitch: Pitch, analysed: Analysed
     ) -> np.ndarray:
         # one frame more, so that the samples after the last frame centre are covered
         pitch = pitch.one_frame_longer()
         envelope = np.pad(envelope, ((0, 1), (0, 0)), "edge")
         start = self._phases[number] - cycles_per_frame(pitch.hertz, 0.0)[window.core_start - window.first_frame]
+        recorded = analysed.excitation and analysed.excitation.at_pitch(
+            pitch.hertz, start % 1.0, self.melody.is_as_sung(number)
+        )
+        first, seed = window.first_frame * HOP, self.seeds[number]
         samples, cycles = synthesize(
-            self.base.synthesizer, envelope, pitch, window.first_frame * HOP, start % 1.0, self.seeds[number], residual
+            self.base.synthesizer, envelope, pitch, first, start % 1.0, seed, analysed.residual, recorded
         )
         if not window.last:
             self._phases[number] = float(cycles[window.core_stop - window.first_frame])

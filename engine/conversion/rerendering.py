@@ -29,14 +29,15 @@ from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
 from engine.conversion.pitch_shaping import limit_pitch
+from engine.conversion.renderer import ShapedMelody
 from engine.conversion.rvc_renderer import renderer_for
 from engine.devices import AUTO, memory_of
 from engine.errors import EditError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes
+from engine.networks.excitation import cycles_per_frame
 from engine.networks.listener import Listener, listen
-from engine.networks.synthesizer import cycles_per_frame
 from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest
@@ -195,7 +196,8 @@ class _Stream:
 class _EditedMelody:
     """Melody of a patch; outside it, the original curve of the take."""
 
-    def __init__(self, take: Pitch, patch: Patch) -> None:
+    def __init__(self, take: Pitch, patch: Patch, original: ShapedMelody) -> None:
+        self.is_as_sung = original.is_as_sung
         there = slice(patch.first, patch.last + 1)
         hertz = take.hertz.copy()  # once: windows get views of it
         hertz[there] = patch.pitch.hertz
@@ -266,7 +268,8 @@ class _PatchRenderer:
         stop = None if patch.to_the_end else (patch.last + CONTEXT_FRAMES) * HOP
         before = cycles_per_frame(self._take.hertz[first : patch.first + 1], 0.0)[-1]
         survey, settings = _survey(self._edit_data), self._edit_data.settings
-        melody, phases = _EditedMelody(self._take, patch), {self._number: patch.cycles - float(before)}
+        melody = _EditedMelody(self._take, patch, ShapedMelody(settings, self._edit_data.transpose))
+        phases = {self._number: patch.cycles - float(before)}
         renderer = renderer_for(self._base, self._voice, survey, settings, melody, phases, self._analysed)
 
         def rendered() -> Iterator[np.ndarray]:

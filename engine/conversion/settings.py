@@ -57,6 +57,11 @@ class ConversionSettings:
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
     )
+    texture: float = setting(
+        1.0, 0.0, 1.0,
+        "How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
+        "all of the sound anew.",
+    )  # fmt: skip
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
     )

@@ -20,7 +20,8 @@ from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio
 from engine.audio.resampling import resample
 from engine.networks.base import load_base
-from engine.networks.synthesizer import noise_at, pulse_train, residual_of
+from engine.networks.excitation import noise_at, pulse_train
+from engine.networks.synthesizer import residual_of
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 
 DRONE_HERTZ = 110.0

@@ -32,6 +32,7 @@ from engine.conversion.articulation import (
     COLOUR_FRAMES,
     articulate,
     foreground,
+    kept_texture,
     known_bands,
     protect_consonants,
 )
@@ -49,6 +50,7 @@ from engine.networks.eight_bits import in_eight_bits
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
 from engine.networks.perturbation import warp_bands
+from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
 from engine.voices.voice import Voice
@@ -58,6 +60,7 @@ _PITCH_MS = 200  # that the detector is given before the frames that are not fix
 _ENVELOPE_FRAMES = 3  # of context on the left, more than half the longest window
 _LARGEST_CHANGE = (-40.0 / DECIBELS_PER_NEPER, 12.0 / DECIBELS_PER_NEPER)  # of loudness, nepers
 _SILENCE_BELOW, _FADE = 55.0 / DECIBELS_PER_NEPER, 10.0 / DECIBELS_PER_NEPER  # the level; quieter fades out
+_MOVED_FRAMES = 16  # before those that are rendered, which show where in a period the energy lies
 _TIMBRE_EVERY_FRAMES, _TIMBRE_FRAMES = 100, 150
 _KNEE, _CEILING = 0.8, 0.99  # of full scale: above the knee peaks are bent
 _LARGEST_SAMPLE = 4.0  # of the input
@@ -337,7 +340,8 @@ class _Core:
     def _synthesize(self, count: int) -> np.ndarray:
         rows = Synthesizer.receptive_frames + count + 1
         hertz, voicing = torch.from_numpy(self._rendered_hertz[-rows:]), torch.from_numpy(self._voicing[-rows:])
-        return self._synthesis.push(self._output[-rows:], hertz, voicing, self._residual(), self._ahead - 1)
+        kept = self._residual(), self._recorded()
+        return self._synthesis.push(self._output[-rows:], hertz, voicing, *kept, self._ahead - 1)
 
     def _residual(self) -> Residual:
         """Return the residual of the breaths and unvoiced consonants among the frames that are rendered."""
@@ -351,6 +355,26 @@ class _Core:
             return self._base.synthesizer.residual(
                 cut, envelope, torch.from_numpy(self._voicing[new]), share, self._known
             )
+
+    def _recorded(self) -> RecordedExcitation | None:
+        """Return the excitation of the frames that are rendered, of what precedes and of what follows them."""
+        texture = self._settings.texture
+        if not texture:
+            return None
+        count = _MOVED_FRAMES + self._frames + self._ahead - 1
+        rows = slice(-count, None)
+        with torch.inference_mode():
+            envelope = torch.from_numpy(self._envelope[rows])
+            share = foreground(loudness_of(envelope) - self.speaker.level)[:, None] * self._known
+            cut = torch.from_numpy(self._samples[-(count + 1) * HOP :]).unfold(0, 2 * HOP, HOP)
+            return self._base.synthesizer.recorded(
+                cut, envelope, Pitch(self._rendered_from()[rows], self._voicing[rows]), share * kept_texture(texture)
+            )
+
+    def _rendered_from(self) -> np.ndarray:
+        """Return the pitch that each frame had when its rendered one was chosen, which later blocks revise."""
+        octaves = np.log2(self._rendered_hertz / self._hertz) - self._settings.transpose / 12
+        return self._rendered_hertz * np.float32(2.0) ** -(np.rint(octaves) + self._settings.transpose / 12)
 
     def _mixed(self, converted: np.ndarray) -> np.ndarray:
         """Cross-fade to the dry sound, or back, over the first frame of a block."""

@@ -4,7 +4,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.networks.synthesizer import PIECE, PIECE_BEGINS, Residual, Synthesizer, pulse_train
+from engine.networks.excitation import cycles_per_frame, pulse_train
+from engine.networks.recorded_excitation import RecordedExcitation
+from engine.networks.spectral_frames import PIECE, PIECE_BEGINS
+from engine.networks.synthesizer import Residual, Synthesizer
 from engine.units import HOP
 
 
@@ -20,14 +23,24 @@ class StreamSynthesizer:
         self._pulses, self._noise = torch.zeros(1, HOP), torch.zeros(1, HOP)
         self._sum = torch.zeros(PIECE)
 
-    def push(self, envelope: Tensor, hertz: Tensor, voicing: Tensor, residual: Residual, after: int) -> np.ndarray:
+    def push(
+        self,
+        envelope: Tensor,
+        hertz: Tensor,
+        voicing: Tensor,
+        residual: Residual,
+        recorded: RecordedExcitation | None,
+        after: int,
+    ) -> np.ndarray:
         """Synthesize the next frames, those of the residual: float32 (frames * HOP,).
 
         envelope (n, BANDS), hertz and voicing (n,) hold these frames, what precedes them, and `after` >= 1 more.
+        recorded: likewise, but fewer of what precedes them.
         """
         frames = len(residual.share)
         stop = len(hertz) - after
         with torch.inference_mode():
+            own = recorded and self._at_pitch(recorded, hertz.numpy(), frames, after)
             pulses, self._cycles = pulse_train(hertz[None, stop - frames : stop + 1], self._cycles)
             noise = torch.from_numpy(self._random.standard_normal(frames * HOP, np.float32))[None]
             self._pulses = torch.cat([self._pulses[:, -HOP:], pulses], 1)
@@ -35,9 +48,17 @@ class StreamSynthesizer:
             filters = self._synthesizer.filters(envelope[None], hertz[None], voicing[None], frames + after)
             voice, hiss = (signal.unfold(1, 2 * HOP, HOP) for signal in (self._pulses, self._noise))
             harmonic, noise_gain, phase = (curve[:, :frames] for curve in filters)
-            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), voice, hiss, residual)[0]
+            rendered = envelope[stop - frames : stop]
+            pieces = self._synthesizer.pieces((harmonic, noise_gain, phase), voice, hiss, residual, own, rendered)[0]
         total = torch.cat([self._sum, torch.zeros(frames * HOP)])
         for number, piece in enumerate(pieces):
             total[number * HOP : number * HOP + PIECE] += piece
         self._sum = total[frames * HOP : frames * HOP + PIECE]
         return total[: frames * HOP].numpy()
+
+    def _at_pitch(self, recorded: RecordedExcitation, hertz: np.ndarray, frames: int, after: int) -> RecordedExcitation:
+        """Return the excitation of the next frames at their pitch, its periods where those of the pulses are."""
+        before = len(recorded.hertz) - frames - after
+        wanted = hertz[-len(recorded.hertz) :]
+        start = float(self._cycles) - cycles_per_frame(wanted, 0.0)[before]
+        return recorded.at_pitch(wanted, start)[before : before + frames]

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from engine.analysis.envelope import band_centres
+from engine.networks.excitation import pulse_train
 from engine.networks.losses import spectral_distance
 from engine.networks.perturbation import random_equalizer
-from engine.networks.synthesizer import Synthesizer, pulse_train
+from engine.networks.synthesizer import Synthesizer
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.progress import Report

@@ -14,8 +14,9 @@ from torch.nn import functional
 
 from engine.devices import in_halves
 from engine.errors import TrainingError
+from engine.networks.excitation import pulse_train
 from engine.networks.losses import spectral_distance
-from engine.networks.synthesizer import Synthesizer, pulse_train
+from engine.networks.synthesizer import Synthesizer
 from engine.pretraining.corpus import Corpus, split_speakers
 from engine.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.pretraining.vocoder import SynthesizerPlan, make_batch

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.networks.synthesizer import noise_at
+from engine.networks.excitation import noise_at
 from engine.rvc.configuration import FRAME_RATE, GeneratorConfiguration
 from engine.rvc.generator import NOISE_SCALE, coarse_pitch, excitation
 from engine.rvc.onnx_models import OnnxModel

@@ -36,6 +36,9 @@ _PROFILES = "live"  # folder in the work folder, with one per account
 _LIVE_NAME = "Live session.wav"
 _RUNNING = "A live session is running already: stop it first."
 _BUSY = "This machine is busy with somebody else's live session: try again later."
+_WHILE_SINGING = (
+    "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "style", "bypass", "voice",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,7 @@ class LiveSession:
 
     def change(self, given: Mapping[str, Any]) -> None:
         """Change settings or voice while it runs. Raises SettingsError, NotFound, Invalid."""
-        allowed = ("transpose", "formant_shift_semitones", "accent", "consonant_protection", "style", "bypass", "voice")
-        if unknown := set(given) - set(allowed):
+        if unknown := set(given) - set(_WHILE_SINGING):
             name = sorted(unknown)[0]
             raise Invalid([(name, f"{name} cannot be changed while you sing.")], "live_change")
         values = dict(given)

@@ -9,12 +9,12 @@ import { make, tell } from "./dom.js";
 const RATE = 48_000;
 const SHOWN = 240; // meters of level and pitch that are drawn
 const LOWEST = 30, HIGHEST = 96; // MIDI notes of the drawing
-const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection"];
+const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture"];
 const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page
 const NAMES = {
   transpose: "Transpose", style: "Style", block_ms: "Buffer (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Quality",
   reserve_ms: "Safety margin (ms)",
-  formant_shift_semitones: "Formant shift", accent: "Accent", consonant_protection: "Consonant protection",
+  formant_shift_semitones: "Formant shift", accent: "Accent", consonant_protection: "Consonant protection", texture: "Texture",
 };
 const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
 const REFUSED = "The browser did not give the microphone. Allow it for this page, and check that one is connected.";

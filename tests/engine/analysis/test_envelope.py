@@ -18,7 +18,7 @@ from engine.analysis.envelope import (
     measure_level,
 )
 from engine.analysis.pitch import Pitch
-from engine.networks.synthesizer import pulse_train
+from engine.networks.excitation import pulse_train
 from engine.units import HOP, SAMPLE_RATE, frame_count
 
 INNER = slice(4, -4)  # frames whose window lies wholly inside

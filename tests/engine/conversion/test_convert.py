@@ -362,7 +362,7 @@ def test_convert_gives_a_similar_result_for_a_recording_at_96_khz(sung, voice):
 @pytest.mark.parametrize(
     "chosen",
     [
-        {"likeness": 0.2}, {"consonant_protection": 0.0}, {"formant_shift_semitones": 3.0},
+        {"likeness": 0.2}, {"consonant_protection": 0.0}, {"texture": 0.0}, {"formant_shift_semitones": 3.0},
         {"pitch_smoothing_ms": 200.0}, {"pitch_snap": 1.0}, {"transpose": 1},
         {"accent": 0.0}, {"accent": 1.0},
     ],

@@ -10,7 +10,7 @@ from engine.conversion.pitch_edits import Draw, FixOctave, Shift, Snap
 from engine.conversion.settings import FOLD, ConversionSettings
 from engine.errors import EditError
 from engine.features.sustained_notes import WIDTH
-from engine.networks.synthesizer import cycles_per_frame
+from engine.networks.excitation import cycles_per_frame
 
 FRAMES = 1500
 CORES = np.array([0, 400, 1100])

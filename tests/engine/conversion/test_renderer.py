@@ -153,3 +153,30 @@ def test_renderer_moves_the_timbre_less_far_for_speech_with_a_sung_only_voice(re
         for card in (both, sung_only)
     ]
     assert 0.0 < reach[1] < reach[0] < 1.0
+
+
+def between_harmonics_db(samples: np.ndarray, hertz: float) -> float:
+    """Level between the harmonics below 6 kHz, beside that on them."""
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)))) ** 2
+    frequency = np.fft.rfftfreq(len(samples), 1 / SAMPLE_RATE)
+    from_harmonic = np.abs(frequency / hertz - np.round(frequency / hertz))
+    heard = (frequency > hertz / 2) & (frequency < 6000.0)
+    between, on = spectrum[heard & (from_harmonic > 0.3)].sum(), spectrum[heard & (from_harmonic < 0.2)].sum()
+    return float(10 * np.log10(between / on))
+
+
+@pytest.mark.parametrize("transpose", [0, 5, -4])
+def test_renderer_keeps_the_breath_between_harmonics_as_far_as_texture_says(voice, transpose):
+    hertz, count = 200.0, 3 * SAMPLE_RATE
+    cycles = np.arange(count) * hertz / SAMPLE_RATE
+    tone = sum(np.cos(2 * np.pi * number * cycles) / number for number in range(1, 60))
+    breath = signal.lfilter([1.0], [1.0, -0.9], np.random.default_rng(0).standard_normal(count))
+    breathy = (0.1 * (tone + 0.3 * breath)).astype(np.float32)[None]
+    inner = slice(SAMPLE_RATE // 2, -SAMPLE_RATE // 2)
+    level_db = []
+    for texture in (0.0, 1.0):
+        pieces = [takes[0] for takes in rendered(breathy, voice, 6.0, transpose=transpose, texture=texture)]
+        sung_hertz = hertz * 2 ** (transpose / 12)
+        level_db.append(between_harmonics_db(np.concatenate(pieces, 1)[0, inner], sung_hertz))
+    assert level_db[1] > level_db[0] + 6.0
+    assert level_db[1] == pytest.approx(between_harmonics_db(breathy[0, inner], hertz), abs=6.0)

@@ -1,24 +1,14 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.signal import freqz
 
 from engine.analysis.envelope import BANDS, measure_envelope
 from engine.analysis.pitch import Pitch, detect_pitch
 from engine.audio.files import Audio
 from engine.networks.base import load_base
-from engine.networks.synthesizer import (
-    Synthesizer,
-    copy_synthesis,
-    cycles_per_frame,
-    excitation_frames,
-    minimum_phase,
-    noise_at,
-    pulse_train,
-    synthesize,
-)
+from engine.networks.excitation import pulse_train
+from engine.networks.spectral_frames import cut_frames
+from engine.networks.synthesizer import Synthesizer, copy_synthesis, synthesize
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones
 
 
@@ -46,108 +36,7 @@ def power_db(samples: np.ndarray) -> np.ndarray:
     return 10 * np.log10(np.abs(np.fft.rfft(samples) / len(samples)) ** 2 + 1e-20)
 
 
-# ---- pulses
-
-
-@pytest.mark.parametrize("hertz", [47.0, 100.0, 261.63, 700.0, 1400.0])
-def test_pulse_train_has_unit_power_at_every_pitch(hertz):
-    assert np.square(pulses(curve(hertz, 101))).mean() == pytest.approx(1.0, abs=0.04)
-
-
-def test_pulse_train_spaces_pulses_by_the_pitch_period():
-    samples = pulses(curve(100.0, 101))  # a whole number of samples apart
-    np.testing.assert_array_equal(np.diff(np.flatnonzero(samples > samples.max() / 2)), 441)
-
-
-def test_pulse_train_is_band_limited():
-    # 70.5 samples to a cycle: what was folded down from above half the rate would lie between the harmonics
-    cycle = 70.5
-    harmonics = round(2 * cycle) // 4  # whole ones below half the rate
-    spectrum = power_db(pulses(curve(SAMPLE_RATE / cycle, 64))[1000 : 1000 + 141 * 100])
-    on, between = spectrum[200::200], spectrum[100::200]
-    assert np.ptp(on[: harmonics - 1]) < 0.1
-    assert on[: harmonics - 1].mean() - between[: harmonics - 1].max() > 60
-
-
-def test_pulse_train_of_a_glide_matches_a_sum_of_cosines_with_the_highest_faded():
-    hertz = np.geomspace(300.0, 330.0, 11)
-    frequency = np.exp2(np.interp(np.arange(10 * HOP) / HOP, np.arange(11), np.log2(hertz)))
-    cycles = np.cumsum(frequency) / SAMPLE_RATE
-    number = np.arange(1, 80)[:, None]
-    amplitude = (SAMPLE_RATE / 2 / frequency - number + 1).clip(0, 1)  # from one to nothing over one pitch: no clicks
-    wanted = (amplitude * np.cos(2 * np.pi * number * cycles)).sum(0) * np.sqrt(4 * frequency / SAMPLE_RATE)
-    np.testing.assert_allclose(pulses(hertz), wanted, atol=0.02)
-
-
-@given(st.integers(1, 19), st.floats(0, 1), st.integers(0, 1000))
-@settings(max_examples=25)
-def test_pulse_train_continues_across_a_split_with_carried_cycles(split, start, seed):
-    hertz = torch.from_numpy(np.random.default_rng(seed).uniform(60, 900, (1, 21)).astype(np.float32))
-    whole, end = pulse_train(hertz, start)
-    first, carried = pulse_train(hertz[:, : split + 1], start)
-    second, second_end = pulse_train(hertz[:, split:], carried)
-    joined = torch.cat([first, second], 1)
-    assert whole.shape == (1, 20 * HOP)
-    torch.testing.assert_close(joined, whole, atol=0.02 * float(whole.abs().max()), rtol=0)
-    torch.testing.assert_close((second_end - end + 0.5) % 1.0, torch.full((1,), 0.5, dtype=torch.float64))
-
-
-@given(st.floats(0, 1), st.integers(0, 1000))
-@settings(max_examples=10)
-def test_cycles_per_frame_matches_the_cycles_of_pulse_train(start, seed):
-    hertz = np.random.default_rng(seed).uniform(60, 900, 12).astype(np.float32)
-    cycles = cycles_per_frame(hertz, start)
-    assert cycles.shape == (12,)
-    assert cycles[0] == start
-    for frame in (1, 5, 11):
-        _, end = pulse_train(torch.from_numpy(hertz[: frame + 1])[None], start)
-        assert (cycles[frame] - float(end) + 0.5) % 1.0 == pytest.approx(0.5, abs=1e-6)
-
-
-def test_pulse_train_starts_each_row_of_a_batch_at_its_own_cycle():
-    hertz = torch.full((2, 5), 200.0)
-    both, _ = pulse_train(hertz, torch.tensor([0.0, 0.25]))
-    torch.testing.assert_close(both[1], pulse_train(hertz[:1], 0.25)[0][0])
-    assert (both[0] - both[1]).abs().max() > 1
-
-
-# ---- noise
-
-
-@given(st.integers(0, 200_000), st.integers(0, 3000), st.integers(0, 2**31 + 8), st.data())
-@settings(max_examples=25)
-def test_noise_at_depends_only_on_seed_and_position(first, count, seed, data):
-    whole = noise_at(first, count, seed)
-    assert whole.shape == (count,)
-    assert whole.dtype == np.float32
-    split = data.draw(st.integers(0, count))
-    joined = np.concatenate([noise_at(first, split, seed), noise_at(first + split, count - split, seed)])
-    np.testing.assert_array_equal(joined, whole)
-
-
-def test_noise_at_reads_across_blocks_and_blocks_are_uncorrelated():
-    np.testing.assert_array_equal(noise_at(0, 140_000, 3)[65_000:67_000], noise_at(65_000, 2000, 3))
-    assert np.abs(np.corrcoef(noise_at(0, 65_536, 3), noise_at(65_536, 65_536, 3))[0, 1]) < 0.02
-
-
-def test_noise_at_has_unit_variance_and_differs_between_seeds():
-    one, other = noise_at(0, 100_000, 0), noise_at(0, 100_000, 1)
-    assert one.var() == pytest.approx(1.0, abs=0.02)
-    assert abs(np.corrcoef(one, other)[0, 1]) < 0.02
-
-
 # ---- filters
-
-
-def test_minimum_phase_matches_a_one_pole_filter():
-    transform = 1536
-    _, response = freqz([1.0], [1.0, -0.8], worN=transform // 2 + 1, include_nyquist=True)
-    phase = minimum_phase(torch.from_numpy(np.log(np.abs(response))).float())
-    np.testing.assert_allclose(phase.numpy(), np.angle(response), atol=1e-3)
-
-
-def test_minimum_phase_is_zero_for_a_flat_gain():
-    torch.testing.assert_close(minimum_phase(torch.full((2, 769), 1.3)), torch.zeros(2, 769), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("hertz", [90.0, 220.0, 600.0])
@@ -220,7 +109,7 @@ def test_synthesizer_weights_do_not_include_the_tables():
 def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
     frames = len(samples) // HOP + 1
     envelope = measure_envelope(samples, Pitch(curve(150.0, frames), curve(voicing, frames)))
-    cut, known = excitation_frames(samples, frames), torch.ones(BANDS) if known is None else known
+    cut, known = cut_frames(samples, frames), torch.ones(BANDS) if known is None else known
     curves = (torch.from_numpy(curve(value, frames)) for value in (voicing, share))
     return synthesizer.residual(cut, torch.from_numpy(envelope), *curves, known), envelope
 
@@ -228,7 +117,7 @@ def residual_of(synthesizer, samples, voicing, share=1.0, known=None):
 def test_residual_of_filtered_noise_has_the_power_of_white_noise(source_filter):
     noise = np.random.default_rng(0).standard_normal(100 * HOP).astype(np.float32)
     found, _ = residual_of(source_filter, 0.1 * np.convolve(noise, [1.0, 0.7])[: len(noise)].astype(np.float32), 0.0)
-    of_noise = torch.fft.rfft(excitation_frames(noise, 101) * source_filter.window, 1536)
+    of_noise = torch.fft.rfft(cut_frames(noise, 101) * source_filter.window, 1536)
     level_db = 10 * torch.log10(found.spectra[5:-5].abs().square().mean() / of_noise[5:-5].abs().square().mean())
     assert float(level_db) == pytest.approx(0.0, abs=0.7)
     assert float(found.share.min()) > 0.95

@@ -8,7 +8,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from engine.networks.synthesizer import noise_at
+from engine.networks.excitation import noise_at
 from engine.rvc.onnx_models import _DIALECTS, inspect, onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering
 from engine.rvc.sandbox import ModelFileError, ModelProcess

@@ -1,0 +1,149 @@
+"""The excitation of a recording: what its sound is without the envelope, at its own pitch or moved to another.
+
+    frames / response of their envelope --> flat --+--> as they are, where the pitch stays ------------------+--> frames
+                                                   +--> periods, read faster or slower, added at another one-+
+
+Filtered by the wanted envelope, it keeps what pulses cannot have: breath, growl, rasp, attacks and the noise between
+the harmonics. Where the pitch stays, this is spectral differential filtering (Kobayashi et al., 2014, "Statistical
+singing voice conversion with direct waveform modification based on the spectrum differential"). Elsewhere it is
+pitch-synchronous overlap-add (Moulines and Charpentier, 1990) of the flat excitation; its periods are resampled, so
+that a harmonic stays one and the noise between them moves along.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy import ndimage, signal
+from torch import Tensor
+
+from engine.networks.spectral_frames import BINS, cut_frames, frame_spectra, overlap_add
+from engine.units import HOP, SAMPLE_RATE
+
+_OVERSAMPLED = 4  # for linear interpolation between samples: images at -42 dB at 10 kHz
+_ALIGNING_S = 0.12  # over which the place of the energy within a period is averaged
+_SAME_SEMITONES, _SHORTEST_RUN = 0.02, 20  # less is no other pitch, if it lasts for so many frames
+_KEPT_SEMITONES, _FADE_SEMITONES = 8.0, 1.5  # how far it can be moved; beyond, pulses are as good (EXPERIMENTS)
+
+
+@dataclass(frozen=True)
+class RecordedExcitation:
+    """The excitation of a recording where it is voiced.
+
+    spectra: complex (frames, bins), of unit power density and without the phase of the envelope; hertz: float32
+    (frames,), its pitch; share: (frames, bins), 0..1, that replaces pulses and noise; highest: (frames, BANDS), nepers,
+    beyond which no envelope lifts it.
+    """
+
+    spectra: Tensor
+    hertz: np.ndarray
+    share: Tensor
+    highest: Tensor
+
+    def __getitem__(self, frames: slice) -> "RecordedExcitation":
+        return RecordedExcitation(self.spectra[frames], self.hertz[frames], self.share[frames], self.highest[frames])
+
+    def at_pitch(self, hertz: np.ndarray, start_cycles: float = 0.0, in_step: bool = False) -> "RecordedExcitation":
+        """Return the excitation at another pitch (frames,), its periods where those of pulses with that start are.
+
+        in_step: stretches whose pitch stays are left as they are, and what is between them is in step with them.
+        """
+        ratio = hertz / self.hertz
+        semitones = 12 * np.abs(np.log2(ratio))
+        if semitones.max() <= _SAME_SEMITONES:
+            return self
+        stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
+        flat = overlap_add(self.spectra[None])[0].cpu().numpy()
+        cut = cut_frames(moved(flat, self.hertz, hertz, start_cycles, stays), len(hertz)).to(self.spectra.device)
+        stays_here = torch.from_numpy(stays).to(self.spectra.device)[:, None]
+        kept = ((_KEPT_SEMITONES + _FADE_SEMITONES - semitones) / _FADE_SEMITONES).clip(0.0, 1.0)
+        share = self.share * torch.from_numpy(kept[:, None] * _has_sound(ratio)).to(self.share)
+        spectra = torch.where(stays_here, self.spectra, frame_spectra(cut))
+        return replace(self, spectra=spectra, hertz=hertz, share=share)
+
+
+def _long_runs(chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen frames that have enough like them beside them, bool (frames,)."""
+    return ndimage.binary_opening(chosen, np.ones(min(_SHORTEST_RUN, len(chosen))))
+
+
+def _has_sound(ratio: np.ndarray) -> np.ndarray:
+    """Return which bins (frames, bins) an excitation reaches when its pitch is multiplied."""
+    return np.linspace(0.0, 1.0, BINS) <= np.minimum(ratio, 1.0)[:, None]
+
+
+def moved(
+    flat: np.ndarray,
+    source_hertz: np.ndarray,
+    hertz: np.ndarray,
+    start_cycles: float = 0.0,
+    stays: np.ndarray | None = None,
+) -> np.ndarray:
+    """Bring a flat excitation (n,) to another pitch, float32 ((frames - 1) * HOP,).
+
+    source_hertz, hertz (frames,): its pitch and the wanted one. Its periods lie where those of pulses that begin with
+    `start_cycles` do; or, if the pitch of some frames `stays`, in step with the recording in these.
+    """
+    places = np.arange((len(hertz) - 1) * HOP)
+    flat = np.pad(flat, (0, max(0, len(places) - len(flat))))[: len(places)]
+    had, wanted = _glide(source_hertz), _glide(hertz)
+    had_cycles, wanted_cycles = (np.cumsum(curve) / SAMPLE_RATE for curve in (had, wanted))
+    pulses = np.maximum.accumulate(had_cycles - _place_of_energy(flat, had_cycles))  # of the glottis, at whole numbers
+    if stays is None or not stays.any():
+        wanted_cycles += start_cycles
+    else:
+        gained = wanted_cycles - had_cycles
+        wanted_cycles = np.maximum.accumulate(pulses + gained + _to_whole_numbers(gained, np.repeat(stays[:-1], HOP)))
+    numbers = np.arange(np.ceil(wanted_cycles[0]), np.floor(wanted_cycles[-1]) + 1)
+    marks = np.interp(numbers, wanted_cycles, places)
+    # the period of the recording that is nearest; near the end, the last one that is whole
+    first, last = np.ceil(pulses[0]), np.floor(np.interp(places[-1] - SAMPLE_RATE / had[-1], places, pulses))
+    nearest = np.rint(np.interp(marks, places, pulses)).clip(first, max(first, last))
+    begins = np.interp(nearest, pulses, places)
+    return _added(flat, begins, SAMPLE_RATE / had[_whole(begins)], marks, SAMPLE_RATE / wanted[_whole(marks)])
+
+
+def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
+    """Return what brings the gained cycles (n,) to whole numbers where the pitch stays, spread over what is between."""
+    missing = np.rint(gained) - gained
+    return np.interp(np.arange(len(gained)), np.flatnonzero(stays), missing[stays])
+
+
+def _added(flat: np.ndarray, begins: np.ndarray, read: np.ndarray, marks: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Read a period to each side of each beginning, `read` samples long, and add it at a mark, `added` samples long."""
+    steps = read / added
+    smooth = _oversampled(flat, max(1.0, float(steps.max(initial=1.0))))
+    starts = np.ceil(marks - added).astype(int)
+    sizes = np.floor(marks + added).astype(int) - starts + 1
+    which = np.repeat(np.arange(len(marks)), sizes)
+    target = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes - starts, sizes)
+    offset = target - marks[which]
+    place = ((begins[which] + offset * steps[which]) * _OVERSAMPLED).clip(0, len(smooth) - 2)
+    before, share = _whole(place), place % 1.0
+    values = smooth[before] * (1.0 - share) + smooth[before + 1] * share
+    values *= (0.5 + 0.5 * np.cos(np.pi * offset / added[which])) * np.sqrt(steps[which])
+    inside = (target >= 0) & (target < len(flat))
+    return np.bincount(target[inside], values[inside], len(flat))[: len(flat)].astype(np.float32)
+
+
+def _oversampled(flat: np.ndarray, speed: float) -> np.ndarray:
+    """Return more samples in the same time, without what would fold back when they are read at that speed."""
+    taps = signal.firwin(20 * _OVERSAMPLED + 1, 0.96 / (_OVERSAMPLED * speed), window=("kaiser", 5.0))
+    return signal.resample_poly(flat, _OVERSAMPLED, 1, window=taps)
+
+
+def _place_of_energy(flat: np.ndarray, cycles: np.ndarray) -> np.ndarray:
+    """Return where within its period the energy lies, in cycles (n,): the pulse of the glottis, as it closes."""
+    turning = flat.astype(np.float64) ** 2 * np.exp(2j * np.pi * cycles)
+    averaged = signal.oaconvolve(turning, np.hanning(round(_ALIGNING_S * SAMPLE_RATE)), mode="same")
+    return np.unwrap(np.angle(averaged)) / (2 * np.pi)
+
+
+def _glide(hertz: np.ndarray) -> np.ndarray:
+    """Return the frequency of each sample between frames, float64 ((frames - 1) * HOP,)."""
+    frames = np.arange(len(hertz)) * HOP
+    return np.exp2(np.interp(np.arange(frames[-1]), frames, np.log2(hertz.astype(np.float64))))
+
+
+def _whole(place: np.ndarray) -> np.ndarray:
+    return place.astype(int)
