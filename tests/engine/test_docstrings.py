@@ -23,7 +23,7 @@ def sections(docstring: str) -> dict[str, list[tuple[str, str]]]:
     found = {}
     for name, body in zip(pieces[1::2], pieces[2::2], strict=True):
         entries = re.split(r"^(?=\S)", body.strip("\n"), flags=re.MULTILINE)
-        found[name] = [(head.strip(), rest.strip()) for head, _, rest in (one.partition("\n") for one in entries if one)]
+        found[name] = [(one.partition("\n")[0].strip(), one.partition("\n")[2].strip()) for one in entries if one]
     return found
 
 

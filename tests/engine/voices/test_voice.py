@@ -101,7 +101,7 @@ def test_load_voice_finds_a_name_without_regard_to_case_and_accents(saved, name)
 
 def test_load_voice_asks_for_the_id_where_several_have_the_name(folder):
     save_voice(made(replace(CARD, id="anna-2")), folder / "anna-2")
-    with pytest.raises(VoiceError, match="Several voices have the name 'ANNA': give the id, .*anna, anna-2"):
+    with pytest.raises(VoiceError, match=r"Several voices have the name 'ANNA': give the id, .*anna, anna-2"):
         load_voice("ANNA", folder)
     assert load_voice("anna", folder).card.id == "anna"
 
