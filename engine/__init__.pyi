@@ -6,6 +6,7 @@ from .analysis.phrases import Phrase as Phrase
 from .analysis.phrases import find_phrases as find_phrases
 from .analysis.pitch import Pitch as Pitch
 from .analysis.pitch import detect_pitch as detect_pitch
+from .analysis.pitch_statistics import PitchStatistics as PitchStatistics
 from .analysis.recording import Analysis as Analysis
 from .analysis.recording import analyse as analyse
 from .analysis.recording import analyse_file as analyse_file
@@ -103,6 +104,7 @@ from .plots.recording import plot_recording as plot_recording
 from .plots.report import plot_data_report as plot_data_report
 from .plots.training import plot_learning_curves as plot_learning_curves
 from .progress import Report as Report
+from .provenance.certificates import Identity as Identity
 from .provenance.installation import Installation as Installation
 from .provenance.statement import Statement as Statement
 from .provenance.verification import Verdict as Verdict

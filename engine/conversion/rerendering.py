@@ -35,6 +35,7 @@ from engine.errors import EditError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes
+from engine.files import TakesPaths
 from engine.networks.listener import Listener, listen
 from engine.networks.synthesizer import cycles_per_frame
 from engine.progress import Report
@@ -58,14 +59,14 @@ Renewed = Callable[[Patch], Iterator[np.ndarray]]
 
 
 @dataclass(frozen=True, repr=False)
-class FileTake(Brief):
+class FileTake(TakesPaths, Brief):
     """A take of a conversion of a file.
 
     Parameters
     ----------
-    source : Path
+    source : Path or str
         The recording that was converted.
-    path : Path
+    path : Path or str
         The take.
     edit_data : EditData
         Of the conversion.
@@ -80,12 +81,12 @@ class FileTake(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class EarlierEdit(Brief):
+class EarlierEdit(TakesPaths, Brief):
     """A rendered edit of the same take, whose patches need not be rendered again.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         Its file.
     edits : sequence of PitchEdit
         With which it was rendered.
@@ -225,7 +226,7 @@ def edit_file(
     --------
     >>> from engine import Shift, convert_file
     >>> edit_data = convert_file("vocal.flac", "take.wav", "koguchi").edit_data
-    >>> take = FileTake(Path("vocal.flac"), Path("take.wav"), edit_data, 0)
+    >>> take = FileTake("vocal.flac", "take.wav", edit_data, 0)
     >>> edit_file(take, "edited.wav", "koguchi", [Shift(1.0, 1.5, semitones=2.0)]).path.name
     'edited.wav'
     """

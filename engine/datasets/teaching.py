@@ -13,7 +13,7 @@ from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.devices import AUTO
 from engine.errors import DatasetError, VoiceError
-from engine.files import UNFINISHED
+from engine.files import UNFINISHED, TakesPaths
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.voices.card import VoiceCard
@@ -27,12 +27,12 @@ _CARRIED = ("gender", "age", "base_language", "genre", "licence")
 
 
 @dataclass(frozen=True)
-class TeachingSource:
+class TeachingSource(TakesPaths):
     """A recording that the imported voice sings.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         One dry vocal.
     transpose : float
         Semitones by which it is sung higher.

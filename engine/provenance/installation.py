@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from engine.errors import ProvenanceError
-from engine.files import replacing, write_atomically
+from engine.files import TakesPaths, replacing, write_atomically
 
 if TYPE_CHECKING:  # takes a moment to load
     from engine.provenance.certificates import Identity
@@ -34,16 +34,16 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 
 
 @dataclass(frozen=True)
-class Installation:
+class Installation(TakesPaths):
     """Where the keys are, and whether this installation signs; nothing is read before it is needed.
 
     Parameters
     ----------
-    data : Path
+    data : Path or str
         The data folder.
     signs : bool
         Whether results get content credentials.
-    certificate, key : Path, optional
+    certificate, key : Path or str, optional
         PEM files of the host's own certificate, followed by its authorities, and of its private key; without them the
         installation makes its own.
     """

@@ -20,6 +20,7 @@ from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
+from engine.files import TakesPaths
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, of_several
@@ -62,18 +63,18 @@ class Fader:
 
 
 @dataclass(frozen=True)
-class Lane:
+class Lane(TakesPaths):
     """A recording in the mix.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         Its file.
     fader : Fader
         Its level, and whether it sounds.
     offset : int
         Samples at SAMPLE_RATE by which it begins after the others' zero, negative if before.
-    original : Path, optional
+    original : Path or str, optional
         The recording it was converted from, whose loudness it gets.
     statement : Statement, optional
         What it states, if it is synthetic.

@@ -20,7 +20,7 @@ from engine.analysis.style import Style
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
-from engine.files import names_that_fit, write_atomically
+from engine.files import TakesPaths, names_that_fit, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
@@ -86,12 +86,12 @@ class Stages(Protocol):
 
 
 @dataclass(frozen=True)
-class FolderStages:
+class FolderStages(TakesPaths):
     """Stages kept in a folder.
 
     Parameters
     ----------
-    folder : Path
+    folder : Path or str
         Made when it is needed.
     """
 
@@ -144,12 +144,12 @@ class FolderStages:
 
 
 @dataclass(frozen=True)
-class Stem:
+class Stem(TakesPaths):
     """A recording of one singer and the voices it gets.
 
     Parameters
     ----------
-    path : Path
+    path : Path or str
         The recording.
     parts : sequence of Part
         As `read_parts` returns them; the voice keep leaves a stem as it is.
@@ -168,14 +168,14 @@ class Stem:
 
 
 @dataclass(frozen=True)
-class Song:
+class Song(TakesPaths):
     """What to make a track of.
 
     Parameters
     ----------
     lead : Stem
         The song if it `separates`, else its vocal.
-    backing : Path, optional
+    backing : Path or str, optional
         The instrumental; None for what is left of the song.
     separates : bool
         Whether the lead is a whole song, whose vocal has to be found.
@@ -196,16 +196,16 @@ class Song:
 
 
 @dataclass(frozen=True)
-class SongFiles:
+class SongFiles(TakesPaths):
     """Where the results go.
 
     Parameters
     ----------
-    mix : Path
+    mix : Path or str
         The finished track.
-    vocal, backing : Path
+    vocal, backing : Path or str
         The lanes as they are in the mix.
-    stems : sequence of Path
+    stems : sequence of Path or str
         The further ones.
     """
 

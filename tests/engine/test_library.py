@@ -118,6 +118,20 @@ def test_every_path_may_be_text():
     assert not offenders
 
 
+def test_values_made_of_paths_take_text():
+    parts, edit_data = engine.read_parts("kathleen"), object()
+    lane, stem = engine.Lane("a.wav", original="b.wav"), engine.Stem("a.wav", parts)
+    take = engine.FileTake("a.wav", "b.wav", edit_data, 0)
+    files = engine.SongFiles("a.wav", "b.wav", "c.wav", ["d.wav", Path("e.wav")])
+    made = [
+        lane.path, lane.original, stem.path, engine.Song(stem, "b.wav").backing, files.mix, files.vocal, files.backing,
+        *files.stems, engine.FolderStages("stages").folder, engine.TeachingSource("a.wav").path, take.source, take.path,
+        engine.EarlierEdit("a.wav", []).path, engine.Installation("data", key="key.pem").key,
+    ]  # fmt: skip
+    assert all(isinstance(one, Path) for one in made)
+    assert (stem.parts, take.edit_data, engine.Song(stem).backing) == (parts, edit_data, None)
+
+
 def test_values_that_hold_arrays_are_one_line_of_text():
     """By their own `__repr__`, since that of a dataclass prints every number, and equality would compare them."""
     many = (np.ndarray, torch.Tensor, engine.EditData, engine.Analysis)
