@@ -6,6 +6,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -131,3 +132,19 @@ def sync_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+class TakesPaths:
+    """A frozen dataclass whose fields for paths accept text too, so that `Lane("vocal.flac")` is one of a Path."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, one.name)
+            if "Path" in str(one.type):
+                object.__setattr__(self, one.name, _as_paths(value))
+
+
+def _as_paths(value: object) -> object:
+    if isinstance(value, str):
+        return Path(value)
+    return tuple(map(_as_paths, value)) if isinstance(value, list | tuple) else value

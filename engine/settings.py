@@ -3,13 +3,16 @@
 Page, service, command line and notebooks are built from these fields, so each setting is defined once.
 """
 
+import inspect
+import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import field, fields
+from dataclasses import MISSING, Field, field, fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import SettingsError
 
+_S = TypeVar("_S")
 _SHOWN = 100  # characters of a wrong value
 _UNITS = {
     "ms": "ms", "semitones": "semitones", "db": "dB", "hertz": "Hz", "s": "s", "percent": "%", "bpm": "bpm",
@@ -45,6 +48,37 @@ def title_of(name: str) -> str:
     words = name.split("_")
     unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
     return " ".join(words).capitalize() + unit
+
+
+def with_ranges(settings: type[_S]) -> type[_S]:
+    """Add the settings of a dataclass to its docstring, with their ranges: `help` and editors show them.
+
+    >>> from dataclasses import dataclass
+    >>> @with_ranges
+    ... @dataclass(frozen=True)
+    ... class Echo:
+    ...     "How it echoes."
+    ...     delay_ms: float = setting(80.0, 0.0, 500.0, "When it comes.")
+    >>> Echo.__doc__.splitlines()[-2:]
+    ['delay_ms : float, 0.0 to 500.0, by default 80.0', '    When it comes.']
+    """
+    text, mark, examples = inspect.cleandoc(settings.__doc__ or "").partition("Examples\n--------\n")
+    lines = [line for one in fields(settings) for line in _lines_on(one)]  # type: ignore[arg-type]
+    before = text.rstrip() if "Parameters\n" in text else f"{text.rstrip()}\n\nParameters\n----------"
+    settings.__doc__ = "\n".join([before, *lines]) + (f"\n\n{mark}{examples}" if mark else "")
+    return settings
+
+
+def _lines_on(one: Field[Any]) -> list[str]:
+    """Return what a NumPy section says of one setting; nothing of a field that is none."""
+    if not one.metadata:
+        return []
+    words, lowest, highest = one.metadata["words"], one.metadata.get("minimum"), one.metadata.get("maximum")
+    kind = "int" if isinstance(lowest, int) else "float"
+    said = [*([] if lowest is None else [f"{kind}, {lowest} to {highest}"]), *words]
+    default = "" if one.default is MISSING else f", by default {one.default}"
+    meaning = textwrap.wrap(one.metadata["meaning"], 100, initial_indent="    ", subsequent_indent="    ")
+    return [f"{one.name} : {' or '.join(said) or 'str'}{default}", *meaning]
 
 
 def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:

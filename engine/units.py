@@ -70,8 +70,20 @@ def mel_to_hertz(mel: ArrayLike) -> np.ndarray:
 
 
 def note_name(semitones: float) -> str:
-    """Return the name of the nearest note, with sharps only; C4 is 60.
+    """Name the note nearest to a MIDI number.
 
+    Parameters
+    ----------
+    semitones : float
+        MIDI note number; 69 is A4, 440 Hz.
+
+    Returns
+    -------
+    str
+        Such as C#4.
+
+    Examples
+    --------
     >>> note_name(57.2), note_name(61)
     ('A3', 'C#4')
     """
@@ -80,10 +92,25 @@ def note_name(semitones: float) -> str:
 
 
 def note_number(name: str) -> int:
-    """Return the MIDI number of a note name such as `A3`, `C#4` or `Bb2`.
+    """Read the name of a note.
 
-    Raises SettingsError for anything else.
+    Parameters
+    ----------
+    name : str
+        Such as C#4, Bb3 or A-1.
 
+    Returns
+    -------
+    int
+        MIDI note number; 69 is A4, 440 Hz.
+
+    Raises
+    ------
+    SettingsError
+        For anything but the name of a note.
+
+    Examples
+    --------
     >>> note_number("A3"), note_number("Bb2")
     (57, 46)
     """

@@ -37,12 +37,22 @@ SCALES: dict[str, tuple[int, ...]] = {CHROMATIC: tuple(range(12))} | {
 
 @dataclass(frozen=True)
 class Note:
-    """A sustained note: its MIDI number, and the voice's median deviation from it."""
+    """A sustained note.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        Where it begins and ends, in seconds.
+    midi : int
+        MIDI note number.
+    cents : float
+        Median deviation of the voice from it, -50..50.
+    """
 
     start_s: float
     end_s: float
     midi: int
-    cents: float  # -50..50
+    cents: float
 
     @property
     def seconds(self) -> float:
@@ -51,12 +61,24 @@ class Note:
 
 
 def find_notes(pitch: Pitch, loudness_db: np.ndarray) -> list[Note]:
-    """Find the notes of a recording in order of time, none shorter than 80 ms; vibrato and glides are not notes.
+    """Find the notes of a recording, none shorter than 80 ms; vibrato and glides are not notes.
 
-    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
+    Parameters
+    ----------
+    pitch : Pitch
+        Of the recording, (frames,).
+    loudness_db : float (frames,)
+        In dB of full scale, as an Analysis has it.
 
-    >>> from engine import analyse, read_audio
-    >>> analysis = analyse(read_audio("vocal.flac"))
+    Returns
+    -------
+    list of Note
+        In order of time.
+
+    Examples
+    --------
+    >>> from engine import analyse
+    >>> analysis = analyse("vocal.flac")
     >>> notes = find_notes(analysis.pitch, analysis.loudness_db)
     >>> all(note.end_s > note.start_s for note in notes)
     True

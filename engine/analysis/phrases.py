@@ -16,19 +16,37 @@ _SHORTEST_S = 0.2
 
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase, from its first voiced frame to its last."""
+    """A phrase, from its first voiced frame to its last.
+
+    Attributes
+    ----------
+    start_s, end_s : float
+        Where it begins and ends, in seconds.
+    """
 
     start_s: float
     end_s: float
 
 
 def find_phrases(pitch: Pitch, loudness_db: np.ndarray) -> list[Phrase]:
-    """Find the phrases of a recording in order of time: what is voiced without a rest of SHORTEST_REST_S.
+    """Find the phrases of a recording: what is voiced without a rest of 0.35 s.
 
-    loudness_db: (frames,) as returned by measure_loudness, as long as `pitch`.
+    Parameters
+    ----------
+    pitch : Pitch
+        Of the recording, (frames,).
+    loudness_db : float (frames,)
+        In dB of full scale, as an Analysis has it.
 
-    >>> from engine import analyse, read_audio
-    >>> analysis = analyse(read_audio("vocal.flac"))
+    Returns
+    -------
+    list of Phrase
+        In order of time.
+
+    Examples
+    --------
+    >>> from engine import analyse
+    >>> analysis = analyse("vocal.flac")
     >>> phrases = find_phrases(analysis.pitch, analysis.loudness_db)
     >>> all(one.end_s < other.start_s for one, other in zip(phrases, phrases[1:]))
     True

@@ -19,6 +19,7 @@ from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
 from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
+from engine.reprs import Brief
 from engine.units import (
     FRAME_RATE,
     SAMPLE_RATE,
@@ -42,11 +43,18 @@ _HIGHEST_HUM_HERTZ, _HUM_SHARE = 65.0, 1e-3  # below C2, and 30 dB below the lou
 _SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 
 
-@dataclass(frozen=True)
-class Pitch:
-    """hertz: float32 (frames,), above zero, interpolated where unvoiced; voicing: float32 (frames,), 0..1.
+@dataclass(frozen=True, eq=False, repr=False)
+class Pitch(Brief):
+    """The pitch of a recording, one value every 10 ms.
 
-    beyond: int8 (frames,), where a tone is ABOVE or BELOW the range of notes, and so unvoiced; None if that is unknown.
+    Parameters
+    ----------
+    hertz : float32 (frames,)
+        Fundamental frequency in Hz, above zero; interpolated where nothing is voiced (see `masked_hertz`).
+    voicing : float32 (frames,)
+        Confidence in it, 0..1.
+    beyond : int8 (frames,), optional
+        Where a tone is above (1) or below (-1) the range of notes, and so unvoiced; None if that is unknown.
     """
 
     hertz: np.ndarray
@@ -66,6 +74,11 @@ class Pitch:
         )
 
     @property
+    def masked_hertz(self) -> np.ndarray:
+        """Fundamental frequency in Hz, NaN where nothing is voiced, as librosa gives it; float32 (frames,)."""
+        return np.where(self.voiced, self.hertz, np.float32(np.nan))
+
+    @property
     def semitones(self) -> np.ndarray:
         """MIDI note numbers, float32 (frames,)."""
         return hertz_to_semitones(self.hertz).astype(np.float32)
@@ -82,7 +95,18 @@ class Pitch:
 
     @staticmethod
     def joined(pitches: Iterable["Pitch"]) -> "Pitch":
-        """Return the curves one after the other."""
+        """Return the curves one after the other.
+
+        Parameters
+        ----------
+        pitches : iterable of Pitch
+            In order of time.
+
+        Returns
+        -------
+        Pitch
+            Of all frames.
+        """
         held = list(pitches)
         hertz, voicing = (np.concatenate([getattr(one, name) for one in held]) for name in ("hertz", "voicing"))
         beyond = [np.zeros(len(one), np.int8) if one.beyond is None else one.beyond for one in held]
@@ -114,11 +138,28 @@ class Pitch:
         return " ".join(said) or None
 
     def one_frame_longer(self) -> "Pitch":
-        """Return the curve with its last frame repeated, so that the samples after its centre are covered."""
+        """Return the curve with its last frame repeated, so that the samples after its centre are covered.
+
+        Returns
+        -------
+        Pitch
+            (frames + 1,).
+        """
         return Pitch(np.pad(self.hertz, (0, 1), "edge"), np.pad(self.voicing, (0, 1), "edge"))
 
     def transposed(self, semitones: float | np.ndarray) -> "Pitch":
-        """Return the same pitch `semitones` higher; one number, or one per frame."""
+        """Return the same pitch higher.
+
+        Parameters
+        ----------
+        semitones : float or float (frames,)
+            One number, or one for each frame.
+
+        Returns
+        -------
+        Pitch
+            (frames,).
+        """
         return Pitch((self.hertz * 2.0 ** (np.asarray(semitones) / 12.0)).astype(np.float32), self.voicing)
 
 
@@ -132,10 +173,26 @@ def _detector(threads: int | None) -> Any:
 def detect_pitch(
     samples: np.ndarray, rate: int, threads: int | None = None, gain_db: float | None = None
 ) -> Pitch:
-    """Detect the pitch of mono `samples`, float (samples,), every 10 ms; silence and noise give voicing near 0.
+    """Detect the pitch of a voice every 10 ms; silence and noise give voicing near 0.
 
-    threads: of the detector; all cores if None. gain_db: what brings the samples to its level, if that is known.
+    Parameters
+    ----------
+    samples : float (samples,)
+        One channel, full scale is -1..1.
+    rate : int
+        Samples per second, in Hz.
+    threads : int, optional
+        Of the detector; by default one for each core.
+    gain_db : float, optional
+        What brings the samples to the detector's level, if that is known.
 
+    Returns
+    -------
+    Pitch
+        (frames,), frame i centred at i * 10 ms.
+
+    Examples
+    --------
     >>> from engine import read_audio
     >>> vocal = read_audio("vocal.flac")
     >>> pitch = detect_pitch(vocal.mono(), vocal.rate)

@@ -7,11 +7,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PitchStatistics:
-    """Percentiles of the pitch of voiced frames, in MIDI note numbers."""
+    """How high a voice lives, in MIDI note numbers of its voiced frames.
 
-    low: float  # 5th percentile
+    Attributes
+    ----------
+    low, median, high : float
+        The percentiles 5, 50 and 95.
+    """
+
+    low: float
     median: float
-    high: float  # 95th percentile
+    high: float
 
 
 def pitch_statistics(semitones: np.ndarray) -> PitchStatistics:

@@ -5,6 +5,8 @@ windows, so that a frame has the same context whichever window it falls in, and 
 kept. An hour of audio needs no more memory for its samples than a minute.
 """
 
+import io
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from engine.analysis.pitch import TRUSTED, Pitch, detect_pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import VocalRange, measure_range
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioSource, open_audio
+from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
 from engine.progress import Report, no_report
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
@@ -28,24 +30,52 @@ CONTEXT_FRAMES = 168  # more than a passage and the reach of the detector
 _BLOCK_S = 4  # seconds read at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Analysis:
-    """The analysis of a recording. The curves have one value every 10 ms, frame i centred at i * 10 ms."""
+    """The analysis of a recording. The curves have one value every 10 ms, frame i centred at i * 10 ms.
+
+    Attributes
+    ----------
+    pitch : Pitch
+        Of each frame; `pitch.masked_hertz` has NaN where nothing is voiced.
+    loudness_db : float32 (frames,)
+        Loudness in dB of full scale.
+    style : str
+        melodic, rhythmic or spoken.
+    vocal_range : VocalRange or None
+        Lowest, highest and middle note; None where nothing is voiced.
+    duration_s : float
+        Seconds, to within a sample at SAMPLE_RATE.
+    dryness : Dryness
+        Whether it is one dry voice.
+    """
 
     pitch: Pitch
-    loudness_db: np.ndarray  # float32 (frames,)
+    loudness_db: np.ndarray
     style: Style
-    vocal_range: VocalRange | None  # None where nothing is voiced
-    duration_s: float  # to within a sample at SAMPLE_RATE
+    vocal_range: VocalRange | None
+    duration_s: float
     dryness: Dryness
 
     def __post_init__(self) -> None:
         if self.loudness_db.shape != (len(self.pitch),):
             raise ValueError(f"{len(self.pitch)} frames of pitch, but loudness of shape {self.loudness_db.shape}")
 
+    def __repr__(self) -> str:
+        notes = f"{self.vocal_range.min} to {self.vocal_range.max}" if self.vocal_range else "no voice"
+        return f"Analysis({self.duration_s:.1f} s, {self.style}, {notes}, {len(self.pitch)} frames)"
+
+    def _repr_png_(self) -> bytes:
+        """Return a picture of the curves, which notebooks show."""
+        from engine import plot_analysis  # a later room, which only the package's door knows
+
+        picture = io.BytesIO()
+        plot_analysis(self).savefig(picture, format="png")
+        return picture.getvalue()
+
     @property
     def warning(self) -> str | None:
-        """Return sentences for the user: that it is no dry vocal, or has tones beyond the range of notes."""
+        """Sentences for the user: that it is no dry vocal, or has tones beyond the range of notes."""
         return " ".join(filter(None, (self.dryness.warning, self.pitch.beyond_warning))) or None
 
     @property
@@ -54,24 +84,62 @@ class Analysis:
         return np.arange(len(self.pitch)) / FRAME_RATE
 
 
-def analyse(audio: Audio, report: Report = no_report) -> Analysis:
-    """Analyse audio in memory, of any length, sample rate and number of channels.
+def analyse(recording: Recording, report: Report = no_report) -> Analysis:
+    """Analyse a recording of any length, sample rate and number of channels.
 
-    `report` is called with the progress and may raise Cancelled.
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        In memory, or a file, which is read block by block.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
 
-    >>> from engine import read_audio
-    >>> found = analyse(read_audio("vocal.flac"))
+    Returns
+    -------
+    Analysis
+        Pitch, loudness, style and range, every 10 ms.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or a file that cannot be read.
+
+    Examples
+    --------
+    >>> found = analyse("vocal.flac")
     >>> found.style, found.vocal_range.max
     ('melodic', 'F3')
     >>> len(found.pitch), float(found.times_s[100])
     (301, 1.0)
     """
+    if isinstance(recording, str | os.PathLike):
+        return analyse_file(recording, report)
+    audio = audio_of(recording)
     return _analyse(mono_from(audio.blocks(_BLOCK_S * audio.rate), audio.rate), audio.duration_s, report)
 
 
 def analyse_file(path: Path | str, report: Report = no_report) -> Analysis:
-    """Analyse an audio file block by block. Raises AudioError if the file cannot be read.
+    """Analyse an audio file block by block, in memory that hardly grows with its length.
 
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+
+    Returns
+    -------
+    Analysis
+        Pitch, loudness, style and range, every 10 ms.
+
+    Raises
+    ------
+    AudioError
+        If the file cannot be read.
+
+    Examples
+    --------
     >>> analyse_file("vocal.flac").duration_s
     3.0
     """

@@ -5,7 +5,9 @@ time, so hours need no more memory than seconds. Samples are always float32 (cha
 Every problem with a file is an AudioError with a one-sentence message for the user.
 """
 
+import io
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -15,11 +17,14 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 import numpy as np
+import numpy.typing as npt
 
+from engine.audio.arrays import rate_of, samples_of
 from engine.audio.channels import Samples, fold
 from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
+from engine.audio.players import player
 from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
@@ -29,16 +34,31 @@ from engine.provenance.statement import Statement
 
 _LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
 READ_BLOCK = 1 << 18  # samples per channel that read_audio reads at a time
+_LONGEST_PLAYED_S = 600.0  # in a notebook, which then holds the samples
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audio:
-    """A recording in memory: `samples` float32 (channels, samples) at `rate` Hz. Raises ValueError for another shape.
+    """A recording in memory.
 
-    statement: how it was made, if it is synthetic; a file that it is written to says so.
+    Parameters
+    ----------
+    samples : array of numbers (samples,) or (channels, samples)
+        Full scale is -1..1; integers of 8, 16 and 32 bits are scaled to it. Kept as float32 (channels, samples).
+    rate : int
+        Samples per second, in Hz.
+    statement : Statement, optional
+        How it was made, if it is synthetic; a file that it is written to says so.
 
-    >>> Audio(np.zeros((2, 44100), np.float32), 44100).duration_s
-    1.0
+    Raises
+    ------
+    AudioError
+        For more than 8 channels, as (samples, channels) would be, and for anything else that is no recording.
+
+    Examples
+    --------
+    >>> Audio(np.zeros(44100), 44100)
+    Audio(1.0 s, 1 channel, 44100 Hz)
     """
 
     samples: Samples
@@ -46,13 +66,40 @@ class Audio:
     statement: Statement | None = None
 
     def __post_init__(self) -> None:
-        if self.samples.ndim != 2:
-            raise ValueError(f"samples must be (channels, samples), not {self.samples.shape}")
-        if self.samples.shape[0] == 0:
-            raise ValueError("samples must have at least one channel")
-        if not 0 < self.rate < math.inf:
-            raise ValueError(f"rate must be above 0 Hz, not {self.rate}")
-        object.__setattr__(self, "samples", np.asarray(self.samples, np.float32))
+        object.__setattr__(self, "samples", samples_of(self.samples))
+        object.__setattr__(self, "rate", rate_of(self.rate))
+
+    def __repr__(self) -> str:
+        channels = "1 channel" if self.channels == 1 else f"{self.channels} channels"
+        return f"Audio({self.duration_s:.1f} s, {channels}, {self.rate} Hz)"
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        """Return the samples (channels, samples): so `np.asarray(audio)` is them."""
+        return np.array(self.samples, dtype, copy=copy)
+
+    def _repr_html_(self) -> str | None:
+        """Return a player, which notebooks show; None for a recording too long to be part of one."""
+        return player(self.as_flac()) if self.duration_s <= _LONGEST_PLAYED_S else None
+
+    def as_flac(self) -> bytes:
+        """Return the recording as a FLAC file of 24 bits, clipped at full scale.
+
+        Returns
+        -------
+        bytes
+            What players and browsers play.
+
+        Raises
+        ------
+        AudioError
+            For a rate that FLAC cannot hold.
+        """
+        refuse_unwritable(".flac", self.rate, self.channels)
+        file = io.BytesIO()
+        encoder = open_encoder(file, ".flac", self.rate, self.channels)
+        encoder.write(self.samples)
+        encoder.finish()
+        return file.getvalue()
 
     @property
     def channels(self) -> int:
@@ -70,11 +117,32 @@ class Audio:
         return self.sample_count / self.rate
 
     def mono(self) -> Samples:
-        """Return the voice that the channels hold, float32 (samples,): their mean where they are equal (see `fold`)."""
+        """Return the one voice that the channels hold.
+
+        Returns
+        -------
+        float32 (samples,)
+            The mean of the channels where they are equal; else brought into phase and time before (see `fold`).
+        """
         return fold(self.samples, self.rate)
 
     def blocks(self, samples_per_block: int) -> Iterator[Samples]:
-        """Yield float32 (channels, samples_per_block), the last block possibly shorter. Raises AudioError for NaN."""
+        """Yield the samples block by block.
+
+        Parameters
+        ----------
+        samples_per_block : int
+            Samples per channel in each block; the last may be shorter.
+
+        Yields
+        ------
+        float32 (channels, samples_per_block)
+
+        Raises
+        ------
+        AudioError
+            For NaN, infinity, and values far beyond full scale.
+        """
         for start in range(0, self.sample_count, samples_per_block):
             block = self.samples[:, start : start + samples_per_block]
             refuse_no_sound(block, "The recording")
@@ -87,8 +155,24 @@ class Audio:
 class AudioSource:
     """An audio file, read once from its beginning.
 
-    `sample_count` comes from the header: good enough for a progress bar, None if unknown. Raises AudioError if the file
-    is missing, damaged, incomplete or unsupported.
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+
+    Attributes
+    ----------
+    rate : int
+        Samples per second, in Hz.
+    channels : int
+        How many it has, 1 to 8.
+    sample_count : int or None
+        Samples per channel by the header: good enough for a progress bar, None if unknown.
+
+    Raises
+    ------
+    AudioError
+        If the file is missing, damaged, incomplete or unsupported.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -111,9 +195,21 @@ class AudioSource:
         return None if self.sample_count is None else self.sample_count / self.rate
 
     def blocks(self, samples_per_block: int) -> Iterator[Samples]:
-        """Yield float32 (channels, samples_per_block), the last block possibly shorter.
+        """Yield the samples block by block.
 
-        Raises AudioError where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
+        Parameters
+        ----------
+        samples_per_block : int
+            Samples per channel in each block; the last may be shorter.
+
+        Yields
+        ------
+        float32 (channels, samples_per_block)
+
+        Raises
+        ------
+        AudioError
+            Where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
         """
         if samples_per_block < 1:
             raise ValueError(f"samples_per_block must be at least 1, not {samples_per_block}")
@@ -145,6 +241,23 @@ class AudioSource:
 def open_audio(path: Path | str) -> AudioSource:
     """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks(n)`.
 
+    Parameters
+    ----------
+    path : Path or str
+        A file of any kind and length.
+
+    Returns
+    -------
+    AudioSource
+        The open file, to be read once from its beginning.
+
+    Raises
+    ------
+    AudioError
+        If the file is missing, damaged or unsupported.
+
+    Examples
+    --------
     >>> with open_audio("vocal.flac") as source:
     ...     sum(block.shape[1] for block in source.blocks(44100))
     132300
@@ -153,8 +266,25 @@ def open_audio(path: Path | str) -> AudioSource:
 
 
 def read_audio(path: Path | str) -> Audio:
-    """Read a whole audio file. Raises AudioError, with a one-sentence message, for any problem with it.
+    """Read a whole audio file.
 
+    Parameters
+    ----------
+    path : Path or str
+        A file of any kind and length that fits in memory.
+
+    Returns
+    -------
+    Audio
+        Float32 (channels, samples) at the file's own rate.
+
+    Raises
+    ------
+    AudioError
+        If the file is missing, damaged, incomplete or unsupported.
+
+    Examples
+    --------
     >>> vocal = read_audio("vocal.flac")
     >>> vocal.rate, vocal.channels, vocal.duration_s
     (44100, 1, 3.0)
@@ -166,20 +296,60 @@ def read_audio(path: Path | str) -> Audio:
         return Audio(np.concatenate(list(source.blocks(READ_BLOCK)), axis=1), source.rate)
 
 
+Recording = Audio | Path | str | tuple[npt.ArrayLike, float]  # in memory, a file, or samples and their rate in Hz
+
+
+def audio_of(recording: Recording) -> Audio:
+    """Return a recording in memory, however it is given: an Audio, the path of a file, or a pair (samples, rate).
+
+    Raises AudioError for anything else, and for a file that cannot be read.
+
+    >>> audio_of((np.zeros(44100), 44100)).duration_s, audio_of("vocal.flac").duration_s
+    (1.0, 3.0)
+    """
+    if isinstance(recording, Audio):
+        return recording
+    if isinstance(recording, str | os.PathLike):
+        return read_audio(recording)
+    if isinstance(recording, tuple) and len(recording) == 2:
+        return Audio(*recording)  # type: ignore[arg-type]  # it checks them
+    raise AudioError(
+        f"A recording is the path of a file, an Audio, or a pair (samples, rate), not {type(recording).__name__}."
+    )
+
+
 # ---- out ----
 
 
 class AudioWriter:
-    """Write an audio file; the suffix selects .wav (of any length), .flac or .aiff, of 24 bits, .mp3, .m4a or .ogg.
+    """Write an audio file block by block.
 
     Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
-    when the block succeeds and deleted when it raises. Raises AudioError if the format does not support the rate or
-    channels, the folder is missing or not writable, the disk is full, or nothing was written.
+    when the block succeeds and deleted when it raises.
 
-    statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
-    content credentials, signed by `installation` (by default that of the environment). If they cannot be signed, the
-    file is written without them, and `unsigned` gives the reason. time_reference, mp3_kbps: see
-    `open_encoder`.
+    Parameters
+    ----------
+    path : Path or str
+        The suffix selects the format: .wav (of any length), .flac or .aiff, of 24 bits, .mp3, .m4a or .ogg.
+    rate : int
+        Samples per second, in Hz.
+    channels : int
+        How many each block has, 1 to 8.
+    statement : Statement, optional
+        How the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them content
+        credentials. If they cannot be signed, the file is written without, and `unsigned` gives the reason.
+    installation : Installation, optional
+        Signs the credentials; by default that of the environment.
+    time_reference : int, optional
+        The sample of a song at which the file begins; only .wav can hold it.
+    mp3_kbps : int
+        Constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate.
+
+    Raises
+    ------
+    AudioError
+        If the format does not support the rate or channels, the folder is missing or not writable, the disk is full, or
+        nothing was written.
     """
 
     def __init__(
@@ -212,7 +382,18 @@ class AudioWriter:
             self._stack = stack.pop_all()
 
     def write(self, block: Samples) -> None:
-        """Append float32 (channels, samples), clipped at full scale. Raises AudioError for NaN and infinity."""
+        """Append samples.
+
+        Parameters
+        ----------
+        block : float32 (channels, samples)
+            Clipped at full scale.
+
+        Raises
+        ------
+        AudioError
+            For NaN and infinity, and where the disk refuses them.
+        """
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")
         if not np.isfinite(block).all():
@@ -256,13 +437,28 @@ class AudioWriter:
             self._file.close()
 
 
-def write_audio(path: Path | str, audio: Audio) -> None:
-    """Write a whole recording. Raises AudioError as AudioWriter does, leaving any existing file untouched.
+def write_audio(path: Path | str, audio: Recording) -> None:
+    """Write a whole recording, completely or not at all.
 
     A synthetic recording is signed (see AudioWriter); where that fails, a warning gives the reason.
 
+    Parameters
+    ----------
+    path : Path or str
+        The suffix selects the format, as in AudioWriter.
+    audio : Audio, or a pair (samples, rate)
+        What is written, clipped at full scale.
+
+    Raises
+    ------
+    AudioError
+        As AudioWriter does; an existing file is then left untouched.
+
+    Examples
+    --------
     >>> write_audio("louder.mp3", Audio(1.2 * read_audio("vocal.flac").samples, 44100))
     """
+    audio = audio_of(audio)
     with AudioWriter(path, audio.rate, audio.channels, audio.statement) as writer:
         writer.write(audio.samples)
     if writer.unsigned not in (None, SWITCHED_OFF):

@@ -15,11 +15,12 @@ import numpy as np
 
 from engine.audio.files import AudioWriter, open_audio
 from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement, engine_version
+from engine.provenance.statement import Statement
 from engine.provenance.verification import verify
 from engine.units import SAMPLE_RATE
+from engine.version import __version__
 
-STATEMENT = Statement("kathleen", "Kathleen", "0" * 64, {"transpose": 0}, "0" * 64, engine_version())
+STATEMENT = Statement("kathleen", "Kathleen", "0" * 64, {"transpose": 0}, "0" * 64, __version__)
 
 
 def main() -> None:

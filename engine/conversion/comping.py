@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.analysis.loudness import SILENCE_DB, quietest_frame
 from engine.analysis.phrases import Phrase
-from engine.audio.files import Audio, AudioWriter, open_audio
+from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report
@@ -39,17 +39,37 @@ _LEAST_CORRELATION = 0.0  # of opposite phases, whose sum could only be raised t
 
 @dataclass(frozen=True)
 class CompPart:
-    """From `start_s` to the next part, this take is heard; the first take is 0."""
+    """From `start_s` to the next part, this take sounds.
+
+    Parameters
+    ----------
+    start_s : float
+        Where it begins, in seconds.
+    take : int
+        The first take is 0.
+    """
 
     start_s: float
     take: int
 
 
 def joins(phrases: Sequence[Phrase], loudness_db: np.ndarray) -> list[float]:
-    """Return where the part of each phrase begins, in seconds: 0, then the quietest moment before each later phrase.
+    """Find where the part of each phrase begins: in the quietest moment before it.
 
-    loudness_db: (frames,) of the recording.
+    Parameters
+    ----------
+    phrases : sequence of Phrase
+        Of the recording, in order of time.
+    loudness_db : float (frames,)
+        Of the recording, in dB of full scale.
 
+    Returns
+    -------
+    list of float
+        Seconds, the first is 0.
+
+    Examples
+    --------
     >>> level = np.full(300, -60.0)
     >>> level[20:100] = level[180:280] = -20.0
     >>> joins([Phrase(0.2, 1.0), Phrase(1.8, 2.8)], level)
@@ -66,8 +86,25 @@ def joins(phrases: Sequence[Phrase], loudness_db: np.ndarray) -> list[float]:
 def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]:
     """Return the parts for a take chosen for each phrase; neighbours of the same take are one part.
 
-    starts_s: as `joins` returns them; choice: takes, the first is 0. Raises SettingsError unless they are as many.
+    Parameters
+    ----------
+    starts_s : sequence of float
+        Where the parts of the phrases begin, as `joins` returns it.
+    choice : sequence of int
+        A take for each phrase; the first take is 0.
 
+    Returns
+    -------
+    list of CompPart
+        For `comp` and `comp_files`.
+
+    Raises
+    ------
+    SettingsError
+        Unless there is one choice for each phrase.
+
+    Examples
+    --------
     >>> parts_of([0.0, 1.4, 3.0], [1, 1, 0])
     [CompPart(start_s=0.0, take=1), CompPart(start_s=3.0, take=0)]
     """
@@ -78,39 +115,84 @@ def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]
     return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
 
 
-def comp(takes: Sequence[Audio], parts: Sequence[CompPart]) -> Audio:
-    """Return one take out of several in memory, exactly as long as they are.
+def comp(takes: Sequence[Recording], parts: Sequence[CompPart]) -> Audio:
+    """Make one take out of several, exactly as long as they are.
 
-    parts: in order of time, the first from 0 s. Raises EditError unless the takes are equally long and have the same
-    rate and channels, SettingsError for a part that is unknown, too short, or not in order.
+    Parameters
+    ----------
+    takes : sequence of Audio, Path, str or pair (samples, rate)
+        Of one recording.
+    parts : sequence of CompPart
+        In order of time, the first from 0 s.
 
+    Returns
+    -------
+    Audio
+        With the rate and the channels of the takes.
+
+    Raises
+    ------
+    EditError
+        Unless the takes are equally long and have the same rate and channels.
+    SettingsError
+        For a part that is unknown, too short, or not in order.
+    AudioError
+        For a take that cannot be read.
+
+    Examples
+    --------
     >>> takes = [Audio(np.full((1, 44_100), level, np.float32), 44_100) for level in (0.1, 0.3)]
     >>> one = comp(takes, [CompPart(0.0, 0), CompPart(0.5, 1)])
     >>> one.sample_count, [round(float(sample), 1) for sample in one.samples[0, [0, -1]]]
     (44100, [0.1, 0.3])
     """
-    rate = _refuse_unlike(takes)
-    return Audio(np.concatenate(list(_pieces(takes, parts)), 1), rate, takes[0].statement)
+    held = [audio_of(take) for take in takes]
+    rate = _refuse_unlike(held)
+    return Audio(np.concatenate(list(_pieces(held, parts)), 1), rate, held[0].statement)
 
 
 def comp_files(
-    takes: Sequence[Path],
+    takes: Sequence[Path | str],
     parts: Sequence[CompPart],
-    target: Path,
+    target: Path | str,
     report: Report = no_report,
     statement: Statement | None = None,
     installation: Installation | None = None,
 ) -> str | None:
-    """Write one take out of several files of any length; return why it carries no content credentials, if it should.
+    """Write one take out of several files of any length.
 
-    The suffix of the target selects its format. statement, installation: as of AudioWriter. Raises as `comp`, and
-    AudioError for a file that cannot be read or written; `report` may raise Cancelled. Then nothing is written.
+    Parameters
+    ----------
+    takes : sequence of Path or str
+        Of one recording.
+    parts : sequence of CompPart
+        In order of time, the first from 0 s.
+    target : Path or str
+        The suffix selects its format.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled; then nothing is written.
+    statement, installation
+        As of AudioWriter.
 
+    Returns
+    -------
+    str or None
+        Why it carries no content credentials, if it should.
+
+    Raises
+    ------
+    EditError, SettingsError
+        As `comp`; then nothing is written.
+    AudioError
+        For a file that cannot be read or written.
+
+    Examples
+    --------
     >>> from engine import write_audio
-    >>> takes = [Path("take-1.wav"), Path("take-2.wav")]
+    >>> takes = ["take-1.wav", "take-2.wav"]
     >>> for path, level in zip(takes, (0.1, 0.3)):
     ...     write_audio(path, Audio(np.full((1, 44_100), level, np.float32), 44_100))
-    >>> comp_files(takes, [CompPart(0.0, 0), CompPart(0.5, 1)], Path("comp.wav"))
+    >>> comp_files(takes, [CompPart(0.0, 0), CompPart(0.5, 1)], "comp.wav")
     >>> Path("comp.wav").exists()
     True
     """

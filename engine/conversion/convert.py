@@ -8,6 +8,8 @@ render it window by window.
         +--> windows --> analyse --> shape pitch --> decode --> synthesize --> match loudness --> place --> cross-fade
 """
 
+import html
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -20,14 +22,16 @@ import numpy as np
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
 from engine.analysis.windows import Window, cut_windows
-from engine.audio.files import Audio, AudioWriter, open_audio
+from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.players import players
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
 from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.rvc_renderer import renderer_for
-from engine.conversion.settings import BEST, REFUSE, ConversionSettings
+from engine.conversion.settings import BEST, REFUSE, ConversionSettings, chosen_by
+from engine.conversion.settings import Chosen as Chosen
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -36,38 +40,90 @@ from engine.files import names_that_fit
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement, engine_version, file_digest, record_digest
+from engine.provenance.statement import Statement, file_digest, record_digest
 from engine.units import HOP, SAMPLE_RATE
-from engine.voices.imported import AnyVoice, networks_digest
+from engine.version import __version__
+from engine.voices.imported import AnyVoice, networks_digest, voice_of
 
-Chosen = ConversionSettings | Callable[[Style], ConversionSettings]  # a function receives the style of the recording
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Take:
-    """One converted performance, and the seed of its variation and its noise."""
+    """One converted performance.
+
+    Attributes
+    ----------
+    audio : Audio
+        At SAMPLE_RATE, with the length and the channels of the recording.
+    seed : int
+        Of its variation and its noise.
+    """
 
     audio: Audio
     seed: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Conversion:
-    """Takes in memory, at SAMPLE_RATE, with the transposition, the style and the data for later edits."""
+    """What `convert` made of a recording.
+
+    Attributes
+    ----------
+    takes : list of Take
+        The first is the plain conversion.
+    transpose : float
+        Semitones that they are above the recording.
+    style : str
+        Of the recording: melodic, rhythmic or spoken.
+    edit_data : EditData
+        For `edit_take`.
+    warning : str or None
+        What the user should know of the recording and of its notes.
+    """
 
     takes: list[Take]
     transpose: float
     style: Style
     edit_data: EditData
-    warning: str | None = None  # what the user should know of the recording and of its notes
+    warning: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Conversion({_described(len(self.takes), self.style, self.transpose)})"
+
+    def _repr_html_(self) -> str:
+        """Return the takes side by side with their players, which notebooks show."""
+        shown = {
+            f"Take {number}": take.audio._repr_html_() or html.escape(repr(take.audio))
+            for number, take in enumerate(self.takes, 1)
+        }
+        return players(shown, _described(len(self.takes), self.style, self.transpose))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FileConversion:
-    """Files of the takes, with the transposition, the style, the settings and the data for later edits.
+    """What `convert_file` made of a file.
 
-    statement: what the takes say of how they were made, if they do. unsigned: why they carry no content credentials.
+    Attributes
+    ----------
+    paths : list of Path
+        The files of the takes.
+    transpose : float
+        Semitones that they are above the recording.
+    style : str
+        Of the recording: melodic, rhythmic or spoken.
+    settings : ConversionSettings
+        With which they were made.
+    edit_data : EditData
+        For `edit_file`.
+    statement : Statement
+        What the takes say of how they were made.
+    unsigned : str or None
+        Why they carry no content credentials.
+    warning : str or None
+        What the user should know of the recording and of its notes.
+    notes_warning : str or None
+        The part of it on notes: beyond the range, or sung in another octave.
     """
 
     paths: list[Path]
@@ -77,28 +133,70 @@ class FileConversion:
     edit_data: EditData
     statement: Statement
     unsigned: str | None = None
-    warning: str | None = None  # what the user should know of the recording and of its notes
-    notes_warning: str | None = None  # the part of it on notes: beyond the range, or sung in another octave
+    warning: str | None = None
+    notes_warning: str | None = None
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(path) for path in self.paths)
+        return f"FileConversion({_described(len(self.paths), self.style, self.transpose)}: {names})"
+
+
+def _described(takes: int, style: Style, transpose: float) -> str:
+    """Describe a conversion in a few words."""
+    return f"{takes} {'take' if takes == 1 else 'takes'}, {style}, transposed by {transpose:+g} semitones"
 
 
 def convert(
-    audio: Audio, voice: AnyVoice, settings: Chosen | None = None, report: Report | None = None, device: str = AUTO
+    recording: Recording,
+    voice: AnyVoice | str | Path,
+    settings: Chosen | None = None,
+    report: Report | None = None,
+    device: str = AUTO,
 ) -> Conversion:
-    """Convert a recording in memory; each take has the same length and channels, at SAMPLE_RATE.
+    """Convert a recording in memory to another voice.
 
-    settings: fixed settings, or a function that returns them for the style of the recording. `report(fraction,
-    message)` shows progress and may raise Cancelled. device: see `engine.devices.choose_device`. Raises SettingsError
-    if the device does not work or runs out of memory.
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        One dry vocal, sung or spoken, of up to 8 channels.
+    voice : Voice, ImportedVoice, str or Path
+        Loaded, or as `load_any_voice` takes it: an id, a name, a package.
+    settings : mapping, ConversionSettings or callable, optional
+        Single settings by their names, such as {"takes": 2}: the others come from the preset for the style of the
+        recording, and the transposition is the one that fits the voice. ConversionSettings decide everything. A
+        function returns them for the style.
+    report : callable, optional
+        Receives the progress (0..1, message) and may raise Cancelled.
+    device : str
+        auto, cpu, or a GPU such as cuda or mps.
 
-    >>> from engine import load_voice, read_audio
-    >>> vocal = read_audio("vocal.flac")
-    >>> conversion = convert(vocal, load_voice("koguchi"), ConversionSettings(transpose="auto", takes=2))
-    >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
-    ([3.0, 3.0], 0, 'melodic')
+    Returns
+    -------
+    Conversion
+        Each take has the length and the channels of the recording, at SAMPLE_RATE.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or a file that cannot be read.
+    VoiceError
+        For a voice that is unknown or damaged.
+    SettingsError
+        For a setting outside its range, notes that a shift moves beyond the range, and a device that does not work or
+        runs out of memory.
+
+    Examples
+    --------
+    >>> conversion = convert("vocal.flac", "koguchi", {"takes": 2})
+    >>> conversion
+    Conversion(2 takes, melodic, transposed by +0 semitones)
+    >>> [take.audio.duration_s for take in conversion.takes]
+    [3.0, 3.0]
     """
-    takes = settings.takes if isinstance(settings, ConversionSettings) else 1
+    audio, voice, chosen = audio_of(recording), voice_of(voice), chosen_by(settings)
+    takes = 1 if callable(settings) else chosen("melodic").takes
     progress = _Progress(report, audio.duration_s, takes)
-    renderer, transpose = _surveyed(audio, voice, settings, progress, device)
+    renderer, transpose = _surveyed(audio, voice, chosen, progress, device)
     kept = zip(*_rendered(audio, renderer, progress), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
@@ -111,42 +209,65 @@ def convert(
 
 
 def convert_file(
-    source: Path,
-    targets: list[Path],
-    voice: AnyVoice,
+    source: Path | str,
+    targets: Path | str | Sequence[Path | str],
+    voice: AnyVoice | str | Path,
     settings: Chosen | None = None,
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
     surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
-    """Convert a file of any length into one file for each take, in memory that does not grow with the length.
+    """Convert a file of any length to another voice, in memory that does not grow with the length.
 
-    settings, report and device: as for `convert`. The suffix of each target chooses its format. installation: signs the
-    takes' content credentials; by default that of the environment. `surveyed` receives what is known of the recording
-    before it is converted, and may raise; by default it refuses silence. Raises AudioError for a file that is silent or
-    cannot be read or written, and SettingsError if the targets are not as many as the takes, or if the device
-    does not work or runs out of memory. The targets are written atomically at the end.
+    Parameters
+    ----------
+    source : Path or str
+        One dry vocal, sung or spoken, of up to 8 channels.
+    targets : Path or str, or several
+        One file for each take, replaced if it exists; the suffix of each chooses its format.
+    voice, settings, report, device
+        As for `convert`.
+    installation : Installation, optional
+        Signs the takes' content credentials; by default that of the environment.
+    surveyed : callable
+        Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
 
-    >>> from engine import load_voice
-    >>> done = convert_file(Path("vocal.flac"), [Path("koguchi.wav")], load_voice("koguchi"))
-    >>> done.paths[0].name, done.transpose
-    ('koguchi.wav', 0)
+    Returns
+    -------
+    FileConversion
+        The files, which appear together at the end, whole or not at all.
+
+    Raises
+    ------
+    AudioError
+        For a file that is silent or cannot be read or written.
+    VoiceError
+        For a voice that is unknown or damaged.
+    SettingsError
+        If the targets are not as many as the takes, and as `convert`.
+
+    Examples
+    --------
+    >>> convert_file("vocal.flac", "koguchi.wav", "koguchi")
+    FileConversion(1 take, melodic, transposed by +0 semitones: koguchi.wav)
     """
+    source, voice, by_recording = Path(source), voice_of(voice), chosen_by(settings)
+    paths = [Path(one) for one in ([targets] if isinstance(targets, str | os.PathLike) else targets)]
     if not callable(settings):
-        _refuse_other_count(settings or ConversionSettings(), targets)
-    refuse_overwriting(source, targets)
+        _refuse_other_count(by_recording("melodic"), paths)
+    refuse_overwriting(source, paths)
     with open_audio(source) as opened:
-        progress = _Progress(report, opened.duration_s, len(targets))
-        renderer, transpose = _surveyed(opened, voice, settings, progress, device)
+        progress = _Progress(report, opened.duration_s, len(paths))
+        renderer, transpose = _surveyed(opened, voice, by_recording, progress, device)
     surveyed(renderer.survey)
     chosen = renderer.settings
-    _refuse_other_count(chosen, targets)
+    _refuse_other_count(chosen, paths)
     statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
     with ExitStack() as stack:
         writers = [
             stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation))
-            for target in targets
+            for target in paths
         ]
         for pieces in _rendered(stack.enter_context(open_audio(source)), renderer, progress):
             for writer, piece in zip(writers, pieces, strict=True):
@@ -154,7 +275,7 @@ def convert_file(
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
     edit_data = _edit_data(renderer, transpose)
     return FileConversion(
-        list(targets), transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
+        paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
         _warning(renderer, transpose), _notes_warning(renderer, transpose),
     )  # fmt: skip
 
@@ -174,17 +295,21 @@ def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
 def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: str | None) -> Statement:
     """Return what takes of this voice state about how they were made."""
     card = voice.card
-    return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, engine_version())
+    return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), source_sha256, __version__)
 
 
 def _surveyed(
-    source: Source, voice: AnyVoice, settings: Chosen | None, progress: "_Progress", device: str
+    source: Source,
+    voice: AnyVoice,
+    chosen_by_style: Callable[[Style], ConversionSettings],
+    progress: "_Progress",
+    device: str,
 ) -> tuple[Renderer, float]:
     """Survey a recording; return what renders it, and the transposition."""
     base = base_on(device)
     analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
     survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
-    chosen = settings(survey.style) if callable(settings) else settings or ConversionSettings()
+    chosen = chosen_by_style(survey.style)
     transpose = chosen_transpose(chosen, survey, voice)
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose).refuse()

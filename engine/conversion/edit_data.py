@@ -16,6 +16,7 @@ from engine.analysis.pitch_statistics import PitchStatistics
 from engine.analysis.style import Style
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
+from engine.reprs import Brief
 
 # Raised whenever rendering changes, because an edit would otherwise sound unlike the rest of the take. Older formats:
 # 1 used the voice's own timbre; 2 varied the later takes more; 3 kept the recording's spectrum in consonants; 4 could
@@ -37,28 +38,73 @@ _ARRAYS = {
 _STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 
 
-@dataclass(frozen=True, eq=False)
-class EditData:
-    """Survey of the recording (see `engine.features.survey.Survey`), settings, and pitch of the takes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class EditData(Brief):
+    """What an edit of a take needs besides recording and voice: the survey, the settings, and the pitch of the takes.
 
-    voice: str  # digest of the networks, see `engine.voices.voice.networks_digest`
+    Attributes
+    ----------
+    voice : str
+        Digest of the networks.
+    settings : ConversionSettings
+        Of the conversion.
+    transpose : float
+        Semitones.
+    style : str
+        melodic, rhythmic or spoken.
+    level_nepers : float
+        Of the recording.
+    feature_mean : float32 (features,)
+        Mean of the listener's features.
+    timbre : float32 (128,)
+        Of the recording.
+    statistics : PitchStatistics
+        Of the recording's pitch.
+    bands : int
+        How many hold signal.
+    voiced : bool
+        Whether anything is voiced.
+    voicing : float32 (frames,)
+        Of the recording, 0..1.
+    hertz : float32 (takes, frames)
+        Pitch of the takes, in Hz.
+    core_starts : int64 (windows,)
+        The frame where the core of each window begins.
+    phases : float64 (takes, windows)
+        Of the pulses there, in cycles.
+    sustained : float32 (notes, 145)
+        Of the sustained notes.
+    """
+
+    voice: str
     settings: ConversionSettings
     transpose: float
     style: Style
     level_nepers: float
-    feature_mean: np.ndarray  # float32 (FEATURES,)
-    timbre: np.ndarray  # float32 (TIMBRE,)
+    feature_mean: np.ndarray
+    timbre: np.ndarray
     statistics: PitchStatistics
     bands: int
     voiced: bool
-    voicing: np.ndarray  # float32 (frames,)
-    hertz: np.ndarray  # float32 (takes, frames)
-    core_starts: np.ndarray  # int64 (windows,): the frame where the core of each window begins
-    phases: np.ndarray  # float64 (takes, windows): of the pulses, in cycles, there
-    sustained: np.ndarray  # float32 (notes, 145): rows of `engine.features.sustained_notes.SustainedNotes`
+    voicing: np.ndarray
+    hertz: np.ndarray
+    core_starts: np.ndarray
+    phases: np.ndarray
+    sustained: np.ndarray
 
     def pitch(self, number: int) -> Pitch:
-        """Return the pitch curve of take `number` (the first is 0)."""
+        """Return the pitch of a take.
+
+        Parameters
+        ----------
+        number : int
+            The first take is 0.
+
+        Returns
+        -------
+        Pitch
+            (frames,).
+        """
         return Pitch(self.hertz[number], self.voicing)
 
     @property

@@ -21,7 +21,8 @@ from engine.analysis.pitch import HIGHEST_HERTZ, HIGHEST_NOTE, LOWEST_HERTZ, LOW
 from engine.analysis.runs import true_runs
 from engine.conversion.pitch_shaping import fold_pitch, snap_correction, weighted_average
 from engine.errors import SettingsError
-from engine.settings import check_settings, setting, text_setting
+from engine.reprs import Brief
+from engine.settings import check_settings, setting, text_setting, with_ranges
 from engine.units import FRAME_RATE, note_name
 
 SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
@@ -35,11 +36,20 @@ _CONTEXT_FRAMES = 2 * FRAME_RATE  # around a stretch, for its tool
 _SHORTEST_NOTE_FRAMES = 10  # beyond the range of notes: less may be errors of the detector
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A part of a take's pitch, float64 (frames,) each: MIDI note numbers, and voicing 0..1.
+@dataclass(frozen=True, repr=False)
+class Curve(Brief):
+    """A part of a take's pitch.
 
-    first: the take's frame at its start; inside: the frames of the part to edit.
+    Attributes
+    ----------
+    semitones : float64 (frames,)
+        MIDI note numbers.
+    voicing : float64 (frames,)
+        0..1.
+    first : int
+        The take's frame at its start.
+    inside : slice
+        The frames of the part to edit.
     """
 
     semitones: np.ndarray
@@ -48,17 +58,23 @@ class Curve:
     inside: slice
 
 
-@dataclass(frozen=True)
-class Change:
-    """Semitones by which each frame moves, float64 (frames,).
+@dataclass(frozen=True, repr=False)
+class Change(Brief):
+    """How far each frame moves.
 
-    octaves: how many octaves too low (below zero: too high) the pitch was detected, int8 (frames,), if that is why.
+    Attributes
+    ----------
+    semitones : float64 (frames,)
+        Up is above zero.
+    octaves : int8 (frames,) or None
+        How many octaves too low (below zero: too high) the pitch was detected, if that is why.
     """
 
     semitones: np.ndarray
     octaves: np.ndarray | None = None
 
 
+@with_ranges
 @dataclass(frozen=True)
 class PitchEdit(ABC):
     """One edit of a stretch of a take. Raises SettingsError for any value outside its range."""
@@ -78,9 +94,21 @@ class PitchEdit(ABC):
 
     @abstractmethod
     def change(self, curve: Curve) -> Change:
-        """Return how the curve moves; values outside the stretch are ignored."""
+        """Return how the curve moves; values outside the stretch are ignored.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            For each frame of the part.
+        """
 
 
+@with_ranges
 @dataclass(frozen=True)
 class Shift(PitchEdit):
     """Shift the stretch by one interval."""
@@ -91,10 +119,22 @@ class Shift(PitchEdit):
     semitones: float = setting(MISSING, -24.0, 24.0, "How far, in semitones; up is above zero.")
 
     def change(self, curve: Curve) -> Change:
-        """Return the same shift for all frames."""
+        """Return the same shift for all frames.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            In semitones.
+        """
         return Change(np.full(len(curve.semitones), float(self.semitones)))
 
 
+@with_ranges
 @dataclass(frozen=True)
 class Smooth(PitchEdit):
     """Average the curve over time."""
@@ -105,10 +145,22 @@ class Smooth(PitchEdit):
     milliseconds: float = setting(250.0, 20.0, 2000.0, "What is quicker than this is evened out.")
 
     def change(self, curve: Curve) -> Change:
-        """Return the way from the curve to its average."""
+        """Return the way from the curve to its average.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            In semitones.
+        """
         return Change(weighted_average(curve.semitones, curve.voicing, self.milliseconds) - curve.semitones)
 
 
+@with_ranges
 @dataclass(frozen=True)
 class FixOctave(PitchEdit):
     """Correct pitch that was detected an octave too low or too high."""
@@ -121,7 +173,18 @@ class FixOctave(PitchEdit):
     )
 
     def change(self, curve: Curve) -> Change:
-        """Return whole octaves; between parts with different shifts the curve is a straight line."""
+        """Return whole octaves.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            Between parts with different shifts the curve is a straight line.
+        """
         if not isinstance(self.by, str):
             octaves = np.full(len(curve.semitones), self.by, np.int8)
             return Change(12.0 * octaves, octaves)
@@ -137,6 +200,7 @@ class FixOctave(PitchEdit):
         return Change(np.where(left == right, moved, straight) - curve.semitones, left)
 
 
+@with_ranges
 @dataclass(frozen=True)
 class Snap(PitchEdit):
     """Pull sustained notes to the notes of a scale."""
@@ -148,18 +212,36 @@ class Snap(PitchEdit):
     scale: str = text_setting(CHROMATIC, "The scale; chromatic has all notes.", words=tuple(SCALES))
 
     def change(self, curve: Curve) -> Change:
-        """Return the way to the nearest notes, times the strength."""
+        """Return the way to the nearest notes, times the strength.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            In semitones.
+        """
         return Change(self.strength * snap_correction(curve.semitones, curve.voicing, self.scale))
 
 
-@dataclass(frozen=True)
-class Draw(PitchEdit):
-    """Replace the pitch with a drawn curve."""
+@with_ranges
+@dataclass(frozen=True, repr=False)
+class Draw(Brief, PitchEdit):
+    """Replace the pitch with a drawn curve.
+
+    Parameters
+    ----------
+    points : sequence of (float, float)
+        Seconds and MIDI note numbers, with straight lines between them.
+    """
 
     tool: ClassVar[str] = "draw"
     meaning: ClassVar[str] = "Sings the curve that is drawn."
 
-    points: tuple[tuple[float, float], ...] = ()  # (seconds, MIDI number), straight lines between them
+    points: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -179,7 +261,18 @@ class Draw(PitchEdit):
         object.__setattr__(self, "points", tuple((float(time), float(note)) for time, note in points))
 
     def change(self, curve: Curve) -> Change:
-        """Return the way to the drawn curve, whose first and last note continue to the ends."""
+        """Return the way to the drawn curve.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            Its first and last note continue to the ends.
+        """
         times, notes = np.array(self.points).T
         now = (curve.first + np.arange(len(curve.semitones))) / FRAME_RATE
         return Change(np.interp(now, times, notes) - curve.semitones)

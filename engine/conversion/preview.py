@@ -16,13 +16,28 @@ _TRIAL_S = 1.5
 _SILENT, _LOUDEST = 1e-3, 30.0  # peaks, full scale being 1: takes of real voices are between 0.1 and 2
 
 
-def render_preview(voice: AnyVoice, target: Path, report: Report | None = None) -> None:
-    """Convert the bundled recording with this voice and write it to `target`, whose suffix chooses the format.
+def render_preview(voice: AnyVoice | str | Path, target: Path | str, report: Report | None = None) -> None:
+    """Convert the bundled recording with a voice.
 
-    Raises AudioError if it cannot be written; `report` may raise Cancelled.
+    Parameters
+    ----------
+    voice : Voice, ImportedVoice, str or Path
+        Loaded, or as `load_any_voice` takes it.
+    target : Path or str
+        The suffix selects its format.
+    report : callable, optional
+        Receives the progress (0..1, message) and may raise Cancelled.
 
-    >>> from engine import load_voice
-    >>> render_preview(load_voice("kathleen"), Path("preview.wav"))
+    Raises
+    ------
+    AudioError
+        If it cannot be written.
+    VoiceError
+        For a voice that is unknown or damaged.
+
+    Examples
+    --------
+    >>> render_preview("kathleen", "preview.wav")
     """
     settings = ConversionSettings(transpose="auto")
     write_audio(target, convert(read_audio(SAMPLE), voice, settings, report).takes[0].audio)

@@ -22,7 +22,7 @@ from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioWriter, open_audio
+from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
@@ -36,13 +36,15 @@ from engine.errors import EditError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.survey import Survey
 from engine.features.sustained_notes import SustainedNotes
+from engine.files import TakesPaths
 from engine.networks.excitation import cycles_per_frame
 from engine.networks.listener import Listener, listen
 from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest
+from engine.reprs import Brief
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
-from engine.voices.imported import AnyVoice, networks_digest
+from engine.voices.imported import AnyVoice, networks_digest, voice_of
 
 # How far back samples can be read again: two of the longest windows, and the context of two patches.
 _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GRID_FRAMES) * HOP
@@ -57,9 +59,21 @@ _OTHER_SOUND = "The take no longer fits the recording: convert the recording aga
 Renewed = Callable[[Patch], Iterator[np.ndarray]]
 
 
-@dataclass(frozen=True)
-class FileTake:
-    """Take `number` (the first is 0) of a conversion of the file `source`: its file and the conversion's edit data."""
+@dataclass(frozen=True, repr=False)
+class FileTake(TakesPaths, Brief):
+    """A take of a conversion of a file.
+
+    Parameters
+    ----------
+    source : Path or str
+        The recording that was converted.
+    path : Path or str
+        The take.
+    edit_data : EditData
+        Of the conversion.
+    number : int
+        Of the take; the first is 0.
+    """
 
     source: Path
     path: Path
@@ -67,17 +81,39 @@ class FileTake:
     number: int
 
 
-@dataclass(frozen=True)
-class EarlierEdit:
-    """A rendered edit of the same take, and its edits."""
+@dataclass(frozen=True, repr=False)
+class EarlierEdit(TakesPaths, Brief):
+    """A rendered edit of the same take, whose patches need not be rendered again.
+
+    Parameters
+    ----------
+    path : Path or str
+        Its file.
+    edits : sequence of PitchEdit
+        With which it was rendered.
+    """
 
     path: Path
     edits: Sequence[PitchEdit]
 
 
-@dataclass(frozen=True)
-class FileEdit:
-    """The written file, its plan, and the number of rendered patches; statement and unsigned as of a conversion."""
+@dataclass(frozen=True, repr=False)
+class FileEdit(Brief):
+    """What `edit_file` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    plan : Plan
+        Which patches the edits need.
+    rendered : int
+        How many of them were rendered; the others were copied.
+    statement : Statement
+        What the file says of how it was made.
+    unsigned : str or None
+        Why it carries no content credentials.
+    """
 
     path: Path
     plan: Plan
@@ -87,27 +123,55 @@ class FileEdit:
 
 
 def edit_take(
-    audio: Audio,
+    recording: Recording,
     conversion: Conversion,
     number: int,
-    voice: AnyVoice,
+    voice: AnyVoice | str | Path,
     edits: Sequence[PitchEdit],
     report: Report | None = None,
     device: str = AUTO,
 ) -> Take:
-    """Edit the pitch of take `number` (the first is 0) of a conversion of `audio`.
+    """Edit the pitch of a take in memory; all else stays the same to the last bit.
 
-    `report(fraction, message)` shows progress and may raise Cancelled. device: as for the conversion. Raises EditError
-    if the take cannot be edited, SettingsError for a stretch beyond its end.
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        That was converted.
+    conversion : Conversion
+        As `convert` returned it.
+    number : int
+        Of the take; the first is 0.
+    voice : Voice, ImportedVoice, str or Path
+        With which it was converted.
+    edits : sequence of PitchEdit
+        Applied one after the other to the take as the conversion made it.
+    report : callable, optional
+        Receives the progress (0..1, message) and may raise Cancelled.
+    device : str
+        As for the conversion.
 
-    >>> from engine import Shift, convert, load_voice, read_audio
-    >>> vocal, voice = read_audio("vocal.flac"), load_voice("koguchi")
-    >>> conversion = convert(vocal, voice)
-    >>> edited = edit_take(vocal, conversion, 0, voice, [Shift(1.0, 1.5, semitones=2.0)])
+    Returns
+    -------
+    Take
+        As long as the take.
+
+    Raises
+    ------
+    EditError
+        If the take cannot be edited, as where the voice was trained again since.
+    SettingsError
+        For a stretch beyond its end, or a note that would leave the range of notes.
+
+    Examples
+    --------
+    >>> from engine import Shift, convert
+    >>> conversion = convert("vocal.flac", "koguchi")
+    >>> edited = edit_take("vocal.flac", conversion, 0, "koguchi", [Shift(1.0, 1.5, semitones=2.0)])
     >>> old, new = conversion.takes[0].audio.samples, edited.audio.samples
     >>> bool((new[:, : SAMPLE_RATE // 2] == old[:, : SAMPLE_RATE // 2]).all()), bool((new == old).all())
     (True, False)
     """
+    audio, voice = audio_of(recording), voice_of(voice)
     plan = plan_patches(conversion.edit_data, number, edits)
     renderer = _PatchRenderer(at_engine_rate(audio), conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
@@ -118,26 +182,56 @@ def edit_take(
 
 def edit_file(
     take: FileTake,
-    target: Path,
-    voice: AnyVoice,
+    target: Path | str,
+    voice: AnyVoice | str | Path,
     edits: Sequence[PitchEdit],
     before: EarlierEdit | None = None,
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
 ) -> FileEdit:
-    """Write a take to `target` with these edits of its pitch.
+    """Write a take with edits of its pitch, in memory that does not grow with the length.
 
-    before: an earlier rendered edit of the same take; device, installation: as for the conversion. Memory does not grow
-    with the length. Raises EditError if the take cannot be edited, SettingsError for a stretch beyond its end,
-    AudioError for a file that cannot be read or written. The target is written atomically at the end.
+    Parameters
+    ----------
+    take : FileTake
+        What is edited.
+    target : Path or str
+        Written atomically at the end; the suffix selects its format.
+    voice : Voice, ImportedVoice, str or Path
+        With which it was converted.
+    edits : sequence of PitchEdit
+        Applied one after the other to the take as the conversion made it.
+    before : EarlierEdit, optional
+        An earlier rendered edit of the same take.
+    report : callable, optional
+        Receives the progress (0..1, message) and may raise Cancelled.
+    device, installation
+        As for the conversion.
 
-    >>> from engine import Shift, convert_file, load_voice
-    >>> vocal, take, voice = Path("vocal.flac"), Path("take.wav"), load_voice("koguchi")
-    >>> take = FileTake(vocal, take, convert_file(vocal, [take], voice).edit_data, 0)
-    >>> edit_file(take, Path("edited.wav"), voice, [Shift(1.0, 1.5, semitones=2.0)]).path.name
+    Returns
+    -------
+    FileEdit
+        The file, and how it was made.
+
+    Raises
+    ------
+    EditError
+        If the take cannot be edited, as where the voice was trained again since.
+    SettingsError
+        For a stretch beyond its end, or a note that would leave the range of notes.
+    AudioError
+        For a file that cannot be read or written.
+
+    Examples
+    --------
+    >>> from engine import Shift, convert_file
+    >>> edit_data = convert_file("vocal.flac", "take.wav", "koguchi").edit_data
+    >>> take = FileTake("vocal.flac", "take.wav", edit_data, 0)
+    >>> edit_file(take, "edited.wav", "koguchi", [Shift(1.0, 1.5, semitones=2.0)]).path.name
     'edited.wav'
     """
+    target, voice = Path(target), voice_of(voice)
     plan = plan_patches(take.edit_data, take.number, edits)
     known = plan_patches(take.edit_data, take.number, before.edits).patches if before is not None else []
     same = [any(patch.is_like(other) for other in known) for patch in plan.patches]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from engine.analysis.style import Style
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
-from engine.settings import check_settings, refuse_unknown, setting, text_setting
+from engine.settings import check_settings, refuse_unknown, setting, text_setting, with_ranges
 
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
@@ -18,10 +18,16 @@ FOLD: Final = "fold"  # by octaves into it
 BEST: Final = "best"  # the transposition that leaves the fewest notes outside the voice's range
 
 
+@with_ranges
 @dataclass(frozen=True)
 class ConversionSettings:
-    """How to convert. Each field's metadata holds its range and its audible effect.
+    """How to convert: all settings, whatever the recording.
 
+    To change only some, and to let the style of the recording and the range of the voice decide the others, pass them
+    to `convert` as a mapping, such as {"takes": 2}. Raises SettingsError for a value outside its range.
+
+    Examples
+    --------
     >>> ConversionSettings(transpose="auto", takes=3).takes
     3
     >>> ConversionSettings(likeness=2)
@@ -88,11 +94,50 @@ ConversionSettings.presets = {
 }
 
 
+# all settings; or single values, which change the defaults; or a function from the style of the recording to settings
+Chosen = ConversionSettings | Mapping[str, Any] | Callable[[Style], ConversionSettings]
+
+
+def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:
+    """Return the settings for the style of a recording, however they are given.
+
+    What is not given is as for every other door: the preset of the style, and the transposition that fits the voice.
+    Raises SettingsError for an unknown setting or value.
+
+    >>> chosen_by({"takes": 2})("melodic").accent, chosen_by(None)("spoken").transpose
+    (1.0, 'auto')
+    """
+    if isinstance(chosen, ConversionSettings):
+        return lambda style: chosen
+    if callable(chosen):
+        return chosen
+    if not isinstance(chosen, Mapping | None):
+        raise SettingsError(f"Settings are ConversionSettings or a dictionary of them, not {type(chosen).__name__}.")
+    return by_style(AUTO, {"transpose": AUTO, **(chosen or {})})
+
+
 def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:
     """Return a function from the style of a recording to its settings: a preset, changed by the given values.
 
-    `auto` chooses the preset of the style. Raises SettingsError for an unknown preset, setting or value.
+    Parameters
+    ----------
+    preset : str
+        melodic, rhythmic or spoken; auto chooses the preset of the style.
+    given : mapping
+        Settings by their names, which the preset does not decide.
 
+    Returns
+    -------
+    callable
+        To be passed to `convert` as its settings.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown preset, setting or value.
+
+    Examples
+    --------
     >>> by_style("auto", {"takes": 2})("rhythmic").likeness
     0.8
     """

@@ -29,6 +29,7 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, fitting_name, write_atomically
+from engine.reprs import Brief
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 MODEL_FILE = "model.json"
@@ -45,13 +46,25 @@ _UNPACKED = "unpacked"
 _READ = f"supported formats are {', '.join(AUDIO_SUFFIXES)}"
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """The recordings of one voice, in natural order (2.wav before 10.wav), its profile, and what was left out."""
+@dataclass(frozen=True, repr=False)
+class Dataset(Brief):
+    """The recordings of one voice.
+
+    Attributes
+    ----------
+    folder : Path
+        Where everything of it lies.
+    profile : VoiceProfile
+        Who it is, as model.json says.
+    recordings : tuple of Path
+        Below `folder`, in natural order (2.wav before 10.wav).
+    left_out : tuple of LeftOut
+        What else was there, and why it is no recording.
+    """
 
     folder: Path
     profile: VoiceProfile
-    recordings: tuple[Path, ...]  # below `folder`
+    recordings: tuple[Path, ...]
     left_out: tuple[LeftOut, ...] = ()
 
     @property
@@ -70,27 +83,55 @@ class _Brought:
 
 
 def create_dataset(
-    source: Path | Sequence[Path], folder: Path, given: Mapping[str, Any] | None = None, kept_free: int = 0
+    source: Path | str | Sequence[Path | str],
+    folder: Path | str,
+    given: Mapping[str, Any] | None = None,
+    kept_free: int = 0,
 ) -> Dataset:
-    """Copy the recordings of a ZIP file, a folder or separate files into the new folder `folder`.
+    """Copy recordings of one voice into a new folder, to make a voice of them.
 
-    given: profile values that override those of model.json. kept_free: bytes of the disk that a ZIP file must not take
-    when it is unpacked. Raises ArchiveError for an unsafe ZIP file, ProfileError
-    for an invalid or missing field, DatasetError for anything else; then nothing is left of `folder`.
+    Parameters
+    ----------
+    source : Path or str, or several
+        A ZIP file, a folder, or separate files.
+    folder : Path or str
+        Which must not exist yet.
+    given : mapping, optional
+        Values of the profile, such as {"name": "Mia"}, instead of those of model.json.
+    kept_free : int
+        Bytes of the disk that a ZIP file must not take when it is unpacked.
 
-    >>> dataset = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    Returns
+    -------
+    Dataset
+        For `examined` and `train_dataset`.
+
+    Raises
+    ------
+    ArchiveError
+        For an unsafe ZIP file; nothing is left of `folder` then.
+    ProfileError
+        For an invalid or missing field; nothing is left of `folder` then.
+    DatasetError
+        For anything else; nothing is left of `folder` then.
+
+    Examples
+    --------
+    >>> dataset = create_dataset("recordings", "mia", {"name": "Mia"})
     >>> dataset.profile.name, [recording.name for recording in dataset.recordings]
     ('Mia', ['one.flac', 'two.flac'])
-    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> create_dataset("recordings", "mia", {"name": "Mia"})
     Traceback (most recent call last):
     engine.errors.DatasetError: The dataset "mia" already exists; delete it first, or choose another name.
     """
+    folder = Path(folder)
+    paths = [Path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     if folder.exists() or folder.is_symlink():
         raise DatasetError(f'The dataset "{folder.name}" already exists; delete it first, or choose another name.')
     unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
-        label, brought, may_move = _bring(source, unfinished / _UNPACKED, replace(LIMITS, kept_free=kept_free))
+        label, brought, may_move = _bring(paths, unfinished / _UNPACKED, replace(LIMITS, kept_free=kept_free))
         home = _home(label, brought)
         values = {} if home is None else _read_model_file(home.path)
         profile = read_profile(merge_values(values, given or {}))
@@ -111,12 +152,32 @@ def create_dataset(
     return load_dataset(folder)
 
 
-def load_dataset(folder: Path) -> Dataset:
-    """Load the dataset in `folder`. Raises DatasetError if there is none, ProfileError if its profile is damaged.
+def load_dataset(folder: Path | str) -> Dataset:
+    """Load the recordings that `create_dataset` put into a folder.
 
-    >>> create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"}) == load_dataset(Path("mia"))
+    Parameters
+    ----------
+    folder : Path or str
+        Where it lies.
+
+    Returns
+    -------
+    Dataset
+        Its profile and recordings.
+
+    Raises
+    ------
+    DatasetError
+        If there is none.
+    ProfileError
+        If its profile is damaged.
+
+    Examples
+    --------
+    >>> create_dataset("recordings", "mia", {"name": "Mia"}) == load_dataset("mia")
     True
     """
+    folder = Path(folder)
     if not (folder / MODEL_FILE).is_file():
         raise DatasetError(f'"{folder.name}" is not a dataset: it has no {MODEL_FILE}.')
     audio = folder / AUDIO_FOLDER
@@ -134,9 +195,8 @@ def load_dataset(folder: Path) -> Dataset:
 # ---- sources ----
 
 
-def _bring(source: Path | Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tuple[str, list[_Brought], bool]:
+def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tuple[str, list[_Brought], bool]:
     """Return the source's name for messages, its files, and whether they may be moved."""
-    paths = [source] if isinstance(source, Path) else list(source)
     if not paths:
         raise DatasetError("There are no recordings; choose a ZIP file, a folder, or audio files.")
     for path in paths:

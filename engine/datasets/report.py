@@ -30,6 +30,7 @@ from engine.features.speaker_timbre import speaker_timbre
 from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
+from engine.reprs import Brief
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
@@ -89,9 +90,41 @@ class RecordingReport:
         return self.usable_s > 0 and not any(found.code in _UNUSED for found in self.findings)
 
 
-@dataclass(frozen=True)
-class DataReport:
-    """All recordings together; voice measures cover the usable recordings and are None without a voice."""
+@dataclass(frozen=True, repr=False)
+class DataReport(Brief):
+    """What is good about the recordings of a voice, and what is not; measures cover the usable ones.
+
+    Attributes
+    ----------
+    verdict : str
+        pass, warn or fail.
+    findings : tuple of Finding
+        What was found, with reason and remedy, the worst first.
+    recordings : tuple of RecordingReport
+        The same of each.
+    total_s, voiced_s, usable_s : float
+        Seconds in all, with a voice, and to train on.
+    pitch_histogram : dict of int to float
+        Seconds by MIDI note number, of voiced frames.
+    vocal_range : (str, str) or None
+        Lowest and highest note; None without a voice, as all below.
+    voice_type : str or None
+        Such as alto, that fits the recordings.
+    style : str or None
+        melodic, rhythmic or spoken.
+    level_db, level_spread_db : float or None
+        Median of the recordings' levels in dB of full scale, and their standard deviation.
+    snr_db : float or None
+        Voice over noise in dB, the median.
+    reverberation_s : float or None
+        Reverberation time in seconds, the median.
+    bandwidth_hertz : float or None
+        Up to where there is sound, in Hz, the median.
+    stated_gender, stated_voice_type, stated_range : str, str, (str, str) or None
+        What the profile says.
+    left_out : tuple of LeftOut
+        What was there besides recordings.
+    """
 
     verdict: Verdict
     findings: tuple[Finding, ...]
@@ -114,14 +147,36 @@ class DataReport:
     left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as JSON values, which `from_json` turns back into the same report."""
+        """Return plain values, from which `from_json` makes the report again.
+
+        Returns
+        -------
+        dict
+            For JSON.
+        """
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
         return cast(dict[str, Any], json.loads(json.dumps(values)))
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
-        """Read a report from JSON values. Raises DatasetError if they are damaged or from another version."""
+        """Read a report from JSON values.
+
+        Parameters
+        ----------
+        values : mapping
+            As `as_json` returned them.
+
+        Returns
+        -------
+        DataReport
+            The same report.
+
+        Raises
+        ------
+        DatasetError
+            If they are damaged or from another version.
+        """
         try:
             if values["format"] != FORMAT:
                 raise ValueError("another format")
@@ -140,26 +195,45 @@ class DataReport:
 
 
 def examine_recordings(
-    recordings: Sequence[Path],
+    recordings: Sequence[Path | str],
     profile: VoiceProfile | None = None,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     report: Report = no_report,
-    root: Path | None = None,
+    root: Path | str | None = None,
 ) -> DataReport:
-    """Examine recordings, named relative to `root` or, without it, to their common folder.
+    """Examine recordings of one voice: whether they are good enough to train on.
 
-    cache: a folder for the analysed recordings. A file that cannot be read is a finding, not an error.
+    Parameters
+    ----------
+    recordings : sequence of Path or str
+        A file that cannot be read is a finding, not an error.
+    profile : VoiceProfile, optional
+        With which their pitch is compared.
+    cache : Path or str, optional
+        A folder that keeps the analysed recordings.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    root : Path or str, optional
+        To which the names are relative; by default the common folder.
 
-    >>> report = examine_recordings([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    Returns
+    -------
+    DataReport
+        Of each recording and of all.
+
+    Examples
+    --------
+    >>> report = examine_recordings(["recordings/one.flac", "recordings/two.flac"])
     >>> report.verdict, [one.name for one in report.recordings], report.usable_s > 10
     ('warn', ['one.flac', 'two.flac'], True)
     """
-    names = _names(recordings, root)
-    sizes = [_size(path) for path in recordings]
+    paths, kept, home = [Path(one) for one in recordings], Path(cache) if cache else None, Path(root) if root else None
+    names = _names(paths, home)
+    sizes = [_size(path) for path in paths]
     examined: list[_Examined] = []
-    for number, (path, name) in enumerate(zip(recordings, names, strict=True)):
+    for number, (path, name) in enumerate(zip(paths, names, strict=True)):
         report(sum(sizes[:number]) / max(sum(sizes), 1), f"examining {name}")
-        examined.append(_examine(path, name, cache, examined))
+        examined.append(_examine(path, name, kept, examined))
     _compare(examined)
     return _sum_up(examined, profile)
 
@@ -180,12 +254,29 @@ def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> li
 
 
 def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
-    """Return the report of a dataset: the one stored in its folder if still valid, otherwise a new one, stored there.
+    """Return the report of a dataset: the one kept in its folder if it still holds, otherwise a new one, kept there.
 
-    Raises DatasetError if it cannot be written.
+    Parameters
+    ----------
+    dataset : Dataset
+        Made by `create_dataset`.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
 
+    Returns
+    -------
+    DataReport
+        Of each recording and of all.
+
+    Raises
+    ------
+    DatasetError
+        If it cannot be written.
+
+    Examples
+    --------
     >>> from engine import create_dataset
-    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> mia = create_dataset("recordings", "mia", {"name": "Mia"})
     >>> report = examined(mia)
     >>> [(one.name, one.verdict) for one in report.recordings]
     [('one.flac', 'pass'), ('two.flac', 'pass')]

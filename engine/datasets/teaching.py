@@ -13,11 +13,11 @@ from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.devices import AUTO
 from engine.errors import DatasetError, VoiceError
-from engine.files import UNFINISHED
+from engine.files import UNFINISHED, TakesPaths
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.voices.card import VoiceCard
-from engine.voices.imported import AnyVoice
+from engine.voices.imported import AnyVoice, voice_of
 from engine.voices.profile import TAUGHT_BY, forbids_derivatives
 
 _SAMPLES = Path(__file__).parents[1] / "samples"
@@ -27,8 +27,16 @@ _CARRIED = ("gender", "age", "base_language", "genre", "licence")
 
 
 @dataclass(frozen=True)
-class TeachingSource:
-    """A recording that the imported voice sings, transposed by so many semitones."""
+class TeachingSource(TakesPaths):
+    """A recording that the imported voice sings.
+
+    Parameters
+    ----------
+    path : Path or str
+        One dry vocal.
+    transpose : float
+        Semitones by which it is sung higher.
+    """
 
     path: Path
     transpose: float = 0.0
@@ -37,6 +45,13 @@ class TeachingSource:
 def bundled_sources() -> list[TeachingSource]:
     """Return the bundled recordings, each in three keys: 43 s.
 
+    Returns
+    -------
+    list of TeachingSource
+        For `teach`.
+
+    Examples
+    --------
     >>> [(one.path.name, one.transpose) for one in bundled_sources()][:2]
     [('singing.flac', -5.0), ('singing.flac', 0.0)]
     """
@@ -79,26 +94,52 @@ def taught_profile(card: VoiceCard, name: str = "") -> dict[str, Any]:
 
 
 def teaching_recordings(
-    voice: AnyVoice,
+    voice: AnyVoice | str | Path,
     sources: Sequence[TeachingSource],
-    folder: Path,
+    folder: Path | str,
     settings: ConversionSettings | None = None,
     report: Report = no_report,
     device: str = AUTO,
     installation: Installation | None = None,
 ) -> list[Path]:
-    """Convert the sources with an imported voice into the new folder `folder`, as 01-NAME.flac, 02-NAME.flac and so on.
+    """Let an imported voice sing recordings, as 01-NAME.flac, 02-NAME.flac and so on.
 
-    Each is exactly as long as its source. settings: of all conversions, except transposition and takes. device and
-    installation: as for `convert_file`. `report` may raise Cancelled; then, and after every error, nothing is left of
-    the folder. Raises DatasetError without sources or if the folder exists, VoiceError for a voice that may not teach
-    or without ContentVec, AudioError for a source that cannot be read.
+    Parameters
+    ----------
+    voice : ImportedVoice, str or Path
+        Loaded, or as `load_any_voice` takes it.
+    sources : sequence of TeachingSource
+        What it sings; each result is exactly as long as its source.
+    folder : Path or str
+        Which must not exist yet; after every error nothing is left of it.
+    settings : ConversionSettings, optional
+        Of all conversions, except transposition and takes.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    device, installation
+        As for `convert_file`.
 
-    >>> from engine import load_any_voice
-    >>> teaching_recordings(load_any_voice("kathleen"), bundled_sources(), Path("sung"))
+    Returns
+    -------
+    list of Path
+        The files in `folder`.
+
+    Raises
+    ------
+    DatasetError
+        Without sources, or if the folder exists.
+    VoiceError
+        For a voice that may not teach, or without ContentVec.
+    AudioError
+        For a source that cannot be read.
+
+    Examples
+    --------
+    >>> teaching_recordings("kathleen", bundled_sources(), "sung")
     Traceback (most recent call last):
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
     """
+    voice, folder = voice_of(voice), Path(folder)
     refuse_as_teacher(voice.card)
     if not sources:
         raise DatasetError("There are no recordings for the imported voice to sing.")

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from engine.analysis.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
-from engine.audio.files import Audio
+from engine.audio.files import Recording, audio_of
 from engine.features.clips import analyse_clip
+from engine.reprs import Brief
 
 Kind = Literal["mel", "content"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -19,28 +20,65 @@ _SILENCE_NEPERS = -13.0  # a recording with a lower level is silent
 _LOUDEST_NEPERS = 4.0  # relative to the level
 
 
-@dataclass(frozen=True)
-class Features:
-    """Two views of the same frames, and which frames are active."""
+@dataclass(frozen=True, repr=False)
+class Features(Brief):
+    """Two views of the same frames, one every 10 ms, and which frames are active.
 
-    mel: np.ndarray  # float32 (frames, LOW_BANDS): log spectrum below 8 kHz, relative to the recording's level
-    content: np.ndarray  # float32 (frames, CONTENT)
-    active: np.ndarray  # bool (frames,)
+    Attributes
+    ----------
+    mel : float32 (frames, bands)
+        Log spectrum below 8 kHz in nepers, relative to the recording's level.
+    content : float32 (frames, 64)
+        What is said, as the base encodes it.
+    active : bool (frames,)
+        Where something sounds.
+    """
+
+    mel: np.ndarray
+    content: np.ndarray
+    active: np.ndarray
 
     def of(self, kind: Kind) -> np.ndarray:
-        """Return one of the two views by name."""
+        """Return one of the two views.
+
+        Parameters
+        ----------
+        kind : str
+            mel or content.
+
+        Returns
+        -------
+        float32 (frames, numbers)
+            A row for each frame.
+        """
         return self.mel if kind == "mel" else self.content
 
 
-def measure_features(audio: Audio) -> Features:
-    """Measure the features of a recording of seconds to minutes. Raises AudioError if it is too short.
+def measure_features(recording: Recording) -> Features:
+    """Measure mel spectrum and content of a recording.
 
-    >>> from engine import read_audio
-    >>> features = measure_features(read_audio("vocal.flac"))  # a row for every 10 ms
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Seconds to a minute.
+
+    Returns
+    -------
+    Features
+        A row for every 10 ms.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or one that is too short.
+
+    Examples
+    --------
+    >>> features = measure_features("vocal.flac")
     >>> features.content.shape
     (301, 64)
     """
-    clip = analyse_clip(audio)
+    clip = analyse_clip(audio_of(recording))
     envelope = torch.from_numpy(clip.envelope.astype(np.float32))
     # relative to its own level, silence would count as loud
     sounds = clip.level.nepers > _SILENCE_NEPERS

@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.analysis.envelope import LOW_BANDS, SILENT, loudness_of, measure_envelope
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import detect_pitch
-from engine.audio.files import Audio
+from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.demonstrations.frame_features import Features, measure_features
 from engine.demonstrations.resemblance import found_again
@@ -24,18 +24,26 @@ from engine.networks.envelope_decoder import prosody_input
 from engine.networks.perturbation import warp_bands
 from engine.networks.synthesizer import synthesize
 from engine.networks.timbre_encoder import timbre_input
+from engine.reprs import Brief
 from engine.units import SAMPLE_RATE
 
 FACTORS = (0.75, 0.8, 0.87, 0.93, 1.0, 1.08, 1.15, 1.25, 1.33)  # slightly beyond the range of the base's training
 
 
-@dataclass(frozen=True)
-class PerturbationTrial:
-    """Results for each factor of the resonances, (factors,).
+@dataclass(frozen=True, repr=False)
+class PerturbationTrial(Brief):
+    """How warping the resonances of a recording changes its spectrum and its content.
 
-    found_by_mel, found_by_content: share of frames that are found again. warped_nepers, decoded_nepers: distance from
-    the recording's spectrum of the warped spectrum, and of the one decoded from the warped content. spectra: mean log
-    spectra of the active frames, (3, LOW_BANDS): recorded, warped by the largest factor, and decoded from that.
+    Attributes
+    ----------
+    factors : tuple of float
+        Of the resonances.
+    found_by_mel, found_by_content : float64 (factors,)
+        Share of frames that are found again, 0..1.
+    warped_nepers, decoded_nepers : float64 (factors,)
+        Distance from the recording's spectrum of the warped spectrum, and of the one decoded from the warped content.
+    spectra : float32 (3, bands)
+        Mean log spectra of the active frames: recorded, warped by the largest factor, and decoded from that.
     """
 
     factors: tuple[float, ...]
@@ -46,16 +54,33 @@ class PerturbationTrial:
     spectra: np.ndarray
 
 
-def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> PerturbationTrial:
-    """Warp a recording's spectrum by each factor, encode it, and decode it with the timbre of the recording itself.
+def try_perturbation(recording: Recording, factors: Sequence[float] = FACTORS) -> PerturbationTrial:
+    """Warp a recording's spectrum, encode it, and decode it with the timbre of the recording itself.
 
-    Raises AudioError if the recording is too short, VoiceError if the base model is missing.
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Seconds to a minute.
+    factors : sequence of float
+        Of the resonances; above 1 the vocal tract is shorter.
 
-    >>> from engine import read_audio
-    >>> trial = try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))
+    Returns
+    -------
+    PerturbationTrial
+        A value for each factor.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or one that is too short.
+
+    Examples
+    --------
+    >>> trial = try_perturbation("vocal.flac", (0.8, 1.25))
     >>> bool((trial.found_by_content > trial.found_by_mel).all())
     True
     """
+    audio = audio_of(recording)
     base, clip, original = load_base(), analyse_clip(audio), measure_features(audio)
     envelope = torch.from_numpy(clip.envelope.astype(np.float32))
     rows, spectra = [], {}
@@ -73,16 +98,34 @@ def try_perturbation(audio: Audio, factors: Sequence[float] = FACTORS) -> Pertur
     return PerturbationTrial(tuple(factors), mel, content, warped_nepers, decoded_nepers, means)
 
 
-def warp_voice(audio: Audio, factor: float) -> Audio:
-    """Render the recording with a shorter (factor above 1) or longer vocal tract at the same pitch.
+def warp_voice(recording: Recording, factor: float) -> Audio:
+    """Render a recording with a shorter or longer vocal tract at the same pitch.
 
-    Mono at SAMPLE_RATE, as long as the recording. The content encoder was trained to ignore this change.
+    The content encoder was trained to ignore this change.
 
-    >>> from engine import read_audio
-    >>> warped = warp_voice(read_audio("vocal.flac"), 1.15)
-    >>> warped.duration_s
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Seconds to a minute.
+    factor : float
+        Of the resonances; above 1 the vocal tract is shorter.
+
+    Returns
+    -------
+    Audio
+        Mono at SAMPLE_RATE, as long as the recording.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or one that is too short.
+
+    Examples
+    --------
+    >>> warp_voice("vocal.flac", 1.15).duration_s
     3.0
     """
+    audio = audio_of(recording)
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch = detect_pitch(mono, SAMPLE_RATE)
     warped = _warped(torch.from_numpy(measure_envelope(mono, pitch)), factor).numpy()

@@ -17,43 +17,83 @@ from torch import Tensor
 from engine.analysis.envelope import measure_envelope
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import Pitch, detect_pitch
-from engine.audio.files import Audio
+from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.networks.base import load_base
 from engine.networks.excitation import noise_at, pulse_train
 from engine.networks.synthesizer import residual_of
+from engine.reprs import Brief
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 
 DRONE_HERTZ = 110.0
 _SOURCE_LEVEL = 0.05  # of the sources as audio: at their own power they would clip
 
 
-@dataclass(frozen=True)
-class SourceFilterParts:
-    """The parts as audio, mono at SAMPLE_RATE and as long as the recording, and the filters as curves."""
+@dataclass(frozen=True, repr=False)
+class SourceFilterParts(Brief):
+    """The parts of a recording as audio, mono at SAMPLE_RATE and as long as the recording, and the filters as curves.
+
+    Attributes
+    ----------
+    pitch : Pitch
+        Of the recording.
+    pulses : Audio
+        The harmonic source alone: a buzz with the melody, without words.
+    noise : Audio
+        The noise source alone: a steady hiss; where there is no pitch, the recording's residual replaces it.
+    harmonic : Audio
+        Pulses through their filter: vowels, without breath.
+    breath : Audio
+        Noise through its filter: breath and consonants.
+    whole : Audio
+        The sum of the two: copy synthesis.
+    whisper : Audio
+        The harmonic filter excited by noise.
+    drone : Audio
+        The harmonic filter excited by pulses at 110 Hz, and the breath.
+    harmonic_gain_db, noise_gain_db : float32 (frames, bands)
+        Of the filters, in dB.
+    """
 
     pitch: Pitch
-    pulses: Audio  # the harmonic source alone: a buzz with the melody, without words
-    noise: Audio  # the noise source alone: a steady hiss; where there is no pitch, the recording's residual replaces it
-    harmonic: Audio  # pulses through their filter: vowels, without breath
-    breath: Audio  # noise through its filter: breath and consonants
-    whole: Audio  # the sum of the two: copy synthesis
-    whisper: Audio  # the harmonic filter excited by noise
-    drone: Audio  # the harmonic filter excited by pulses at DRONE_HERTZ, and the breath
-    harmonic_gain_db: np.ndarray  # float32 (frames, BANDS)
-    noise_gain_db: np.ndarray  # float32 (frames, BANDS)
+    pulses: Audio
+    noise: Audio
+    harmonic: Audio
+    breath: Audio
+    whole: Audio
+    whisper: Audio
+    drone: Audio
+    harmonic_gain_db: np.ndarray
+    noise_gain_db: np.ndarray
 
 
-def take_apart(audio: Audio, seed: int = 0) -> SourceFilterParts:
-    """Separate the source-filter parts of a recording of seconds to a minute; the same seed gives the same noise.
+def take_apart(recording: Recording, seed: int = 0) -> SourceFilterParts:
+    """Separate the source-filter parts of a recording.
 
-    Raises VoiceError if the base model is missing.
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Seconds to a minute.
+    seed : int
+        The same gives the same noise.
 
-    >>> from engine import read_audio
-    >>> parts = take_apart(read_audio("vocal.flac"))
+    Returns
+    -------
+    SourceFilterParts
+        Each part as audio.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or one that is too short.
+
+    Examples
+    --------
+    >>> parts = take_apart("vocal.flac")
     >>> bool(np.allclose(parts.harmonic.samples + parts.breath.samples, parts.whole.samples))
     True
     """
+    audio = audio_of(recording)
     synthesizer = load_base().synthesizer
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     pitch_found = detect_pitch(mono, SAMPLE_RATE)

@@ -12,20 +12,28 @@ import numpy as np
 import torch
 from torch import nn
 
-from engine.audio.files import Audio
+from engine.audio.files import Audio, Recording, audio_of
 from engine.demonstrations.frame_features import KINDS, Features, Kind, measure_features
 from engine.errors import AudioError
+from engine.reprs import Brief
 
 FEWEST_SPEAKERS = 2
 _HIDDEN, _STEPS, _BATCH = 128, 120, 256
 _RATE, _DECAY, _DROPOUT = 3e-3, 0.05, 0.3
 
 
-@dataclass(frozen=True)
-class SpeakerProbe:
+@dataclass(frozen=True, repr=False)
+class SpeakerProbe(Brief):
     """Result of a probe.
 
-    confusion: float64 (speakers, speakers), the share of each speaker's frames (row) assigned to each speaker (column).
+    Attributes
+    ----------
+    kind : str
+        By what it was done: mel or content.
+    speakers : tuple of str
+        Their names.
+    confusion : float64 (speakers, speakers)
+        Share of each speaker's frames (row) assigned to each speaker (column).
     """
 
     kind: Kind
@@ -43,20 +51,36 @@ class SpeakerProbe:
         return 1.0 / len(self.speakers)
 
 
-def probe_speakers(recordings: Mapping[str, Sequence[Audio]], seed: int = 0) -> list[SpeakerProbe]:
-    """Probe the recordings of each speaker, once by mel spectrum and once by content.
+def probe_speakers(recordings: Mapping[str, Sequence[Recording]], seed: int = 0) -> list[SpeakerProbe]:
+    """Probe how much single frames tell of their speaker, once by mel spectrum and once by content.
 
-    Of several recordings of a speaker, the first half is for training and the rest for testing; a single one is cut in
-    the middle. Raises AudioError for fewer than two speakers, or a speaker with silent recordings.
+    Parameters
+    ----------
+    recordings : mapping of str to sequence of Audio, Path, str or pair (samples, rate)
+        Of each speaker. Of several, the first half is for training and the rest for testing; a single one is cut in the
+        middle.
+    seed : int
+        Of the training.
 
-    >>> from engine import read_audio
-    >>> mel, content = probe_speakers({name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")})
+    Returns
+    -------
+    list of SpeakerProbe
+        By mel spectrum and by content.
+
+    Raises
+    ------
+    AudioError
+        For fewer than two speakers, or a speaker with silent recordings.
+
+    Examples
+    --------
+    >>> mel, content = probe_speakers({name: [f"recordings/{name}.flac"] for name in ("one", "two")})
     >>> mel.accuracy > content.accuracy
     True
     """
     if len(recordings) < FEWEST_SPEAKERS:
         raise AudioError(f"A speaker probe needs recordings of at least {FEWEST_SPEAKERS} people.")
-    halves = [_halves(name, list(audios)) for name, audios in recordings.items()]
+    halves = [_halves(name, [audio_of(one) for one in given]) for name, given in recordings.items()]
     return [
         SpeakerProbe(kind, tuple(recordings), _confusion(*_split(halves, kind), len(recordings), seed))
         for kind in KINDS

@@ -16,10 +16,10 @@ from scipy import signal
 from engine.analysis.loudness import limit_peaks
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioWriter, open_audio
-from engine.effects.settings import EffectSettings
+from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.effects.settings import Effects, EffectSettings, effects_of
 from engine.errors import AudioError
-from engine.progress import Report
+from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 
@@ -45,13 +45,34 @@ class Levels:
     noise: np.ndarray  # (samples,): its quietest pieces
 
 
-def apply_effects(audio: Audio, settings: EffectSettings) -> Audio:
-    """Apply the effects to a recording in memory.
+def apply_effects(recording: Recording, effects: EffectSettings | Effects) -> Audio:
+    """Apply effects to a finished vocal, at its loudness.
 
-    >>> note = Audio(np.sin(np.arange(44100) / 16, dtype=np.float32)[None], 44100)
-    >>> apply_effects(note, EffectSettings.presets["hall"]).duration_s
-    1.0
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        The vocal.
+    effects : EffectSettings, str or mapping
+        All effects, the name of a preset (clean, vocal, speech, hall, off), or single ones by their names.
+
+    Returns
+    -------
+    Audio
+        With its length, rate and channels.
+
+    Raises
+    ------
+    SettingsError
+        For an unknown preset or a value outside its range.
+    AudioError
+        For what is no recording, or a file that cannot be read.
+
+    Examples
+    --------
+    >>> apply_effects("vocal.flac", "hall").duration_s
+    3.0
     """
+    audio, settings = audio_of(recording), effects_of(effects)
     if settings.is_off:
         return audio
     size = round(_BLOCK_S * audio.rate)
@@ -60,22 +81,41 @@ def apply_effects(audio: Audio, settings: EffectSettings) -> Audio:
 
 
 def apply_effects_to_file(
-    source: Path,
-    target: Path,
-    settings: EffectSettings,
-    report: Report,
+    source: Path | str,
+    target: Path | str,
+    effects: EffectSettings | Effects,
+    report: Report = no_report,
     statement: Statement | None = None,
     installation: Installation | None = None,
 ) -> None:
-    """Apply the effects to a file, a block at a time; the suffix of `target` selects the format, as in AudioWriter.
+    """Apply effects to a file of any length, a block at a time.
 
-    `report` shows progress and can cancel. statement and installation: as of AudioWriter; the statement gets the
-    effects as one more setting. Raises AudioError if a file cannot be read or written, and leaves an
-    existing target untouched then.
+    Parameters
+    ----------
+    source : Path or str
+        The vocal.
+    target : Path or str
+        The suffix selects the format, as in AudioWriter.
+    effects : EffectSettings, str or mapping
+        As of `apply_effects`.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    statement, installation
+        As of AudioWriter; the statement gets the effects as one more setting.
 
-    >>> apply_effects_to_file(Path("vocal.flac"), Path("hall.flac"), EffectSettings.presets["hall"], print)
+    Raises
+    ------
+    AudioError
+        If a file cannot be read or written; an existing target is left untouched then.
+    SettingsError
+        For an unknown preset or a value outside its range.
+
+    Examples
+    --------
+    >>> apply_effects_to_file("vocal.flac", "hall.flac", "hall", print)
     1.0 applying effects
     """
+    settings = effects_of(effects)
     with open_audio(source) as opened:
         rate, channels, count = opened.rate, opened.channels, opened.sample_count
     size = round(_BLOCK_S * rate)

@@ -6,17 +6,22 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from engine.errors import SettingsError
-from engine.settings import check_settings, refuse_unknown, setting
+from engine.settings import check_settings, refuse_unknown, setting, with_ranges
 
 OFF = "off"
 
 _MOST_EQ_DB = 12.0
 
 
+@with_ranges
 @dataclass(frozen=True)
 class EffectSettings:
     """Effects in the order of the signal: noise reduction, EQ, de-esser, compressor, reverb.
 
+    `EffectSettings.presets` has some by name. Raises SettingsError for a value outside its range.
+
+    Examples
+    --------
     >>> EffectSettings().is_off, EffectSettings.presets["hall"].is_off
     (True, False)
     >>> EffectSettings(reverb=2.0)
@@ -65,12 +70,14 @@ EffectSettings.presets = {
 Effects = str | Mapping[str, Any]  # the name of a preset, or fields of EffectSettings; omitted ones are off
 
 
-def effects_of(chosen: Effects) -> EffectSettings:
+def effects_of(chosen: "EffectSettings | Effects") -> EffectSettings:
     """Return the effects of a preset, or of single values. Raises SettingsError for what is neither.
 
     >>> effects_of("hall").reverb, effects_of({"reverb": 0.2}).reverb
     (0.35, 0.2)
     """
+    if isinstance(chosen, EffectSettings):
+        return chosen
     if isinstance(chosen, str):
         return effects_named(chosen)
     refuse_unknown(EffectSettings, chosen)

@@ -30,11 +30,12 @@ from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
 from engine.audio.channels import fold
-from engine.audio.files import Audio, AudioSource, open_audio, read_audio
+from engine.audio.files import Audio, AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler, resample
 from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
+from engine.reprs import Brief
 from engine.units import FRAME_RATE, hertz_to_semitones
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
@@ -54,11 +55,18 @@ EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
 
 
-@dataclass(frozen=True)
-class Performance:
+@dataclass(frozen=True, repr=False)
+class Performance(Brief):
     """Pitch, voicing and level of a recording.
 
-    hertz, confidence: float64 (pitch frames,), the detector's own 16 ms grid; level_db: float64 (level frames,), 10 ms.
+    Attributes
+    ----------
+    duration_s : float
+        Seconds.
+    hertz, confidence : float64 (pitch frames,)
+        Fundamental frequency in Hz and confidence 0..1, on the detector's own grid of 16 ms.
+    level_db : float64 (level frames,)
+        In dB of full scale, every 10 ms.
     """
 
     duration_s: float
@@ -72,12 +80,24 @@ class Performance:
         return self.confidence > VOICED_CONFIDENCE
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Everything measured in one recording; `text` is None unless words were recognised."""
+@dataclass(frozen=True, repr=False)
+class Measurement(Brief):
+    """Everything measured in one recording.
+
+    Attributes
+    ----------
+    performance : Performance
+        Pitch, voicing and level.
+    embedding : float32 (256,) or None
+        Of the speaker; None for a recording without any sound.
+    ovrl, p808 : float
+        DNSMOS, 1 to 5: overall, and as a listening test by ITU-T P.808 would rate it.
+    text : str or None
+        Recognised words; None unless they were asked for.
+    """
 
     performance: Performance
-    embedding: np.ndarray | None  # float32 (256,); None for a recording without any sound
+    embedding: np.ndarray | None
     ovrl: float
     p808: float
     text: str | None
@@ -85,25 +105,57 @@ class Measurement:
 
 @dataclass(frozen=True)
 class PerformanceScores:
-    """Scores of melody, voicing, silence and length."""
+    """Scores of melody, voicing, silence and length; None where one does not apply.
 
-    pitch_accuracy: float | None  # share of frames voiced in both that are within 50 cents of the wanted pitch
-    pitch_corr: float | None  # correlation of log pitch on those frames
-    voicing_error: float | None  # share of frames voiced in one and not in the other
-    leak_db: float | None  # output's level where the source is silent, against the output's voice; lower is better
-    length_error: float  # seconds, output minus source
-    pitch_seconds: float  # voiced in both, that the first two scores are of
+    Attributes
+    ----------
+    pitch_accuracy : float or None
+        Share of frames voiced in both that are within 50 cents of the wanted pitch, 0..1.
+    pitch_corr : float or None
+        Correlation of log pitch on those frames, -1..1.
+    voicing_error : float or None
+        Share of frames voiced in one and not in the other, 0..1.
+    leak_db : float or None
+        Level of the output where the source is silent, against the output's voice, in dB; lower is better.
+    length_error : float
+        Seconds by which the output is longer.
+    pitch_seconds : float
+        Voiced in both, that the first two scores are of.
+    """
+
+    pitch_accuracy: float | None
+    pitch_corr: float | None
+    voicing_error: float | None
+    leak_db: float | None
+    length_error: float
+    pitch_seconds: float
 
 
 @dataclass(frozen=True)
 class Scores(PerformanceScores):
-    """All scores; the module's docstring explains the scales."""
+    """All scores; None where one does not apply.
 
-    likeness: float | None  # cosine of speaker embeddings, output against target
-    source_likeness: float | None  # the same against the source; high means the source speaker is still recognisable
-    word_error: float | None  # recogniser's text of the output against its text of the source; 0 is best
-    ovrl: float  # DNSMOS overall, of the output
-    p808: float  # DNSMOS as a P.808 listening test would rate it, of the output
+    Attributes
+    ----------
+    pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds : float or None
+        As of PerformanceScores.
+    likeness : float or None
+        Cosine of the speaker embeddings of output and target: about 0.93 for one speaker, 0.58 for strangers.
+    source_likeness : float or None
+        The same against the source; high means that the source's speaker is still recognisable.
+    word_error : float or None
+        Recognised text of the output against that of the source; 0 is best.
+    ovrl, p808 : float
+        DNSMOS of the output, 1 to 5.
+    source_ovrl, source_p808 : float
+        The same of the source.
+    """
+
+    likeness: float | None
+    source_likeness: float | None
+    word_error: float | None
+    ovrl: float
+    p808: float
     source_ovrl: float
     source_p808: float
 
@@ -112,10 +164,27 @@ class Scores(PerformanceScores):
 
 
 def score_performance(source: Path | str, output: Path | str, transpose: float = 0.0) -> PerformanceScores:
-    """Score melody, silence and length of `output` against `source`, transposed by `transpose` semitones.
+    """Score melody, silence and length of a conversion; about 0.02 s of work per second.
 
-    Streams both files: memory does not grow, and work takes about 0.02 s per second. Raises AudioError.
+    Parameters
+    ----------
+    source, output : Path or str
+        Files of any length, before and after.
+    transpose : float
+        Semitones by which the output is meant to be higher.
 
+    Returns
+    -------
+    PerformanceScores
+        Of the output.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read.
+
+    Examples
+    --------
     >>> scores = score_performance("vocal.flac", "vocal.flac")
     >>> scores.pitch_accuracy, scores.voicing_error, scores.length_error
     (1.0, 0.0, 0.0)
@@ -126,10 +195,30 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
 def score_conversion(
     source: Path | str, output: Path | str, targets: Sequence[Path | str], transpose: float = 0.0, words: bool = True
 ) -> Scores:
-    """Compute all scores of one conversion; `targets` are recordings of the voice, best ten or more.
+    """Compute all scores of one conversion; for many, keep an `Evaluator`.
 
-    Loads three networks and reads whole recordings: for clips of seconds to minutes. For many conversions keep an
-    `Evaluator`. Raises AudioError for files, EngineError naming a missing package.
+    Parameters
+    ----------
+    source, output : Path or str
+        Clips of seconds to minutes, before and after.
+    targets : sequence of Path or str
+        Recordings of the voice, best ten or more.
+    transpose : float
+        Semitones by which the output is meant to be higher.
+    words : bool
+        Whether words are recognised.
+
+    Returns
+    -------
+    Scores
+        Of the output.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read.
+    EngineError
+        Naming a package that is missing.
     """
     evaluator = Evaluator(words)
     return compare(evaluator.measure(source), evaluator.measure(output), evaluator.target_embedding(targets), transpose)
@@ -144,13 +233,23 @@ def mean_scores(scores: Iterable[Scores]) -> dict[str, float | None]:
 
 
 class Evaluator:
-    """The loaded networks. Reusable for any number of recordings; not for use from several threads at once."""
+    """The networks that score conversions, loaded once for any number of recordings.
+
+    Not for use from several threads at once.
+
+    Parameters
+    ----------
+    words : bool
+        False leaves the recogniser of words out: faster, and pocketsphinx and jiwer are not needed.
+
+    Raises
+    ------
+    EngineError
+        Naming a package that is missing.
+    """
 
     def __init__(self, words: bool = True) -> None:
-        """`words=False` leaves the recogniser out: faster, and pocketsphinx and jiwer are not needed.
-
-        Raises EngineError naming the package to install.
-        """
+        """Load the networks."""
         if words:
             _import_package("pocketsphinx")
             _import_package("jiwer")
@@ -158,9 +257,27 @@ class Evaluator:
         self._dnsmos = _import_package("speechmos.dnsmos")
         self._encoder = _import_package("resemblyzer").VoiceEncoder("cpu", verbose=False)
 
-    def measure(self, recording: Path | str | Audio, words: bool = True) -> Measurement:
-        """Measure a whole recording with every network; `words=False` skips the recogniser."""
-        audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
+    def measure(self, recording: Recording, words: bool = True) -> Measurement:
+        """Measure a recording with every network.
+
+        Parameters
+        ----------
+        recording : Audio, Path, str or pair (samples, rate)
+            Seconds to minutes.
+        words : bool
+            Whether words are recognised.
+
+        Returns
+        -------
+        Measurement
+            For `compare`.
+
+        Raises
+        ------
+        AudioError
+            For what is no recording, or one without any samples.
+        """
+        audio = audio_of(recording)
         samples = _evaluation_samples(audio)
         ovrl, p808 = self._quality(samples)
         return Measurement(
@@ -171,13 +288,44 @@ class Evaluator:
             text=_recognise(samples) if words and self._words else None,
         )
 
-    def embed(self, recording: Path | str | Audio) -> np.ndarray | None:
-        """Return the speaker embedding, float32 (256,) of length 1; None for silence."""
-        audio = recording if isinstance(recording, Audio) else read_audio(Path(recording))
-        return self._embedding(_evaluation_samples(audio))
+    def embed(self, recording: Recording) -> np.ndarray | None:
+        """Return the speaker embedding of a recording.
 
-    def target_embedding(self, recordings: Iterable[Path | str | Audio]) -> np.ndarray:
-        """Average the embeddings of a voice's recordings, float32 (256,). Raises AudioError if all are silent."""
+        Parameters
+        ----------
+        recording : Audio, Path, str or pair (samples, rate)
+            Seconds to minutes.
+
+        Returns
+        -------
+        float32 (256,) or None
+            Of length 1; None for silence.
+
+        Raises
+        ------
+        AudioError
+            For what is no recording, or one without any samples.
+        """
+        return self._embedding(_evaluation_samples(audio_of(recording)))
+
+    def target_embedding(self, recordings: Iterable[Recording]) -> np.ndarray:
+        """Average the speaker embeddings of a voice's recordings.
+
+        Parameters
+        ----------
+        recordings : iterable of Audio, Path, str or pair (samples, rate)
+            Best ten or more.
+
+        Returns
+        -------
+        float32 (256,)
+            For `compare`.
+
+        Raises
+        ------
+        AudioError
+            If all are silent, or one is no recording.
+        """
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:
             raise AudioError("To compare with a voice, give at least one recording of it that is not silent.")
@@ -198,7 +346,22 @@ class Evaluator:
 
 
 def compare(source: Measurement, output: Measurement, target: np.ndarray, transpose: float = 0.0) -> Scores:
-    """Score `output` as a conversion of `source` by `transpose` semitones to the voice with embedding `target`."""
+    """Score a conversion by what an `Evaluator` measured.
+
+    Parameters
+    ----------
+    source, output : Measurement
+        Before and after.
+    target : float32 (256,)
+        Embedding of the voice, as `Evaluator.target_embedding` returns it.
+    transpose : float
+        Semitones by which the output is meant to be higher.
+
+    Returns
+    -------
+    Scores
+        Of the output.
+    """
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(
         **vars(performance),
@@ -296,24 +459,54 @@ def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
         report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
 
 
-def trace(audio: Audio) -> Performance:
-    """Analyse the performance in `audio`.
+def trace(recording: Recording) -> Performance:
+    """Measure pitch, voicing and level of a recording.
 
-    >>> from engine import read_audio
-    >>> vocal = trace(read_audio("vocal.flac"))
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Of any length.
+
+    Returns
+    -------
+    Performance
+        For `compare_performances`.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording.
+
+    Examples
+    --------
+    >>> vocal = trace("vocal.flac")
     >>> compare_performances(vocal, vocal, transpose=0.0).pitch_accuracy
     1.0
     """
+    audio = audio_of(recording)
     step = round(BLOCK_S * audio.rate)
     blocks = (audio.samples[:, start : start + step] for start in range(0, audio.sample_count, step))
     return _trace(blocks, audio.rate)
 
 
 def compare_performances(source: Performance, output: Performance, transpose: float = 0.0) -> PerformanceScores:
-    """Score `output` as the performance of `source`, `transpose` semitones higher.
+    """Score melody, silence and length of a conversion by what `trace` measured.
 
-    >>> from engine import read_audio
-    >>> vocal = trace(read_audio("vocal.flac"))
+    Parameters
+    ----------
+    source, output : Performance
+        Before and after.
+    transpose : float
+        Semitones by which the output is meant to be higher.
+
+    Returns
+    -------
+    PerformanceScores
+        Of the output.
+
+    Examples
+    --------
+    >>> vocal = trace("vocal.flac")
     >>> compare_performances(vocal, vocal, transpose=12.0).pitch_accuracy  # an octave higher was expected
     0.0
     """

@@ -27,19 +27,36 @@ from engine.features.survey import bands_with_signal
 from engine.files import replacing
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
+from engine.reprs import Brief
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
 FORMAT = "5"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
 
 
-@dataclass(frozen=True)
-class Clip:
-    """One recording on the frame grid.
+@dataclass(frozen=True, repr=False)
+class Clip(Brief):
+    """One analysed recording, a frame every 10 ms.
 
-    envelope: float16 or float32 (frames, BANDS), nepers relative to the recording's level; loudness_db: float32
-    (frames,), below full scale; bands: how many of them, from the lowest, hold signal; content: float16 (augmentations,
-    frames, CONTENT), the first of them the recording as it is; path: the file it comes from, and first_frame: where in
-    it.
+    Attributes
+    ----------
+    envelope : float16 or float32 (frames, bands)
+        Spectral envelope in nepers, relative to the recording's level.
+    pitch : Pitch
+        Of each frame.
+    loudness_db : float32 (frames,)
+        In dB of full scale.
+    level : Level
+        Of the recording.
+    bands : int
+        How many of them, from the lowest, hold signal.
+    content : float16 (augmentations, frames, 64)
+        What is said; the first augmentation is the recording as it is.
+    name : str
+        For messages.
+    path : Path or None
+        The file it comes from.
+    first_frame : int
+        Where in it.
     """
 
     envelope: np.ndarray
@@ -58,7 +75,18 @@ class Clip:
         return len(self.pitch) / FRAME_RATE
 
     def piece(self, first: int, stop: int) -> "Clip":
-        """Return the frames from `first` up to `stop`, at the level of the whole."""
+        """Return a part of the clip, at the level of the whole.
+
+        Parameters
+        ----------
+        first, stop : int
+            Frames.
+
+        Returns
+        -------
+        Clip
+            Of (stop - first) frames.
+        """
         rows = slice(first, stop)
         return replace(
             self,
@@ -90,17 +118,41 @@ def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VO
     return replace(found, path=path)
 
 
-def analysed_clips(paths: Sequence[Path], cache: Path | None = None, report: Report = no_report) -> list[Clip]:
-    """Load or analyse several files; `report` may raise Cancelled, and finished clips then stay in `cache`.
+def analysed_clips(
+    paths: Sequence[Path | str], cache: Path | str | None = None, report: Report = no_report
+) -> list[Clip]:
+    """Analyse recordings of a voice for training, or load what was analysed before.
 
-    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")], cache=Path("clips"))
+    Parameters
+    ----------
+    paths : sequence of Path or str
+        The recordings.
+    cache : Path or str, optional
+        A folder that keeps the clips; finished ones stay when the work is cancelled.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+
+    Returns
+    -------
+    list of Clip
+        In the order of the paths.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read, or is too short.
+
+    Examples
+    --------
+    >>> clips = analysed_clips(["recordings/one.flac", "recordings/two.flac"], cache="clips")
     >>> [round(clip.duration_s, 1) for clip in clips]
     [8.9, 6.4]
     """
     clips = []
-    for number, path in enumerate(paths):
+    kept = Path(cache) if cache else None
+    for number, path in enumerate(map(Path, paths)):
         report(number / len(paths), f"analysing {path.name}")
-        clips.append(analysed_clip(path, cache))
+        clips.append(analysed_clip(path, kept))
     return clips
 
 

@@ -66,10 +66,24 @@ def gather_retrieval_frames(
 
 
 def nearest_frames(content: Tensor, own: Tensor, forbidden: slice = slice(0)) -> Tensor:
-    """Return the weighted mean of the nearest of `own` (n, CONTENT) for each frame of content (frames, CONTENT).
+    """Return the weighted mean of a voice's nearest frames for each frame of content.
 
-    forbidden: rows of `own` that are not used.
+    Parameters
+    ----------
+    content : Tensor (frames, 64)
+        What is said, as `measure_features` gives it.
+    own : Tensor (n, 64)
+        Frames of the voice, such as its `retrieval_frames`.
+    forbidden : slice
+        Rows of `own` that are not used.
 
+    Returns
+    -------
+    Tensor (frames, 64)
+        Of the four nearest frames of each, the closer ones with more weight.
+
+    Examples
+    --------
     >>> import torch
     >>> from engine import load_voice, read_audio
     >>> from engine import measure_features

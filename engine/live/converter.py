@@ -10,6 +10,7 @@ thread, no device and no clock: the same samples give the same result, whatever 
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -53,7 +54,7 @@ from engine.networks.perturbation import warp_bands
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
-from engine.voices.voice import Voice
+from engine.voices.voice import Voice, load_voice
 
 _KEPT_FRAMES = 120  # before the newest one: more than any network reaches back
 _PITCH_MS = 200  # that the detector is given before the frames that are not fixed: it reaches back 176
@@ -78,20 +79,38 @@ class Meter:
 
 
 class LiveConverter:
-    """Converts blocks of mono samples at `rate`; `convert` returns as many samples as it is given.
+    """Converts a performance while it is sung, in blocks of mono samples.
 
-    whole_blocks: all blocks will be multiples of `block_ms`, which saves that much delay. profile: of the last session.
-    Raises SettingsError for a rate that cannot be used, VoiceError where weights are missing.
+    Parameters
+    ----------
+    voice : Voice, str or Path
+        Loaded, or as `load_voice` takes it.
+    settings : LiveSettings, optional
+        How to convert.
+    rate : int
+        Samples per second, in Hz.
+    profile : SpeakerProfile, optional
+        Of the last session.
+    whole_blocks : bool
+        Whether all blocks will be multiples of `block_ms`, which saves that much delay.
 
-    >>> from engine import load_voice
-    >>> live = LiveConverter(load_voice("koguchi"), LiveSettings(), 48_000)
+    Raises
+    ------
+    SettingsError
+        For a rate that cannot be used.
+    VoiceError
+        For a voice that is unknown or damaged.
+
+    Examples
+    --------
+    >>> live = LiveConverter("koguchi", LiveSettings(), 48_000)
     >>> live.convert(np.zeros(512, np.float32)).shape, round(1000 * live.delay_s)
     ((512,), 125)
     """
 
     def __init__(
         self,
-        voice: Voice,
+        voice: Voice | str | Path,
         settings: LiveSettings | None = None,
         rate: int = SAMPLE_RATE,
         profile: SpeakerProfile | None = None,
@@ -101,7 +120,7 @@ class LiveConverter:
         if not 8_000 <= rate <= 192_000 or rate * STEP_MS % 1000:
             raise SettingsError(f"Live conversion takes 8,000 to 192,000 samples a second, not {rate}.")
         self.rate, self._settings = rate, settings
-        self._core = _Core(voice, settings, bands_below(min(rate / 2, 20_000)), profile)
+        self._core = _Core(_loaded(voice), settings, bands_below(min(rate / 2, 20_000)), profile)
         self._enter, self._leave = StreamResampler(rate, SAMPLE_RATE), StreamResampler(SAMPLE_RATE, rate)
         self._block = rate * settings.block_ms // 1000
         self._waiting = np.zeros(0, np.float32)
@@ -137,18 +156,51 @@ class LiveConverter:
         return self._core.speaker.profile
 
     def change(
-        self, voice: Voice | None = None, settings: LiveSettings | None = None, bypass: bool | None = None
+        self,
+        voice: Voice | str | Path | None = None,
+        settings: LiveSettings | None = None,
+        bypass: bool | None = None,
     ) -> None:
         """Change voice or settings from the next block on, or let the dry sound through with the same delay.
 
-        Raises SettingsError for what cannot change while a session runs.
+        Parameters
+        ----------
+        voice : Voice, str or Path, optional
+            As of the beginning.
+        settings : LiveSettings, optional
+            Those of a whole session have to stay.
+        bypass : bool, optional
+            Whether the dry sound comes through.
+
+        Raises
+        ------
+        SettingsError
+            For what cannot change while a session runs.
+        VoiceError
+            For a voice that is unknown or damaged.
         """
         if settings is not None:
             self._settings = self._settings.changed(**vars(settings))
-        self._core.change(voice, self._settings, bypass)
+        self._core.change(None if voice is None else _loaded(voice), self._settings, bypass)
 
     def convert(self, samples: np.ndarray) -> np.ndarray:
-        """Convert the next samples (n,), float32 or float64 in -1..1: float32 (n,). Raises SettingsError by shape."""
+        """Convert the next samples.
+
+        Parameters
+        ----------
+        samples : float (n,)
+            Mono, full scale is -1..1.
+
+        Returns
+        -------
+        float32 (n,)
+            Which lag by `lag_samples`.
+
+        Raises
+        ------
+        SettingsError
+            For samples of another shape.
+        """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
             raise SettingsError(f"Live conversion takes mono blocks, not {samples.shape} samples.")
         self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
@@ -164,6 +216,10 @@ class LiveConverter:
         hertz, rendered = self._core.last_hertz
         self.meter = Meter(hertz, rendered, float(np.abs(block).max()), float(np.abs(converted).max()))
         return converted
+
+
+def _loaded(voice: Voice | str | Path) -> Voice:
+    return voice if isinstance(voice, Voice) else load_voice(voice)
 
 
 def limit(samples: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from engine.live.converter import LiveConverter
 from engine.live.pipe import DevicePipe, PipeReport
 from engine.live.settings import LiveSettings
 from engine.progress import Report, no_report
-from engine.provenance.statement import Statement, engine_version, file_digest, record_digest
+from engine.provenance.statement import Statement, file_digest, record_digest
+from engine.version import __version__
 from engine.voices.voice import Voice
 
 TOO_SLOW = 0.95  # of real time: a machine that needs more for its blocks cannot convert live
@@ -28,7 +29,7 @@ def live_statement(voice: Voice, settings: LiveSettings, source: Path | None = N
     """
     card = voice.card
     digest = file_digest(source) if source else None
-    return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), digest, engine_version())
+    return Statement(card.id, card.name, record_digest(card.consent), asdict(settings), digest, __version__)
 
 
 def convert_recording(

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
-from engine.settings import check_settings, setting, text_setting
+from engine.settings import check_settings, setting, text_setting, with_ranges
 from engine.units import FRAME_RATE
 
 STEP_MS = 20  # blocks are whole frames of the listener
@@ -14,10 +14,13 @@ SINGING, SPEECH = "melodic", "spoken"
 _FIXED = ("block_ms", "look_ahead_ms", "reserve_ms", "content")  # for a whole session
 
 
+@with_ranges
 @dataclass(frozen=True)
 class LiveSettings:
-    """How to convert live. Each field's metadata holds its range and its audible effect.
+    """How to convert live. Raises SettingsError for a value outside its range.
 
+    Examples
+    --------
     >>> LiveSettings(block_ms=50)
     Traceback (most recent call last):
     engine.errors.SettingsError: block_ms must be a multiple of 20, not 50.
@@ -64,7 +67,23 @@ class LiveSettings:
                 raise SettingsError(f"{name} must be a multiple of {step}, not {getattr(self, name)}.")
 
     def changed(self, **values: Any) -> "LiveSettings":
-        """Return the settings with other values, for a session that runs. Raises SettingsError for those it keeps."""
+        """Return the settings with other values, for a session that runs.
+
+        Parameters
+        ----------
+        **values
+            Settings by their names.
+
+        Returns
+        -------
+        LiveSettings
+            With these values.
+
+        Raises
+        ------
+        SettingsError
+            For values outside their range, and for those that a session keeps.
+        """
         settings = replace(self, **values)
         for name in _FIXED:
             if getattr(settings, name) != getattr(self, name):

@@ -19,6 +19,7 @@ from engine.networks.base import BaseModel
 from engine.networks.causal_content import STUDENT_MELS
 from engine.networks.listener import FEATURES
 from engine.networks.timbre_encoder import TIMBRE, timbre_input
+from engine.reprs import Brief
 
 _BINS = np.arange(-16.0, 4.0, 0.1)  # nepers of loudness
 _LOUD_END = 0.95  # as of `measure_level`
@@ -32,12 +33,22 @@ _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
 _VOICED = 0.6
 
 
-@dataclass(frozen=True)
-class SpeakerProfile:
-    """What is known of a speaker and the microphone after a session.
+@dataclass(frozen=True, repr=False)
+class SpeakerProfile(Brief):
+    """What is known of a speaker and the microphone after a session: the next one begins with it.
 
-    level: nepers; features (FEATURES,) and mels (STUDENT_MELS,): means over sounding frames; sounds: how many different
-    ones; timbre (TIMBRE,).
+    Attributes
+    ----------
+    level : float
+        Of the loud frames, in nepers.
+    features : float32 (features,)
+        Mean of the listener's features over sounding frames.
+    mels : float32 (mels,)
+        Mean log-mel spectrum over them.
+    sounds : float
+        How many different ones there were.
+    timbre : float32 (128,)
+        Of the speaker.
     """
 
     level: float
@@ -46,17 +57,40 @@ class SpeakerProfile:
     sounds: float
     timbre: np.ndarray
 
-    def save(self, path: Path) -> None:
-        """Write the profile, completely or not at all."""
+    def save(self, path: Path | str) -> None:
+        """Write the profile, completely or not at all.
+
+        Parameters
+        ----------
+        path : Path or str
+            A .safetensors file.
+        """
         arrays = {"features": self.features, "mels": self.mels, "timbre": self.timbre}
         numbers = {"numbers": np.array([self.level, self.sounds], np.float32)}
         write_atomically(
-            path, save({name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()} | numbers)
+            Path(path), save({name: np.ascontiguousarray(a, np.float32) for name, a in arrays.items()} | numbers)
         )
 
     @staticmethod
-    def load(path: Path) -> "SpeakerProfile":
-        """Read a profile. Raises SettingsError if it is missing, damaged or of another version."""
+    def load(path: Path | str) -> "SpeakerProfile":
+        """Read a profile.
+
+        Parameters
+        ----------
+        path : Path or str
+            A file that `save` wrote.
+
+        Returns
+        -------
+        SpeakerProfile
+            Of the last session.
+
+        Raises
+        ------
+        SettingsError
+            If it is missing, damaged or of another version.
+        """
+        path = Path(path)
         try:
             held = load_file(path)
             level, sounds = (float(value) for value in held["numbers"])

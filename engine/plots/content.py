@@ -24,9 +24,20 @@ _HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonan
 def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     """Plot how often the speaker of a frame is recognised from each representation, with chance, and the confusions.
 
-    >>> from engine import read_audio
+    Parameters
+    ----------
+    probes : sequence of SpeakerProbe
+        As `probe_speakers` returns them.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Examples
+    --------
     >>> from engine import probe_speakers
-    >>> recordings = {name: [read_audio(f"recordings/{name}.flac")] for name in ("one", "two")}
+    >>> recordings = {name: [f"recordings/{name}.flac"] for name in ("one", "two")}
     >>> plot_speaker_probes(probe_speakers(recordings)).savefig("probes.png")
     """
     figure = new_figure(13.0, 4.6)
@@ -71,11 +82,22 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
 
 
 def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
-    """Plot the frames matched again, the distance before and after decoding, and the resonances.
+    """Plot how warped resonances change the spectrum and the content.
 
-    >>> from engine import read_audio
+    Parameters
+    ----------
+    trial : PerturbationTrial
+        As `try_perturbation` returns it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Examples
+    --------
     >>> from engine import try_perturbation
-    >>> plot_perturbation_trial(try_perturbation(read_audio("vocal.flac"), (0.8, 1.25))).savefig("trial.png")
+    >>> plot_perturbation_trial(try_perturbation("vocal.flac", (0.8, 1.25))).savefig("trial.png")
     """
     figure = new_figure(13.0, 4.6)
     found, distance, spectra = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.3))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import librosa.display
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,7 +13,8 @@ from scipy.ndimage import uniform_filter1d
 from engine.analysis.notes import Note, find_notes, measure_histogram
 from engine.analysis.recording import Analysis, analyse, mono_pieces
 from engine.analysis.spectrogram import NOTE, ScaleName, levels_of, windows_around
-from engine.audio.files import Audio, open_audio
+from engine.analysis.vocal_range import VocalRange
+from engine.audio.files import Recording, audio_of, open_audio
 from engine.audio.resampling import resample
 from engine.plots.spectrogram import (
     draw_loudness,
@@ -35,22 +37,36 @@ from engine.plots.style import (
     new_figure,
     title,
 )
-from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count
+from engine.reprs import Brief
+from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, semitones_to_hertz
 
 _WAVEFORM_COLUMNS = 1500
 _NOTES_BESIDE = 2  # shown on each side of those that are sung
 _MEAN_COLUMNS = 400  # of a mean spectrum, spread over the recording
 _MEAN_ROWS = 9  # of the mel scale, over which it is smoothed
 _MEAN_SHOWN_DB = 70.0
+_UNKNOWN_RANGE = VocalRange("C3", "C5")  # shown where nothing is voiced
 COLOURS = (PITCH_COLOUR, RANGE_COLOUR)  # of the first and the second recording
 
 
-@dataclass(frozen=True, eq=False)
-class Look:
-    """A recording with everything needed to plot it, computed once; for recordings of up to a few minutes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Look(Brief):
+    """A recording with everything needed to plot it, computed once; for recordings of up to a few minutes.
+
+    Attributes
+    ----------
+    name : str
+        For titles.
+    mono : float32 (samples,)
+        The recording at SAMPLE_RATE.
+    analysis : Analysis
+        Its curves.
+    notes : sequence of Note
+        Its notes.
+    """
 
     name: str
-    mono: np.ndarray  # float32 (samples,) at SAMPLE_RATE
+    mono: np.ndarray
     analysis: Analysis
     notes: Sequence[Note]
 
@@ -68,11 +84,65 @@ def describe(analysis: Analysis) -> str:
     return f"{analysis.style.capitalize()}, {notes}"
 
 
+def plot_analysis(analysis: Analysis) -> Figure:
+    """Plot the curves of an analysis: pitch and notes over time, loudness below, range and style in the title.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Of a recording of any length; the recording itself is not needed.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        As a notebook shows the analysis.
+
+    Examples
+    --------
+    >>> from engine import analyse
+    >>> plot_analysis(analyse("vocal.flac")).savefig("curves.png")
+    """
+    figure = new_figure(12.0, 4.5)
+    pitch, loudness = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    pitch.set_yscale("log", base=2)
+    pitch.yaxis.set_major_formatter(librosa.display.NoteFormatter())
+    found = analysis.vocal_range or _UNKNOWN_RANGE
+    pitch.set_ylim(*semitones_to_hertz(np.array([found.lowest - 4.0, found.highest + 4.0])))
+    pitch.set_xlim(0.0, max(analysis.duration_s, 1.0 / FRAME_RATE))
+    draw_range(pitch, analysis.vocal_range)
+    draw_notes(pitch, find_notes(analysis.pitch, analysis.loudness_db))
+    draw_pitch(pitch, analysis.pitch)
+    draw_loudness(loudness, analysis.loudness_db)
+    for axes in (pitch, loudness):
+        dress(axes)
+    loudness.xaxis.set_major_formatter(librosa.display.TimeFormatter())
+    loudness.set_xlabel("time", color=INK)
+    title(pitch, f"{describe(analysis)}   ({duration_label(analysis.duration_s)})")
+    return figure
+
+
 def plot_file(path: Path | str, analysis: Analysis) -> Figure:
     """Plot pitch over the spectrogram on a note scale, loudness below it, range and style in the title.
 
-    The file may have any length; it is read block by block. Raises AudioError if it cannot be read.
+    Parameters
+    ----------
+    path : Path or str
+        A file of any length, which is read block by block.
+    analysis : Analysis
+        Of that file.
 
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Raises
+    ------
+    AudioError
+        If the file cannot be read.
+
+    Examples
+    --------
     >>> from engine import analyse_file
     >>> plot_file("vocal.flac", analyse_file("vocal.flac")).savefig("vocal.png")
     """
@@ -92,13 +162,32 @@ def plot_file(path: Path | str, analysis: Analysis) -> Figure:
     return figure
 
 
-def look_at(audio: Audio, name: str = "") -> Look:
-    """Analyse a recording in memory for the plots below.
+def look_at(recording: Recording, name: str = "") -> Look:
+    """Analyse a recording for `plot_recording`, once for all of its plots.
 
-    >>> from engine import read_audio
-    >>> look_at(read_audio("vocal.flac"), "my vocal").name
+    Parameters
+    ----------
+    recording : Audio, Path, str or pair (samples, rate)
+        Seconds to a few minutes.
+    name : str
+        For titles.
+
+    Returns
+    -------
+    Look
+        The recording as mono at SAMPLE_RATE, its analysis and its notes.
+
+    Raises
+    ------
+    AudioError
+        For what is no recording, or a file that cannot be read.
+
+    Examples
+    --------
+    >>> look_at("vocal.flac", "my vocal").name
     'my vocal'
     """
+    audio = audio_of(recording)
     found = analyse(audio)
     mono = resample(audio.mono(), audio.rate, SAMPLE_RATE)
     return Look(name, mono, found, find_notes(found.pitch, found.loudness_db))
@@ -111,8 +200,25 @@ def plot_recording(
 
     The pitch line fades with the voicing and is absent where nothing is voiced.
 
-    >>> from engine import read_audio
-    >>> plot_recording(look_at(read_audio("vocal.flac")), 0.5, 2.0, "mel").savefig("part.png")
+    Parameters
+    ----------
+    look : Look
+        Made by `look_at`.
+    start_s, end_s : float, optional
+        What to show, in seconds; by default all of it.
+    scale : str
+        Of the frequencies: note, mel or linear.
+    notes : bool
+        Whether notes are drawn.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Examples
+    --------
+    >>> plot_recording(look_at("vocal.flac"), 0.5, 2.0, "mel").savefig("part.png")
     """
     start_s, end_s = _within(look, start_s, end_s)
     figure = new_figure(12.0, 7.6)

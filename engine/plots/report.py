@@ -53,9 +53,20 @@ _QUIETEST_DB = -70.0  # lowest level drawn; silence is shown there too
 def plot_data_report(report: DataReport) -> Figure:
     """Plot the report on one page, for five recordings or two thousand.
 
-    >>> from pathlib import Path
+    Parameters
+    ----------
+    report : DataReport
+        As `examine_recordings` or `examined` returns it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Examples
+    --------
     >>> from engine import examine_recordings
-    >>> plot_data_report(examine_recordings([Path("recordings/one.flac")])).savefig("report.png")
+    >>> plot_data_report(examine_recordings(["recordings/one.flac"])).savefig("report.png")
     """
     figure = new_figure(*SIZE_INCHES)
     rows = figure.add_gridspec(2, 1, height_ratios=(5.0, 1.5))

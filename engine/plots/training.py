@@ -15,6 +15,18 @@ _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 def plot_learning_curves(history: TrainingHistory) -> Figure:
     """Plot losses over the epochs, and below them the scores of the rendered recordings, with the best epoch marked.
 
+    Parameters
+    ----------
+    history : TrainingHistory
+        As `read_history` returns it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        To be shown, or saved by `savefig`.
+
+    Examples
+    --------
     >>> history = TrainingHistory(epochs=[{"epoch": 1, "envelope": 0.4}, {"epoch": 2, "envelope": 0.3}])
     >>> plot_learning_curves(history).savefig("curves.png")
     """

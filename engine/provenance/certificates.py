@@ -30,7 +30,15 @@ _CURVES = {"secp256r1": "es256", "secp384r1": "es384", "secp521r1": "es512"}
 
 @dataclass(frozen=True)
 class Identity:
-    """A private key, and its certificate followed by those of the authorities that vouch for it."""
+    """A private key, and the certificates that vouch for it.
+
+    Attributes
+    ----------
+    key : PrivateKey
+        Of the package cryptography.
+    chain : tuple of Certificate
+        Its certificate, followed by those of the authorities.
+    """
 
     key: PrivateKey
     chain: tuple[x509.Certificate, ...]
@@ -52,17 +60,40 @@ class Identity:
         raise ProvenanceError("Content credentials cannot be signed with this kind of key: use a P-256 key.")
 
     def certificates_pem(self) -> bytes:
-        """Return the certificates as PEM, the key's own first."""
+        """Return the certificates, the key's own first.
+
+        Returns
+        -------
+        bytes
+            PEM.
+        """
         return b"".join(one.public_bytes(serialization.Encoding.PEM) for one in self.chain)
 
     def key_pem(self) -> bytes:
-        """Return the private key as PEM."""
+        """Return the private key.
+
+        Returns
+        -------
+        bytes
+            PEM, not encrypted.
+        """
         return self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
     def sign(self, content: bytes) -> bytes:
-        """Return a signature of this content, the same each time as far as the kind of key allows."""
+        """Sign a content, with the same result each time as far as the kind of key allows.
+
+        Parameters
+        ----------
+        content : bytes
+            Of any length.
+
+        Returns
+        -------
+        bytes
+            The signature.
+        """
         if isinstance(self.key, ec.EllipticCurvePrivateKey):
             return self.key.sign(content, ec.ECDSA(hashes.SHA256(), deterministic_signing=True))
         if isinstance(self.key, ed25519.Ed25519PrivateKey):
@@ -70,7 +101,13 @@ class Identity:
         return self.key.sign(content, _RSA_PADDING, hashes.SHA256())
 
     def refuse_outside_validity(self) -> None:
-        """Raise ProvenanceError if the certificate has expired, or is not valid yet by this machine's clock."""
+        """Refuse a certificate that has expired, or is not valid yet by this machine's clock.
+
+        Raises
+        ------
+        ProvenanceError
+            With the date.
+        """
         now = datetime.datetime.now(datetime.UTC)
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         if now > end:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from engine.errors import ProvenanceError
-from engine.files import replacing, write_atomically
+from engine.files import TakesPaths, replacing, write_atomically
 
 if TYPE_CHECKING:  # takes a moment to load
     from engine.provenance.certificates import Identity
@@ -34,11 +34,18 @@ def data_folder(environment: Mapping[str, str]) -> Path:
 
 
 @dataclass(frozen=True)
-class Installation:
+class Installation(TakesPaths):
     """Where the keys are, and whether this installation signs; nothing is read before it is needed.
 
-    certificate, key: PEM files of the host's own certificate, followed by its authorities, and of its private key;
-    without them the installation makes its own.
+    Parameters
+    ----------
+    data : Path or str
+        The data folder.
+    signs : bool
+        Whether results get content credentials.
+    certificate, key : Path or str, optional
+        PEM files of the host's own certificate, followed by its authorities, and of its private key; without them the
+        installation makes its own.
     """
 
     data: Path
@@ -48,8 +55,18 @@ class Installation:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Installation":
-        """Return the installation that the environment describes: TIMBRE_STUDIO_HOME, _CREDENTIALS, _CERTIFICATE and
-        _CERTIFICATE_KEY."""
+        """Return the installation that TIMBRE_STUDIO_HOME, _CREDENTIALS, _CERTIFICATE and _CERTIFICATE_KEY describe.
+
+        Parameters
+        ----------
+        environment : mapping, optional
+            By default that of this process.
+
+        Returns
+        -------
+        Installation
+            Nothing of it is read yet.
+        """
         environment = os.environ if environment is None else environment
         given = {name: environment.get(VARIABLES + name, "").strip() for name in
                  ("CREDENTIALS", "CERTIFICATE", "CERTIFICATE_KEY")}  # fmt: skip
@@ -61,7 +78,13 @@ class Installation:
         )
 
     def as_environment(self) -> dict[str, str]:
-        """Return the variables from which another process reads this installation."""
+        """Return the variables from which another process reads this installation.
+
+        Returns
+        -------
+        dict of str to str
+            To add to its environment.
+        """
         return {
             HOME_VARIABLE: str(self.data),
             VARIABLES + "CREDENTIALS": ON if self.signs else OFF,
@@ -77,7 +100,15 @@ class Installation:
     def identity(self) -> "Identity":
         """Return the key and certificates to sign with, made on the first call.
 
-        Raises ProvenanceError if they cannot be read or made, do not belong together, or are not valid now.
+        Returns
+        -------
+        Identity
+            Of this installation.
+
+        Raises
+        ------
+        ProvenanceError
+            If they cannot be read or made, do not belong together, or are not valid now.
         """
         from engine.provenance.certificates import new_identity
 
@@ -93,7 +124,15 @@ class Installation:
     def rotate(self) -> "Identity":
         """Replace the key and its certificate by new ones; files signed so far are still known as made here.
 
-        Raises ProvenanceError if they cannot be written, or are the host's own.
+        Returns
+        -------
+        Identity
+            The new one.
+
+        Raises
+        ------
+        ProvenanceError
+            If they cannot be written, or are the host's own.
         """
         from engine.provenance.certificates import new_identity
 
@@ -102,7 +141,18 @@ class Installation:
         return self._keep(new_identity())
 
     def known(self) -> list[bytes]:
-        """Return the certificates, as PEM, of every identity this installation has had, with their authorities."""
+        """Return the certificates of every identity this installation has had, with their authorities.
+
+        Returns
+        -------
+        list of bytes
+            PEM.
+
+        Raises
+        ------
+        ProvenanceError
+            If they cannot be read.
+        """
         paths = sorted((self.folder / _KNOWN).glob("*.pem"))[:_MOST_KNOWN]
         try:
             return [_read_pem(path) for path in paths]

@@ -4,9 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from engine.reprs import Brief
 
 PROGRAM = "Timbre Studio"
 # IPTC: "a composite of elements, at least one of which was made by a trained algorithm": here melody and words of a
@@ -14,32 +15,44 @@ PROGRAM = "Timbre Studio"
 DIGITAL_SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
 
 
-@dataclass(frozen=True)
-class Statement:
-    """How a recording was made. The digests are SHA-256 in hexadecimal; None where there is nothing to digest."""
+@dataclass(frozen=True, repr=False)
+class Statement(Brief):
+    """How a recording was made.
 
-    voice: str  # the voice's id
+    Attributes
+    ----------
+    voice, voice_name : str
+        The voice's id and name.
+    consent_sha256 : str or None
+        SHA-256 of the voice's consent record in hexadecimal; None where there is none.
+    settings : mapping
+        Of the conversion.
+    source_sha256 : str or None
+        SHA-256 of the recording that was converted.
+    engine : str
+        Version of this program.
+    """
+
+    voice: str
     voice_name: str
-    consent_sha256: str | None  # of the voice's consent record
+    consent_sha256: str | None
     settings: Mapping[str, Any]
-    source_sha256: str | None  # of the recording that was converted
-    engine: str  # version
+    source_sha256: str | None
+    engine: str
 
     def as_tag(self) -> str:
-        """Return the statement as one line for the container's comment tag."""
+        """Return the statement as one line for the container's comment tag.
+
+        Returns
+        -------
+        str
+            Without line breaks.
+        """
         # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
         return (
             f"Synthetic: converted by {PROGRAM} {self.engine} to the voice {self.voice}. "
             f"DigitalSourceType={DIGITAL_SOURCE_TYPE}"
         )
-
-
-def engine_version() -> str:
-    """Return the version of this program; "unknown" where it runs without being installed."""
-    try:
-        return version("timbre-studio")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def canonical_json(record: Mapping[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
 from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.statement import PROGRAM, Statement
+from engine.reprs import Brief
 
 State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
@@ -34,13 +35,24 @@ _NOT_PROOF = "This doesn't prove that the audio is original: credentials can be 
 _OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the credentials of a file prove.
+@dataclass(frozen=True, repr=False)
+class Verdict(Brief):
+    """What the content credentials of a file prove.
 
-    signer: who signed it, by their certificate. synthetic: whether the signed statement says so; None if it says
-    nothing. statement: voice, settings and digests, if the file was made with this program. tags: what the container's
-    tags say, which anyone can write.
+    Attributes
+    ----------
+    state : str
+        made_here, made_elsewhere, changed or no_credentials.
+    sentence : str
+        The same for people.
+    signer : str or None
+        Who signed it, by their certificate.
+    synthetic : bool or None
+        Whether the signed statement says so; None if it says nothing.
+    statement : dict or None
+        Voice, settings and digests, if the file was made with this program.
+    tags : str or None
+        What the container's tags say, which anyone can write.
     """
 
     state: State
@@ -51,16 +63,34 @@ class Verdict:
     tags: str | None = None
 
 
-def verify(path: Path, installation: Installation | None = None) -> Verdict:
+def verify(path: Path | str, installation: Installation | None = None) -> Verdict:
     """Check the content credentials of an audio file.
 
-    installation: whose files count as made here; by default the one of the environment. Raises AudioError if the file
-    cannot be read, ProvenanceError if the certificates of the installation cannot.
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    installation : Installation, optional
+        Whose files count as made here; by default the one of the environment.
 
-    >>> from engine import read_audio
-    >>> verify(Path("vocal.flac")).state
+    Returns
+    -------
+    Verdict
+        What they prove.
+
+    Raises
+    ------
+    AudioError
+        If the file cannot be read.
+    ProvenanceError
+        If the certificates of the installation cannot be read.
+
+    Examples
+    --------
+    >>> verify("vocal.flac").state
     'no_credentials'
     """
+    path = Path(path)
     known = (installation or Installation.from_environment()).known()
     try:
         name = _format(path)

@@ -43,9 +43,16 @@ _SILENT = 1e-4  # -80 dB
 
 @dataclass(frozen=True)
 class Alignment:
-    """offset_s: how much later than the backing the vocal begins. reason: how that was found, for the user.
+    """Where a vocal lies in its backing.
 
-    trace_db: the level at which the backing holds the vocal, None if nothing of it is there.
+    Attributes
+    ----------
+    offset_s : float
+        Seconds by which the vocal begins later than the backing; negative if earlier.
+    reason : str
+        How that was found, for the user.
+    trace_db : float or None
+        The level at which the backing holds the vocal; None if nothing of it is there.
     """
 
     offset_s: float
@@ -58,16 +65,38 @@ class Alignment:
         return round(self.offset_s * SAMPLE_RATE)
 
 
-def align(vocal: Path, backing: Path, given_s: float | None = None, may_hold: bool = False) -> Alignment:
+def align(
+    vocal: Path | str, backing: Path | str, given_s: float | None = None, may_hold: bool = False
+) -> Alignment:
     """Find where a vocal lies in its backing.
 
-    given_s: the offset where the user knows it. may_hold: whether `backing` may hold the vocal, as where `vocal` is a
-    whole song. Raises AudioError if a file cannot be read, if the vocal is silent, or if the backing already holds
-    it; SettingsError if the offset cannot be found, or is longer than ten minutes.
+    Parameters
+    ----------
+    vocal, backing : Path or str
+        The files.
+    given_s : float, optional
+        The offset in seconds where the user knows it.
+    may_hold : bool
+        Whether `backing` may hold the vocal, as where `vocal` is a whole song.
 
-    >>> align(Path("vocal.flac"), Path("vocal.flac"), may_hold=True)
+    Returns
+    -------
+    Alignment
+        Where it begins, and how that was found.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read, if the vocal is silent, or if the backing already holds it.
+    SettingsError
+        If the offset cannot be found, or is longer than ten minutes.
+
+    Examples
+    --------
+    >>> align("vocal.flac", "vocal.flac", may_hold=True)
     Alignment(offset_s=0.0, reason='found by correlation', trace_db=...)
     """
+    vocal, backing = Path(vocal), Path(backing)
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
         raise SettingsError(f"The offset must be from -{LARGEST_GIVEN_S:g} to {LARGEST_GIVEN_S:g} seconds.")
     sung, played = _coarse(vocal), _coarse(backing)

@@ -20,10 +20,11 @@ from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
+from engine.files import TakesPaths
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, of_several
-from engine.settings import check_settings, setting
+from engine.settings import check_settings, setting, with_ranges
 from engine.units import SAMPLE_RATE
 
 CEILING_DB = -1.0  # true peak; EBU R 128 leaves as much for lossy formats
@@ -34,9 +35,18 @@ _OVERSAMPLING = 4
 _TAPS_AROUND = 24  # samples on both sides that the interpolation of a peak needs
 
 
+@with_ranges
 @dataclass(frozen=True)
 class Fader:
-    """One lane's level, and whether it sounds."""
+    """One lane's level, and whether it sounds.
+
+    Parameters
+    ----------
+    mute : bool
+        Whether it is silent.
+    solo : bool
+        Whether only lanes that are soloed sound.
+    """
 
     gain_db: float = setting(0.0, SILENT_DB, 12.0, "Level of the lane against what it had.", step=0.5)
     mute: bool = False
@@ -53,11 +63,21 @@ class Fader:
 
 
 @dataclass(frozen=True)
-class Lane:
+class Lane(TakesPaths):
     """A recording in the mix.
 
-    offset: samples at SAMPLE_RATE by which it begins after the others' zero, negative if before. original: the
-    recording it was converted from, whose loudness it gets. statement: what it states, if it is synthetic.
+    Parameters
+    ----------
+    path : Path or str
+        Its file.
+    fader : Fader
+        Its level, and whether it sounds.
+    offset : int
+        Samples at SAMPLE_RATE by which it begins after the others' zero, negative if before.
+    original : Path or str, optional
+        The recording it was converted from, whose loudness it gets.
+    statement : Statement, optional
+        What it states, if it is synthetic.
     """
 
     path: Path
@@ -69,9 +89,18 @@ class Lane:
 
 @dataclass(frozen=True)
 class Mix:
-    """What a mix did: its length in samples, the gain of the whole, and the loudness correction of each lane, in dB.
+    """What a mix did.
 
-    unsigned: why it carries no content credentials, if it should.
+    Attributes
+    ----------
+    sample_count : int
+        Its length in samples at SAMPLE_RATE.
+    gain_db : float
+        Of the whole, in dB.
+    corrections_db : list of float
+        The loudness correction of each lane, in dB.
+    unsigned : str or None
+        Why it carries no content credentials, if it should.
     """
 
     sample_count: int
@@ -82,21 +111,44 @@ class Mix:
 
 def mix_files(
     lanes: Sequence[Lane],
-    target: Path,
-    stems: Sequence[Path] = (),
+    target: Path | str,
+    stems: Sequence[Path | str] = (),
     report: Report = no_report,
     installation: Installation | None = None,
 ) -> Mix:
-    """Mix the lanes into `target`, and write each lane as it is in the mix into `stems`, if there are as many.
+    """Mix lanes, from the first lane's beginning to the last lane's end, at SAMPLE_RATE.
 
-    The mix lasts from the first lane's beginning to the last lane's end, at SAMPLE_RATE; a mono lane goes to all
-    channels. The stems together are the mix, unless a lane is muted. The suffixes select the formats; the files appear
-    together at the end. Raises SettingsError if no lane sounds, AudioError if one cannot be read or written or their
-    channels do not fit.
+    Parameters
+    ----------
+    lanes : sequence of Lane
+        A mono lane goes to all channels.
+    target : Path or str
+        The mix; the suffix selects its format.
+    stems : sequence of Path or str
+        As many as lanes, or none: each lane as it is in the mix. Together they are the mix, unless a lane is muted.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    installation : Installation, optional
+        Signs the content credentials; by default that of the environment.
 
-    >>> mix_files([Lane(Path("vocal.flac")), Lane(Path("vocal.flac"), Fader(-6))], Path("mix.wav")).sample_count
+    Returns
+    -------
+    Mix
+        What it did; the files appear together at the end.
+
+    Raises
+    ------
+    SettingsError
+        If no lane sounds.
+    AudioError
+        If a lane cannot be read or written, or their channels do not fit.
+
+    Examples
+    --------
+    >>> mix_files([Lane(Path("vocal.flac")), Lane(Path("vocal.flac"), Fader(-6))], "mix.wav").sample_count
     132300
     """
+    target, stems = Path(target), [Path(stem) for stem in stems]
     faders = audible([lane.fader for lane in lanes])
     if not any(fader.gain for fader in faders):
         raise SettingsError("No lane of the mix sounds: open a fader, or unmute one.")

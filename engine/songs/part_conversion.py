@@ -16,7 +16,8 @@ import numpy as np
 from engine.analysis.loudness import measure_loudness, quietest_frame
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
-from engine.conversion.convert import Chosen, convert_file
+from engine.conversion.convert import convert_file
+from engine.conversion.settings import Chosen
 from engine.devices import AUTO
 from engine.errors import SettingsError
 from engine.features.survey import Survey
@@ -38,9 +39,23 @@ VoiceNamed = Callable[[str], AnyVoice]
 
 @dataclass(frozen=True)
 class PartsConversion:
-    """A recording in several voices: where the voices change in seconds, the transposition of each voice, and what the
-    result states of how it was made. unsigned: why it has no content credentials; notes_warning: on notes beyond the
-    range, or sung in another octave."""
+    """A recording in several voices.
+
+    Attributes
+    ----------
+    joins_s : list of float
+        Where the voices change, in seconds.
+    transposes : dict of str to float
+        Semitones of each voice.
+    styles : dict of str to str
+        Style of what each voice sings or speaks.
+    statement : Statement
+        What the result states of how it was made.
+    unsigned : str or None
+        Why it has no content credentials.
+    notes_warning : str or None
+        On notes beyond the range, or sung in another octave.
+    """
 
     joins_s: list[float]
     transposes: dict[str, float]
@@ -52,8 +67,17 @@ class PartsConversion:
 
 @dataclass(frozen=True)
 class Work:
-    """Where a song is computed, what signs it, and what is told that something is wrong with a recording, before it is
-    converted."""
+    """Where and for whom a song is computed.
+
+    Parameters
+    ----------
+    device : str
+        auto, cpu, or a GPU such as cuda or mps.
+    installation : Installation, optional
+        Signs the content credentials; by default that of the environment.
+    warn : callable
+        Receives a sentence where something is wrong with a recording, before it is converted.
+    """
 
     device: str = AUTO
     installation: Installation | None = None
@@ -72,8 +96,8 @@ class _Stretch:
 
 
 def convert_parts(
-    source: Path,
-    target: Path,
+    source: Path | str,
+    target: Path | str,
     parts: Sequence[Part],
     voice_named: VoiceNamed,
     settings: Chosen | None = None,
@@ -81,17 +105,47 @@ def convert_parts(
     work: Work | None = None,
     surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> PartsConversion:
-    """Convert a file, each part to its voice, into `target`; as long as the source, at SAMPLE_RATE.
+    """Convert a file, each part to its voice; as long as the source, at SAMPLE_RATE.
 
-    settings, report and surveyed: as of `convert_file`; of several voices' stretches `surveyed`
-    receives those that say most of the recording, once all are converted. Raises SettingsError for parts that begin
-    after the end, and what `convert_file` raises.
+    Parameters
+    ----------
+    source : Path or str
+        One vocal.
+    target : Path or str
+        The suffix selects its format.
+    parts : sequence of Part
+        As `read_parts` returns them.
+    voice_named : callable
+        Returns the voice with an id, such as `load_voice`.
+    settings, report
+        As of `convert_file`.
+    work : Work, optional
+        Where and for whom it is computed.
+    surveyed : callable
+        As of `convert_file`; of several voices' stretches it receives those that say most of the recording, once all
+        are
+        converted.
 
+    Returns
+    -------
+    PartsConversion
+        Where the voices change, and how they were made.
+
+    Raises
+    ------
+    SettingsError
+        For parts that begin after the end, and as `convert_file`.
+    AudioError, VoiceError
+        As `convert_file`.
+
+    Examples
+    --------
     >>> from engine import load_voice, read_parts
     >>> parts = read_parts("kathleen, 0:01.5 keep")
-    >>> convert_parts(Path("vocal.flac"), Path("kathleen.wav"), parts, load_voice).transposes
+    >>> convert_parts("vocal.flac", "kathleen.wav", parts, load_voice).transposes
     {'kathleen': ...}
     """
+    source, target = Path(source), Path(target)
     parts, work = checked_parts(parts), work or Work()
     count = _length(source)
     for part in parts[1:]:

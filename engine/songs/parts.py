@@ -17,17 +17,42 @@ _TIME = re.compile(r"(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,5}(?:\.\d{1,3})?)")
 
 @dataclass(frozen=True)
 class Part:
-    """From `start_s` on, until the next part, the recording is in this voice: an id, or KEEP."""
+    """From `start_s` on, until the next part, the recording is in this voice.
+
+    Parameters
+    ----------
+    start_s : float
+        Where it begins, in seconds.
+    voice : str
+        An id, or keep: the recording is left as it is.
+    """
 
     start_s: float
     voice: str
 
 
 def read_parts(text: str, first: str = KEEP) -> tuple[Part, ...]:
-    """Read parts as people write them, separated by commas, semicolons or lines. Raises SettingsError.
+    """Read parts as people write them.
 
-    first: the voice until the first part, if that does not begin at 0.
+    Parameters
+    ----------
+    text : str
+        Such as "kathleen, from 1:42 koguchi", separated by commas, semicolons or lines.
+    first : str
+        The voice until the first part, if that does not begin at 0.
 
+    Returns
+    -------
+    tuple of Part
+        In order of time, the first from 0 s.
+
+    Raises
+    ------
+    SettingsError
+        For what is no part, or parts that are not in order.
+
+    Examples
+    --------
     >>> read_parts("kathleen, from 1:42 koguchi; 2:00.5 keep")
     (Part(start_s=0.0, voice='kathleen'), Part(start_s=102.0, voice='koguchi'), Part(start_s=120.5, voice='keep'))
     """

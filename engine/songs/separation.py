@@ -18,7 +18,7 @@ from engine.audio.files import open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import replacing, writing_errors
-from engine.progress import Report
+from engine.progress import Report, no_report
 from engine.songs.separator_file import INSTALL
 from engine.units import SAMPLE_RATE
 
@@ -34,20 +34,39 @@ class Separator(Protocol):
     name: str
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield the vocal of consecutive blocks, float32 (2, n) at SAMPLE_RATE, in total as many samples."""
+        """Find the vocal of consecutive blocks.
+
+        Parameters
+        ----------
+        blocks : iterable of float32 (2, n)
+            The song at SAMPLE_RATE.
+
+        Yields
+        ------
+        float32 (2, n)
+            The vocal, in total as many samples.
+        """
         ...
 
 
 class OnnxSeparator:
     """A network with the input `mix` (1, 2, samples) and the output `stems` (1, stems, 2, samples).
 
-    path: a file of `engine.songs.separator_file`, checked before. Raises SeparationError if demucs-onnx is missing, or
-    the file holds no such network.
+    Parameters
+    ----------
+    path : Path or str
+        As `checked_separator` returns it.
+
+    Raises
+    ------
+    SeparationError
+        If demucs-onnx is missing, or the file holds no such network.
     """
 
     name = "htdemucs_ft vocals"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | str) -> None:
+        path = Path(path)
         try:
             import onnxruntime
             from demucs_onnx.inference import N_SAMPLES, SOURCES
@@ -70,7 +89,18 @@ class OnnxSeparator:
             raise SeparationError(f'"{path.name}" is not the network for vocals: it takes and gives other shapes.')
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield the vocal, a window's step at a time: windows fade into each other over a quarter of their length."""
+        """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
+
+        Parameters
+        ----------
+        blocks : iterable of float32 (2, n)
+            The song at SAMPLE_RATE.
+
+        Yields
+        ------
+        float32 (2, n)
+            The vocal, in total as many samples.
+        """
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
         fade = ((np.arange(fade_count) + 0.5) / fade_count).astype(np.float32)
@@ -97,12 +127,28 @@ class OnnxSeparator:
         return np.array(stems[0, self._row, :, :count])
 
 
-def separate_file(song: Path, vocal: Path, backing: Path, separator: Separator, report: Report) -> None:
-    """Write the vocal of a song and its backing, stereo wav of 32-bit floats at SAMPLE_RATE, together at the end.
+def separate_file(
+    song: Path | str, vocal: Path | str, backing: Path | str, separator: Separator, report: Report = no_report
+) -> None:
+    """Write the vocal of a song and its backing.
 
-    `report` shows progress, and may raise Cancelled between windows. Raises AudioError if the song cannot be read or
-    holds no vocal, or a file cannot be written.
+    Parameters
+    ----------
+    song : Path or str
+        A finished track; it is separated in stereo.
+    vocal, backing : Path or str
+        Stereo WAV of 32-bit floats at SAMPLE_RATE; both appear together at the end.
+    separator : Separator
+        Such as OnnxSeparator.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled between windows.
+
+    Raises
+    ------
+    AudioError
+        If the song cannot be read or holds no vocal, or a file cannot be written.
     """
+    song, vocal, backing = Path(song), Path(vocal), Path(backing)
     power = {"song": 0.0, "vocal": 0.0}
     with open_audio(song) as opened, open_audio(song) as again:
         duration_s = opened.duration_s or 0.0

@@ -21,11 +21,23 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class SeparatorFile:
-    """A file that separates vocals: what it is, where it comes from, and its exact contents."""
+    """A file that separates vocals: what it is, where it comes from, and its exact contents.
+
+    Attributes
+    ----------
+    name, file_name : str
+        For people, and on the disk.
+    size : int
+        Bytes.
+    sha256 : str
+        Of its contents, in hexadecimal.
+    url, licence, origin : str
+        Where it comes from.
+    """
 
     name: str
     file_name: str
-    size: int  # bytes
+    size: int
     sha256: str
     url: str
     licence: str
@@ -55,8 +67,17 @@ PINNED = (HTDEMUCS_FT_VOCALS,)
 
 @dataclass(frozen=True)
 class SeparatorState:
-    """Whether songs can be separated. package: version of demucs-onnx, None if it is missing; path: None until the file
-    is fetched; remedy: the next step, empty if there is none."""
+    """Whether songs can be separated.
+
+    Attributes
+    ----------
+    file : SeparatorFile
+        The one that is needed.
+    package : str or None
+        Version of demucs-onnx; None if it is missing.
+    path : Path or None
+        None until the file is fetched.
+    """
 
     file: SeparatorFile
     package: str | None
@@ -68,12 +89,25 @@ class SeparatorState:
         return INSTALL if self.package is None else FETCH if self.path is None else ""
 
 
-def separator_state(folder: Path) -> SeparatorState:
-    """Return whether songs can be separated with what lies in `folder`, its contents unchecked.
+def separator_state(folder: Path | str) -> SeparatorState:
+    """Tell whether songs can be separated.
 
-    >>> separator_state(Path("recordings")).path is None
+    Parameters
+    ----------
+    folder : Path or str
+        Where the separator's file lies; its contents are not checked.
+
+    Returns
+    -------
+    SeparatorState
+        What is there, and the next step.
+
+    Examples
+    --------
+    >>> separator_state("recordings").path is None
     True
     """
+    folder = Path(folder)
     try:
         package = version("demucs-onnx")
     except PackageNotFoundError:
@@ -88,14 +122,33 @@ def stored_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path 
     return path if path.is_file() and path.stat().st_size == pinned.size else None
 
 
-def checked_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path:
-    """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing or
-    another.
+def checked_separator(folder: Path | str, pinned: SeparatorFile | None = None) -> Path:
+    """Return the file of a separator, its checksum verified.
 
-    >>> checked_separator(Path("recordings"))
+    Parameters
+    ----------
+    folder : Path or str
+        Where it lies.
+    pinned : SeparatorFile, optional
+        Which one; by default the first that this program knows.
+
+    Returns
+    -------
+    Path
+        For OnnxSeparator.
+
+    Raises
+    ------
+    SeparationError
+        If it is missing, or another file.
+
+    Examples
+    --------
+    >>> checked_separator("recordings")
     Traceback (most recent call last):
     engine.errors.SeparationError: Songs cannot be separated yet: ...
     """
+    folder = Path(folder)
     pinned = pinned or PINNED[0]
     path = stored_separator(folder, pinned)
     if path is None:

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Protocol, get_args
 
 from engine.analysis.style import Style
-from engine.conversion.convert import Chosen
+from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
-from engine.files import names_that_fit, write_atomically
+from engine.files import TakesPaths, names_that_fit, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
@@ -42,42 +42,120 @@ class Stages(Protocol):
     """Keeps the outputs of finished stages."""
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished."""
+        """Return the file of a stage, if it was finished.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path or None
+        """
         ...
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage."""
+        """Return where to write the file of a stage.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path
+        """
         ...
 
     def keep(self, name: str) -> Path:
-        """Keep the file written there; return where it is now."""
+        """Keep the file that was written there.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path
+            Where it is now.
+        """
         ...
 
 
 @dataclass(frozen=True)
-class FolderStages:
-    """Stages kept in a folder."""
+class FolderStages(TakesPaths):
+    """Stages kept in a folder.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Made when it is needed.
+    """
 
     folder: Path
 
     def find(self, name: str) -> Path | None:
-        """Return the file of a stage, if it was finished."""
+        """Return the file of a stage, if it was finished.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path or None
+        """
         path = self.new(name)
         return path if path.is_file() else None
 
     def new(self, name: str) -> Path:
-        """Return where to write the file of a stage."""
+        """Return where to write the file of a stage.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         return self.folder / name
 
     def keep(self, name: str) -> Path:
-        """Keep the file where it is: it appeared whole."""
+        """Keep the file that was written there.
+
+        Parameters
+        ----------
+        name : str
+            Of the stage's file.
+
+        Returns
+        -------
+        Path
+            Where it is now.
+        """
         return self.new(name)
 
 
 @dataclass(frozen=True)
-class Stem:
-    """A recording of one singer and the voices it gets, or KEEP for a stem that is left as it is. fader: in the mix."""
+class Stem(TakesPaths):
+    """A recording of one singer and the voices it gets.
+
+    Parameters
+    ----------
+    path : Path or str
+        The recording.
+    parts : sequence of Part
+        As `read_parts` returns them; the voice keep leaves a stem as it is.
+    fader : Fader
+        In the mix.
+    """
 
     path: Path
     parts: Sequence[Part]
@@ -90,12 +168,23 @@ class Stem:
 
 
 @dataclass(frozen=True)
-class Song:
+class Song(TakesPaths):
     """What to make a track of.
 
-    lead: the song if `separates`, else its vocal. backing: the instrumental; None for what is left of the song.
-    offset_s: how much later than the backing the lead begins, None to find it. stems: of further singers, beginning
-    with the lead.
+    Parameters
+    ----------
+    lead : Stem
+        The song if it `separates`, else its vocal.
+    backing : Path or str, optional
+        The instrumental; None for what is left of the song.
+    separates : bool
+        Whether the lead is a whole song, whose vocal has to be found.
+    offset_s : float, optional
+        How much later than the backing the lead begins, in seconds; None to find it.
+    stems : sequence of Stem
+        Of further singers.
+    backing_fader : Fader
+        Of the backing in the mix.
     """
 
     lead: Stem
@@ -107,8 +196,18 @@ class Song:
 
 
 @dataclass(frozen=True)
-class SongFiles:
-    """Where the mix goes, and the lanes as they are in it: the lead, the backing, the further stems."""
+class SongFiles(TakesPaths):
+    """Where the results go.
+
+    Parameters
+    ----------
+    mix : Path or str
+        The finished track.
+    vocal, backing : Path or str
+        The lanes as they are in the mix.
+    stems : sequence of Path or str
+        The further ones.
+    """
 
     mix: Path
     vocal: Path
@@ -118,8 +217,21 @@ class SongFiles:
 
 @dataclass(frozen=True)
 class FinishedSong:
-    """What was made. conversions: of the lead and the further stems, None for one that was kept. notes: sentences for
-    the user. warning: what is wrong with the recordings."""
+    """What was made.
+
+    Attributes
+    ----------
+    alignment : Alignment
+        Where the vocal lies in the backing.
+    conversions : list of PartsConversion or None
+        Of the lead and the further stems; None for one that was kept.
+    mix : Mix
+        What the mix did.
+    notes : list of str
+        Sentences for the user.
+    warning : str or None
+        What is wrong with the recordings.
+    """
 
     alignment: Alignment
     conversions: list[PartsConversion | None]
@@ -143,12 +255,39 @@ def make_song(
     report: Report = no_report,
     work: Work | None = None,
 ) -> FinishedSong:
-    """Make the track: separate, convert and mix, beginning with the first stage that is not finished.
+    """Make a track: separate, convert and mix, beginning with the first stage that is not finished.
 
-    separator: called only if there is something to separate. `report` shows progress and may raise Cancelled; finished
-    stages stay. Raises SettingsError, AudioError and SeparationError with a sentence for the user; then none of the
-    `files` is touched.
+    Parameters
+    ----------
+    song : Song
+        What it is made of.
+    files : SongFiles
+        Where the results go.
+    voice_named : callable
+        Returns the voice with an id, such as `load_voice`.
+    stages : Stages
+        Keeps what is finished, also when the work is cancelled.
+    separator : callable
+        Returns a Separator; called only if there is something to separate.
+    settings : mapping, ConversionSettings or callable, optional
+        As of `convert`.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    work : Work, optional
+        Where and for whom it is computed.
 
+    Returns
+    -------
+    FinishedSong
+        How it was made, and what the user should know.
+
+    Raises
+    ------
+    SettingsError, AudioError, SeparationError
+        With a sentence for the user; then none of the `files` is touched.
+
+    Examples
+    --------
     >>> from engine import OnnxSeparator, checked_separator, load_voice, read_parts
     >>> song = Song(Stem(Path("vocal.flac"), read_parts("kathleen")), backing=Path("recordings/two.flac"), offset_s=0.5)
     >>> files = SongFiles(Path("mix.wav"), Path("vocal.wav"), Path("backing.wav"))
@@ -284,9 +423,7 @@ def _converted(
 
 def _described(settings: Chosen | None) -> str:
     """Write settings as text, also where they depend on the style of the recording."""
-    if callable(settings):
-        return repr([settings(style) for style in get_args(Style)])
-    return repr(settings)
+    return repr([chosen_by(settings)(style) for style in get_args(Style)])
 
 
 def _notes(alignment: Alignment) -> list[str]:

@@ -16,6 +16,7 @@ from scipy import fft
 from engine.audio.channels import fold
 from engine.audio.files import open_audio
 from engine.audio.resampling import Resampler
+from engine.reprs import Brief
 from engine.songs.parts import clock
 
 _RATE, _WINDOW, _HOP = 16_000, 2048, 640  # 128 ms, every 40 ms
@@ -36,9 +37,17 @@ _FRAMES_AT_ONCE = 256
 _WORTH_SAYING = 0.15  # of the sounding time: single voices reach 0.11, a harmony at -6 dB 0.58
 
 
-@dataclass(frozen=True)
-class TwoPitches:
-    """Stretches (start, stop) in seconds where two pitches sound, and their share of the sounding time."""
+@dataclass(frozen=True, repr=False)
+class TwoPitches(Brief):
+    """Where two pitches sound at once.
+
+    Attributes
+    ----------
+    stretches_s : list of (float, float)
+        Where they begin and end, in seconds.
+    share : float
+        Of the sounding time, 0..1.
+    """
 
     stretches_s: list[tuple[float, float]]
     share: float
@@ -54,12 +63,30 @@ class TwoPitches:
         return f"Two pitches sound at once at {places}: give each voice a stem of its own, or they blur."
 
 
-def find_two_pitches(path: Path) -> TwoPitches:
-    """Find where two pitches sound at once in a recording, a block at a time. Raises AudioError.
+def find_two_pitches(path: Path | str) -> TwoPitches:
+    """Find where two pitches sound at once in a recording, as two singers would make them.
 
-    >>> find_two_pitches(Path("vocal.flac")).sentence  # of one singer
+    Parameters
+    ----------
+    path : Path or str
+        A file of any length, which is read block by block.
+
+    Returns
+    -------
+    TwoPitches
+        Whose `sentence` is for the user.
+
+    Raises
+    ------
+    AudioError
+        If the file cannot be read.
+
+    Examples
+    --------
+    >>> find_two_pitches("vocal.flac").sentence  # of one singer
     ''
     """
+    path = Path(path)
     shares, pitches, sounding = [], [], []
     loudest = 0.0
     for frames in _frames(path):

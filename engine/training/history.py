@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from engine.errors import TrainingError
 from engine.files import write_atomically
+from engine.reprs import Brief
 from engine.training.evaluation_schedule import EvaluationSchedule
 
 TRAINING_FORMAT = 4  # of checkpoints and history; raised whenever an earlier training could not resume unchanged
@@ -18,30 +19,69 @@ CURVES_FILE = "curves.png"  # drawn when the training is shown
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long a training takes on this machine, from timed steps, one timed evaluation and what precedes them."""
+    """How long a training takes on this machine, from timed steps, one timed evaluation and what precedes them.
+
+    Attributes
+    ----------
+    epoch_s, evaluation_s : float
+        Seconds of one.
+    total_s : float
+        Seconds of the whole plan, if it does not stop early.
+    epochs_apart : int
+        Between two evaluations at the beginning, by default.
+    setup_s : float
+        Seconds before the first step: networks, evaluation recordings, this estimate.
+    """
 
     epoch_s: float
     evaluation_s: float
     total_s: float
-    epochs_apart: int = 1  # between two evaluations at the beginning, by default
-    setup_s: float = 0.0  # before the first step: networks, evaluation recordings, this estimate
+    epochs_apart: int = 1
+    setup_s: float = 0.0
 
     def seconds_of(self, epochs: int, evaluate_epochs: int = 0) -> float:
-        """Estimate the seconds of a training of `epochs` from the beginning, if it does not stop early."""
+        """Estimate a training from the beginning, if it does not stop early.
+
+        Parameters
+        ----------
+        epochs : int
+            Passes over the recordings.
+        evaluate_epochs : int
+            Epochs between evaluations; 0 as by default.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         schedule = EvaluationSchedule(evaluate_epochs or max(1, self.epochs_apart), growing=not evaluate_epochs)
         return self.setup_s + epochs * self.epoch_s + schedule.count(epochs) * self.evaluation_s
 
 
-@dataclass
-class TrainingHistory:
-    """What has happened so far.
+@dataclass(repr=False)
+class TrainingHistory(Brief):
+    """What has happened in a training so far.
 
-    epochs: {"epoch", "steps", "seconds", the mean losses}; evaluations: {"epoch", "folder", the scores}; events:
-    {"epoch", "text"}, shown to the user.
+    Attributes
+    ----------
+    state : str
+        training or completed.
+    ceiling : int
+        The epochs asked for.
+    epochs : list of dict
+        Of each epoch: "epoch", "steps", "seconds", the mean losses.
+    evaluations : list of dict
+        Of each evaluation: "epoch", "folder", the scores.
+    events : list of dict
+        "epoch" and "text", shown to the user.
+    estimate : Estimate or None
+        How long it takes.
+    format : int
+        Of the file.
     """
 
     state: State = "training"
-    ceiling: int = 0  # the epochs asked for
+    ceiling: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
@@ -65,7 +105,13 @@ class TrainingHistory:
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain values, with the best epoch for readers."""
+        """Return plain values, with the best epoch for readers.
+
+        Returns
+        -------
+        dict
+            As history.json holds it.
+        """
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 
@@ -88,16 +134,31 @@ def write_history(history: TrainingHistory, folder: Path) -> None:
     write_atomically(folder / HISTORY_FILE, json.dumps(history.as_json(), indent=1) + "\n")
 
 
-def read_history(folder: Path) -> TrainingHistory | None:
+def read_history(folder: Path | str) -> TrainingHistory | None:
     """Read the history of the training in a folder.
 
-    None if no training was started, or only with an earlier version. Raises TrainingError if it is damaged.
+    Parameters
+    ----------
+    folder : Path or str
+        Of the training.
 
-    >>> read_history(Path("no-training-here")) is None
+    Returns
+    -------
+    TrainingHistory or None
+        None if no training was started, or only with an earlier version.
+
+    Raises
+    ------
+    TrainingError
+        If it is damaged.
+
+    Examples
+    --------
+    >>> read_history("no-training-here") is None
     True
     """
     try:
-        values = json.loads((folder / HISTORY_FILE).read_text(encoding="utf-8"))
+        values = json.loads((Path(folder) / HISTORY_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as cause:

@@ -3,15 +3,18 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from engine.settings import check_settings, setting
+from engine.settings import check_settings, setting, with_ranges
 
 MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # when a training is resumed
 
 
+@with_ranges
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How to train. Each field's metadata holds its range and meaning. Raises SettingsError for a value outside.
+    """How to train. Raises SettingsError for a value outside its range.
 
+    Examples
+    --------
     >>> TrainingPlan(epochs=50).patience
     10
     >>> TrainingPlan(epochs=0)
@@ -40,6 +43,17 @@ class TrainingPlan:
         check_settings(self)
 
     def differences(self, begun_with: dict[str, Any]) -> list[str]:
-        """Return the names of fixed settings that differ from those the training started with."""
+        """Return what differs from the settings that a training started with, and may not.
+
+        Parameters
+        ----------
+        begun_with : dict
+            Those settings, by their names.
+
+        Returns
+        -------
+        list of str
+            Names of settings.
+        """
         own = asdict(self)
         return [name for name in own if name not in MAY_CHANGE and own[name] != begun_with.get(name)]

@@ -25,33 +25,60 @@ from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.holdout import hold_out
 from engine.training.plan import TrainingPlan
 from engine.training.train import refuse_too_little, sound_clips
-from engine.voices.imported import AnyVoice
+from engine.voices.imported import AnyVoice, voice_of
 from engine.voices.profile import TAUGHT_BY, profile_text
 
 _SUNG_SHARE, _EXAMINED_SHARE = 0.75, 0.1  # of the progress; the rest is the scores
 
 
 def teach(
-    voice: AnyVoice,
+    voice: AnyVoice | str | Path,
     sources: Sequence[TeachingSource],
-    folder: Path,
+    folder: Path | str,
     name: str = "",
     report: Report = no_report,
     device: str = AUTO,
     installation: Installation | None = None,
 ) -> Dataset:
-    """Let an imported voice sing the sources; make a data set of it in the new folder `folder`, to `train_dataset` on.
+    """Let an imported voice sing recordings, and make a dataset of the results, to `train_dataset` on.
 
-    Its profile has what `taught_profile` says, and the imported voice's scores as `taught_by.scores`. name: of the new
-    voice. `report` may raise Cancelled; then, and after every error, nothing is left of the folder. Raises as
-    `teaching_recordings` does, and DatasetError or TrainingError if there is too little
-    voice in the results.
+    Its profile has what is known of the imported voice, and that voice's scores.
 
-    >>> from engine import bundled_sources, load_any_voice
-    >>> teach(load_any_voice("kathleen"), bundled_sources(), Path("taught"))
+    Parameters
+    ----------
+    voice : ImportedVoice, str or Path
+        Loaded, or as `load_any_voice` takes it.
+    sources : sequence of TeachingSource
+        What it sings, such as `bundled_sources()`.
+    folder : Path or str
+        Of the dataset, which must not exist yet; after every error nothing is left of it.
+    name : str
+        Of the new voice; by default that of the imported one.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
+    device, installation
+        As for `convert_file`.
+
+    Returns
+    -------
+    Dataset
+        Of what it sang.
+
+    Raises
+    ------
+    DatasetError, VoiceError, AudioError
+        As `teaching_recordings`.
+    TrainingError
+        If there is too little voice in the results.
+
+    Examples
+    --------
+    >>> from engine import bundled_sources
+    >>> teach("kathleen", bundled_sources(), "taught")
     Traceback (most recent call last):
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
     """
+    voice, folder = voice_of(voice), Path(folder)
     sung, started = folder.with_name(f"{folder.name}.sung"), False
     try:
         shutil.rmtree(sung, ignore_errors=True)  # left by a crash

@@ -78,26 +78,48 @@ _WEIGHTS_KEPT = 30  # evaluations that keep their weights; older ones keep only 
 def train(
     clips: Sequence[Clip],
     plan: TrainingPlan,
-    folder: Path,
+    folder: Path | str,
     report: Report = no_report,
     profile: VoiceProfile | None = None,
     device: str = AUTO,
 ) -> Voice:
-    """Train a voice on clips of it, or resume the training in `folder`, and return the best checkpoint.
+    """Train a voice on recordings of it, or resume the training in a folder.
 
-    `plan.epochs` is the total; a training that has as many is not trained further. `report(fraction, message)` may
-    raise Cancelled, which is passed on after the state is saved. device: see `engine.devices.choose_device`; a training
-    may resume on another device. Raises TrainingError if there is too little voice, the recordings are not those the
-    training started with, or it cannot continue.
+    Parameters
+    ----------
+    clips : sequence of Clip
+        As `analysed_clips` or `usable_clips` return them.
+    plan : TrainingPlan
+        Its `epochs` are the total; a training that has as many is not trained further.
+    folder : Path or str
+        Keeps checkpoints and history; the same folder resumes, also on another device.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled, which is passed on after the state is saved.
+    profile : VoiceProfile, optional
+        Who the voice is.
+    device : str
+        auto, cpu, or a GPU such as cuda or mps.
 
-    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
-    >>> voice = train(clips, TrainingPlan(epochs=1), Path("training"), profile=VoiceProfile(name="Mia"))
+    Returns
+    -------
+    Voice
+        The best checkpoint; `save_voice` keeps it.
+
+    Raises
+    ------
+    TrainingError
+        If there is too little voice, the recordings are not those the training started with, or it cannot continue.
+
+    Examples
+    --------
+    >>> clips = analysed_clips(["recordings/one.flac", "recordings/two.flac"])
+    >>> voice = train(clips, TrainingPlan(epochs=1), "training", profile=VoiceProfile(name="Mia"))
     >>> voice.card.name, voice.card.training["epochs"]
     ('Mia', 1)
     """
     refuse_too_little(clips)
     profile = profile or VoiceProfile(name="Voice")
-    training = _Training(clips, plan, folder, profile, working_device(device), report)
+    training = _Training(clips, plan, Path(folder), profile, working_device(device), report)
     training.run()
     return training.best_voice()
 
@@ -108,12 +130,31 @@ def train_dataset(
     report: Report = no_report,
     device: str = AUTO,
 ) -> Voice:
-    """Train a voice on the usable recordings of a dataset, in its folder; otherwise like `train`.
+    """Train a voice on the usable recordings of a dataset, in its folder.
 
-    Raises DatasetError if there is nothing to train on.
+    Parameters
+    ----------
+    dataset : Dataset
+        Made by `create_dataset`.
+    plan, report, device
+        As for `train`.
 
+    Returns
+    -------
+    Voice
+        The best checkpoint; `save_voice` keeps it.
+
+    Raises
+    ------
+    DatasetError
+        If there is nothing to train on.
+    TrainingError
+        As `train`.
+
+    Examples
+    --------
     >>> from engine import create_dataset
-    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> mia = create_dataset("recordings", "mia", {"name": "Mia"})
     >>> train_dataset(mia, TrainingPlan(epochs=1)).card.name
     'Mia'
     """
@@ -122,12 +163,29 @@ def train_dataset(
 
 
 def usable_clips(dataset: Dataset, report: Report = no_report) -> list[Clip]:
-    """Return the usable recordings of a dataset, analysed; the analysis is cached in the dataset.
+    """Return the usable recordings of a dataset, analysed; the analysis is kept in the dataset.
 
-    Raises DatasetError if there is too little voice in them.
+    Parameters
+    ----------
+    dataset : Dataset
+        Made by `create_dataset`.
+    report : callable
+        Receives the progress (0..1, message) and may raise Cancelled.
 
+    Returns
+    -------
+    list of Clip
+        For `train`.
+
+    Raises
+    ------
+    DatasetError
+        If there is too little voice in them.
+
+    Examples
+    --------
     >>> from engine import create_dataset
-    >>> mia = create_dataset(Path("recordings"), Path("mia"), {"name": "Mia"})
+    >>> mia = create_dataset("recordings", "mia", {"name": "Mia"})
     >>> [clip.name for clip in usable_clips(mia)]
     ['one.flac', 'two.flac']
     """
@@ -139,7 +197,24 @@ def usable_clips(dataset: Dataset, report: Report = no_report) -> list[Clip]:
 def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = AUTO) -> Estimate:
     """Estimate how long a training takes here by timing a few steps and one rendering, about 5 s.
 
-    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    Parameters
+    ----------
+    clips, plan, device
+        As for `train`.
+
+    Returns
+    -------
+    Estimate
+        In seconds.
+
+    Raises
+    ------
+    TrainingError
+        If there is too little voice.
+
+    Examples
+    --------
+    >>> clips = analysed_clips(["recordings/one.flac", "recordings/two.flac"])
     >>> estimate_training(clips, TrainingPlan(epochs=100)).total_s > 1
     True
     """

@@ -29,12 +29,31 @@ _MADE_OF = "made_of"  # key on its card: the state of the dataset it was made fr
 
 
 def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, device: str = AUTO) -> Voice:
-    """Make a voice from clips without training; its card's `is_untrained` is True.
+    """Make a voice from recordings without training.
 
-    device: see `engine.devices.choose_device`. Raises TrainingError if there is too little voice.
+    Parameters
+    ----------
+    clips : sequence of Clip
+        As `analysed_clips` returns them.
+    profile : VoiceProfile, optional
+        Who the voice is.
+    device : str
+        auto, cpu, or a GPU such as cuda or mps.
 
+    Returns
+    -------
+    Voice
+        Which converts at once; its card's `is_untrained` is True.
+
+    Raises
+    ------
+    TrainingError
+        If there is too little voice.
+
+    Examples
+    --------
     >>> from engine import analysed_clips
-    >>> clips = analysed_clips([Path("recordings/one.flac"), Path("recordings/two.flac")])
+    >>> clips = analysed_clips(["recordings/one.flac", "recordings/two.flac"])
     >>> voice = untrained_voice(clips, VoiceProfile(name="Mia"))
     >>> voice.card.name, voice.card.is_untrained, voice.card.training["steps"]
     ('Mia', True, 0)

@@ -32,11 +32,33 @@ _CLAUSES = re.compile(r"(?<![A-Z])(BY|NC|SA|ND)(?![A-Z])", re.IGNORECASE)  # wha
 
 
 def blend_voices(first: Voice, second: Voice, share: float, name: str, identifier: str) -> Voice:
-    """Blend two voices: `share` (0..1) of the second, the rest of the first; at 0 and 1 it sounds exactly like one.
+    """Blend two voices; at a share of 0 and 1 the blend sounds exactly like one of them.
 
-    It has no preview yet: that is rendered with it. Raises SettingsError for a share outside 0..1, VoiceError for a
-    name or an id that no voice can have.
+    It has no preview yet: that is rendered with it.
 
+    Parameters
+    ----------
+    first, second : Voice
+        What is blended.
+    share : float
+        Of the second, 0..1.
+    name, identifier : str
+        Of the new voice.
+
+    Returns
+    -------
+    Voice
+        With the licence, source and consent of both.
+
+    Raises
+    ------
+    SettingsError
+        For a share outside 0..1.
+    VoiceError
+        For a name or an id that no voice can have.
+
+    Examples
+    --------
     >>> from engine import load_voice
     >>> between = blend_voices(load_voice("kathleen"), load_voice("kerstin"), 0.3, "Kathrin", "kathrin")
     >>> between.card.name, between.card.licence

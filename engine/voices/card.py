@@ -24,12 +24,14 @@ from safetensors import SafetensorError
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
 from engine.files import UNFINISHED, sync_to_disk
-from engine.spelling import folded
+from engine.reprs import Brief
+from engine.spelling import folded, nearest
 from engine.voices import card_rules as rules
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
+PACKAGE = ".zip"  # how the name of a package ends, at least
 RETRIEVAL_FRAMES = "sounds"  # their name in a weights file
 # endings no identifier can have, so that what a crash leaves behind is never taken for a voice
 _REPLACED = ".old"
@@ -41,9 +43,45 @@ _LARGEST_CARD = 4 * 2**20  # bytes; the curves of a long training are far below 
 _PITCHES = ("pitch", "spoken_pitch", "sung_pitch")  # the fields that are statistics of the pitch
 
 
-@dataclass(frozen=True)
-class VoiceCard:
-    """All that is known of a voice besides its weights; None is what nobody has said."""
+@dataclass(frozen=True, repr=False)
+class VoiceCard(Brief):
+    """All that is known of a voice besides its weights; None is what nobody has said.
+
+    Attributes
+    ----------
+    id, name : str
+        By which it is loaded, and shown.
+    gender, age, genre, voice_type : str or None
+        Such as female, adult, pop, alto.
+    description : str
+        For people.
+    base_language : str or None
+        Two lowercase letters.
+    traits : list of str
+        Such as warm, clear.
+    vocal_range : dict
+        {"min": "A2", "max": "C5"}.
+    pitch, spoken_pitch, sung_pitch : PitchStatistics
+        MIDI note numbers of all its recordings, and of those in which it speaks or sings; None where hardly any do.
+    bandwidth_hertz : float
+        Of the recordings it was made from.
+    licence, source : str
+        On what terms, and where the recordings come from and whom to credit.
+    consent, consent_seal : dict
+        Any of "statement", "by" and "date", and the signature on them.
+    corpus_speaker : str
+        'set/speaker' of the training corpus, for scoring.
+    training : dict
+        Minutes of audio, epochs, scores.
+    other : dict
+        What else its model.json said.
+    format : int
+        Of the card.
+    kind : str
+        Which networks render it: studio or rvc.
+    model : dict
+        Of an imported voice: its configuration.
+    """
 
     id: rules.Identifier
     name: rules.Name
@@ -87,12 +125,33 @@ class VoiceCard:
         return self.training.get(UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:
-        """Whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it."""
+        """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it.
+
+        Parameters
+        ----------
+        sing : bool
+            Whether singing is asked about, or speech.
+
+        Returns
+        -------
+        bool
+        """
         unknown = self.spoken_pitch is None and self.sung_pitch is None
         return unknown or (self.sung_pitch if sing else self.spoken_pitch) is not None
 
     def pitch_where(self, sung: bool) -> PitchStatistics:
-        """Where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known."""
+        """Return where the voice lives when it sings, or speaks; where all of its recordings lie if that is not known.
+
+        Parameters
+        ----------
+        sung : bool
+            Whether singing is asked about, or speech.
+
+        Returns
+        -------
+        PitchStatistics
+            MIDI note numbers.
+        """
         return (self.sung_pitch if sung else self.spoken_pitch) or self.pitch
 
 
@@ -188,16 +247,30 @@ def _card_type() -> tuple[TypeAdapter[VoiceCard], dict[str, str]]:
     return TypeAdapter(VoiceCard), {name: hint.__metadata__[-1] for name, hint in hints.items()}
 
 
-def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
-    """Cards of all voices in one folder or several, by name; damaged ones are left out. Of two voices with one id, the
-    one in the earlier folder counts.
+Folders = Path | str | Sequence[Path | str]  # a folder of voices, or several
 
+
+def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
+    """Read the cards of all voices in a folder.
+
+    Parameters
+    ----------
+    folder : Path or str, or several
+        By default the folder of the demo voices. Of two voices with one id, the one in the earlier folder counts.
+
+    Returns
+    -------
+    list of VoiceCard
+        By name; damaged ones are left out.
+
+    Examples
+    --------
     >>> [voice.id for voice in list_voices()]
     ['goekhan', 'kathleen', 'kerstin', 'koguchi', 'safiye']
     """
     cards: dict[str, VoiceCard] = {}
     for one in _several(folder):
-        there = {home.name.removesuffix(_REPLACED) for home in one.iterdir()} if one.is_dir() else set()
+        there = {identifier_in(home) for home in one.iterdir()} if one.is_dir() else set()
         for identifier in sorted(there - cards.keys()):
             if home := _home(identifier, [one]):
                 try:
@@ -207,20 +280,41 @@ def list_voices(folder: Path | Sequence[Path] = DEMO_VOICES) -> list[VoiceCard]:
     return sorted(cards.values(), key=lambda card: (folded(card.name), card.id))
 
 
-def _several(folder: Path | Sequence[Path]) -> Sequence[Path]:
-    return [folder] if isinstance(folder, Path) else folder
+def _several(folder: Folders) -> Sequence[Path]:
+    return [Path(folder)] if isinstance(folder, str | os.PathLike) else [Path(one) for one in folder]
 
 
-def find_voice(identifier: str, folder: Path | Sequence[Path]) -> Path:
-    """Find the folder of the voice with this id, in the first of several folders that has it.
+def is_place(voice: Path | str) -> bool:
+    """Return whether a voice is given by where it lies and not by an id or a name: a Path, or the name of a package.
 
-    Raises VoiceError, naming the voices there are, where the id is unknown.
+    Any other text never leads out of the folders of voices.
+
+    >>> is_place("Mia"), is_place("mia.voice.zip"), is_place(Path("mia"))
+    (False, True, True)
     """
+    return not isinstance(voice, str) or voice.lower().endswith(PACKAGE)
+
+
+def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
+    """Return where a voice lies: its own place if that is given, else that of its id or name in one of the folders.
+
+    Raises VoiceError, naming the voices there are, for one that is unknown, or a name that several have.
+    """
+    if is_place(voice):
+        return Path(voice)
     folders = _several(folder)
-    if home := _home(identifier, folders):
+    if home := _home(str(voice), folders):
         return home
-    there = ", ".join(card.id for card in list_voices(folders)) or "none"
-    raise VoiceError(f"There is no voice '{identifier}'. The voices here are: {there}.")
+    cards = list_voices(folders)
+    named = [card.id for card in cards if folded(card.name) == folded(str(voice))]
+    if len(named) == 1:
+        return voice_home(named[0], folders)
+    if named:
+        raise VoiceError(f"Several voices have the name '{voice}': give the id, which is one of {', '.join(named)}.")
+    there = ", ".join(card.id for card in cards) or "none"
+    if meant := nearest(str(voice), {one for card in cards for one in (card.id, card.name)}):
+        raise VoiceError(f"There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.")
+    raise VoiceError(f"There is no voice '{voice}'. The voices here are: {there}.")
 
 
 def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
@@ -231,6 +325,11 @@ def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
                 if (home / CARD_FILE).exists():
                     return home
     return None
+
+
+def identifier_in(home: Path) -> str:
+    """Return the id of the voice in this folder: its name, also where a crash left it while it was replaced."""
+    return home.name.removesuffix(_REPLACED)
 
 
 # ---- writing ----

@@ -5,8 +5,9 @@ networks render it, `card.model` their configuration. They convert as they are; 
 (training, blending, packages) refuses them.
 """
 
+import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -30,15 +31,17 @@ from engine.rvc.torch_models import INDEX
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
+    PACKAGE,
     PREVIEW_FILE,
     WEIGHTS_FILE,
+    Folders,
     VoiceCard,
     card_text,
     damaged_weights,
-    find_voice,
     load_card,
     new_identifier,
     new_voice_folder,
+    voice_home,
 )
 from engine.voices.card_rules import LONGEST_NAME
 from engine.voices.voice import Voice, load_voice
@@ -50,14 +53,29 @@ _TRIALS = ((100, 200.0), (16, 0.0), (32, 1000.0), (251, 400.0))  # frames, and h
 _SILENT = 1e-5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImportedVoice:
-    """A voice of RVC, ready for conversion."""
+    """A voice of RVC, ready for conversion: `load_any_voice` makes one, once `import_rvc` has imported it.
+
+    Attributes
+    ----------
+    card : VoiceCard
+        What is known of it.
+    networks : Rendering
+        In a process of their own.
+    index : RetrievalIndex or None
+        Frames of its recordings.
+    folder : Path or None
+        Where it was loaded from.
+    """
 
     card: VoiceCard
     networks: Rendering
     index: RetrievalIndex | None
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"ImportedVoice({self.card.name})"
 
     @property
     def preview(self) -> Path | None:
@@ -66,22 +84,64 @@ class ImportedVoice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "ImportedVoice":
-        """Return the voice with its networks on a device."""
+        """Return the voice with its networks on a device.
+
+        Parameters
+        ----------
+        device : torch.device
+            Such as torch.device("cuda").
+
+        Returns
+        -------
+        ImportedVoice
+            For conversions there.
+        """
         return replace(self, networks=self.networks.on(device))
 
 
 AnyVoice = Voice | ImportedVoice
 
 
-def load_any_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> AnyVoice:
-    """Load a voice of either kind: `card.kind` decides. Arguments and errors as of `engine.voices.voice.load_voice`.
+def load_any_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> AnyVoice:
+    """Load a voice of this studio, or one that was imported from RVC.
 
+    Parameters
+    ----------
+    voice, folder
+        As for `load_voice`.
+
+    Returns
+    -------
+    Voice or ImportedVoice
+        Its card's `kind` decides.
+
+    Raises
+    ------
+    VoiceError, ArchiveError
+        As `load_voice`, except that imported voices are loaded.
+
+    Examples
+    --------
     >>> load_any_voice("koguchi").card.is_imported
     False
     """
-    home = voice if isinstance(voice, Path) else find_voice(voice, folder)
-    card = load_card(home)
-    return _imported_from(card, home) if card.is_imported else load_voice(voice, folder)
+    home = voice_home(voice, folder)
+    if home.suffix.lower() == PACKAGE or not (card := load_card(home)).is_imported:
+        return load_voice(voice, folder)
+    return _imported_from(card, home)
+
+
+def voice_of(voice: AnyVoice | str | Path) -> AnyVoice:
+    """Return a voice however it is given: loaded, or as `load_any_voice` takes it. Raises VoiceError.
+
+    >>> voice_of("Kathleen")
+    Voice(Kathleen)
+    """
+    if isinstance(voice, Voice | ImportedVoice):
+        return voice
+    if isinstance(voice, str | os.PathLike):
+        return load_any_voice(voice)
+    raise VoiceError(f"A voice is an id, a name, a path, or a Voice, not {type(voice).__name__}.")
 
 
 def networks_digest(base: BaseModel, voice: AnyVoice) -> str:
@@ -95,18 +155,41 @@ def networks_digest(base: BaseModel, voice: AnyVoice) -> str:
 
 
 def import_rvc(
-    path: Path,
-    voices: Path,
-    index: Path | None = None,
+    path: Path | str,
+    voices: Path | str,
+    index: Path | str | None = None,
     name: str | None = None,
     speaker: int = 0,
     taken: Collection[str] = (),
 ) -> VoiceCard:
-    """Turn a model of RVC into a voice in the folder `voices`, and return its card; nothing of the pickle is kept.
+    """Turn a model of RVC into a voice; nothing of its pickle is kept.
 
-    index: its `.index`. name: by default that of the file. speaker: of a model with several, from 0. Raises
-    ModelFileError, which names what else the file is.
+    Parameters
+    ----------
+    path : Path or str
+        The model, .pth or .onnx.
+    voices : Path or str
+        The folder that gets the voice as a folder of its own.
+    index : Path or str, optional
+        Its .index.
+    name : str, optional
+        Of the voice; by default that of the file.
+    speaker : int
+        Of a model with several, from 0.
+    taken : collection of str
+        Further ids that it may not have.
+
+    Returns
+    -------
+    VoiceCard
+        With the id to load it by.
+
+    Raises
+    ------
+    ModelFileError
+        For any other file, naming what it is, and for weights that render no voice.
     """
+    path, voices = Path(path), Path(voices)
     is_onnx, file_name = path.suffix.lower() == ".onnx", _one_line(path.name)
     title = _one_line(name or path.stem)[:LONGEST_NAME] or "RVC"
     there = {one.name.split(".")[0] for one in voices.iterdir()} if voices.is_dir() else set()
@@ -124,7 +207,7 @@ def import_rvc(
                 raise no_such_speaker(path.name, speaker, configuration.speakers)
             model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
             weights = load_file(folder / WEIGHTS_FILE) if index else {}
-        found = _index_of(index, folder) if index else None
+        found = _index_of(Path(index), folder) if index else None
         if found is not None and found.vectors.shape[1] != width:
             raise ModelFileError(
                 f"The index belongs to another model: its vectors have {found.vectors.shape[1]} numbers, and this "

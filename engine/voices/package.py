@@ -3,7 +3,7 @@
 card.json, weights.safetensors and preview.wav are those of the voice's folder. Beside them lie, for people and other
 programs, statistics.json (pitch, range, training), LICENCE.txt and consent.json, and checksums.json, which has the
 SHA-256 of every other file. The same voice gives the same bytes. What comes in is checked in full before any of it is
-put among the voices: the zip, the names, the checksums, the card, every weight, and the preview.
+put among the voices.
 """
 
 import hashlib
@@ -11,20 +11,19 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from engine.archives import ArchiveLimits, extract_archive
-from engine.audio.files import open_audio
-from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
+from engine.errors import ProvenanceError, VoiceError
 from engine.files import replacing
-from engine.provenance.consent import check_seal, seal_consent
+from engine.provenance.consent import seal_consent
 from engine.provenance.installation import Installation
 from engine.provenance.statement import file_digest
 from engine.voices.card import (
@@ -39,39 +38,53 @@ from engine.voices.card import (
     load_card,
     new_identifier,
     new_voice_folder,
-    read_card,
+    voice_home,
     why_refused,
 )
-from engine.voices.card_rules import is_whole
-from engine.voices.profile import read_profile
+from engine.voices.package_checks import (
+    CHECKSUMS_FILE,
+    CONSENT_FILE,
+    FORMAT,
+    KIND,
+    LICENCE_FILE,
+    STATISTICS_FILE,
+    check_preview,
+    unpack_voice,
+)
 
 PACKAGE_SUFFIX = ".voice.zip"
-STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE = "statistics.json", "LICENCE.txt", "consent.json"
-CHECKSUMS_FILE = "checksums.json"
-KIND, FORMAT = "timbre-studio-voice", 1  # of packages; the number is raised when an older program could not read them
-_NEEDED = (CARD_FILE, WEIGHTS_FILE, STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE)
-_ALLOWED = {*_NEEDED, PREVIEW_FILE, CHECKSUMS_FILE}
-_SAID = ("name", "gender", "age", "description", "base_language", "genre", "voice_type", "vocal_range")
-_LIMITS = ArchiveLimits(most_files=16, most_bytes=64 << 20)  # a voice has 7 MB
-_LARGEST_TEXT = 4 << 20  # bytes, of each file that is read as text
-_LARGEST_HEADER = 1 << 20  # bytes, of what stands before the weights
-_LONGEST_PREVIEW_S = 600.0
-_PREVIEW_BLOCK = 1 << 16  # samples
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold
 _ORDINARY_FILE = 0o100644 << 16
 
 
-def export_voice(voice_folder: Path, target: Path, recorded_by: Installation | None = None) -> Path:
-    """Write the voice in `voice_folder` as a package, whole or not at all, and give the file's path.
+def export_voice(voice: Path | str, target: Path | str, recorded_by: Installation | None = None) -> Path:
+    """Write a voice as a package, whole or not at all.
 
-    `target` is the file, replaced if it exists, or a folder, in which the file is named after the voice. recorded_by:
-    the installation that recorded its owner's consent, which then signs it; one that is signed stays so. Raises
-    VoiceError for a damaged voice, one that is untrained, and where the file cannot be written.
+    Parameters
+    ----------
+    voice : Path or str
+        The voice's folder, or the id or name of a demo voice.
+    target : Path or str
+        The file, replaced if it exists, or a folder, in which the file is named after the voice.
+    recorded_by : Installation, optional
+        Where its owner's consent was recorded: signs the consent, unless it is signed already.
 
-    >>> from engine import load_voice
-    >>> export_voice(load_voice("kathleen").folder, Path(".")).name
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    VoiceError
+        For a voice that is unknown, damaged or untrained, and where the file cannot be written.
+
+    Examples
+    --------
+    >>> export_voice("kathleen", ".").name
     'kathleen.voice.zip'
     """
+    voice_folder, target = voice_home(voice), Path(target)
     card = load_card(voice_folder)
     if card.is_untrained:
         raise VoiceError(f"The voice '{card.id}' is untrained: train it first, then export it.")
@@ -81,7 +94,7 @@ def export_voice(voice_folder: Path, target: Path, recorded_by: Installation | N
     try:
         contents = _contents(card, voice_folder)
         if PREVIEW_FILE in contents:
-            _check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{card.id}'")
+            check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{card.id}'")
         with (
             replacing(target, durable=True) as unfinished,
             zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as package,
@@ -97,25 +110,44 @@ def export_voice(voice_folder: Path, target: Path, recorded_by: Installation | N
 
 def packaged_card(package: Path) -> VoiceCard:
     """Return the card of the voice in a package. Raises ArchiveError and VoiceError as `import_voice` does."""
-    with tempfile.TemporaryDirectory() as temporary:
-        unpacked = Path(temporary) / "package"
-        return _checked(package, unpacked, extract_archive(package, unpacked, _LIMITS))
+    with _unpacked(package) as (card, _):
+        return card
 
 
-def import_voice(package: Path, voices: Path, taken: Collection[str] = ()) -> VoiceCard:
-    """Put the voice of a package into the folder `voices`, and give its card.
+def import_voice(package: Path | str, voices: Path | str, taken: Collection[str] = ()) -> VoiceCard:
+    """Put the voice of a package into a folder of voices.
 
-    It keeps its id, unless one of `taken` or a voice in `voices` has it. Raises ArchiveError for what is no zip, or not
-    safe to open, and VoiceError for what is no whole voice; nothing is left behind then.
+    It keeps its id, unless one of `taken` or a voice in `voices` has it.
 
-    >>> from engine import load_voice
-    >>> package = export_voice(load_voice("kathleen").folder, Path("kathleen.voice.zip"))
-    >>> import_voice(package, Path("voices")).id, import_voice(package, Path("voices")).id
+    Parameters
+    ----------
+    package : Path or str
+        The package, such as mia.voice.zip.
+    voices : Path or str
+        The folder that gets the voice as a folder of its own.
+    taken : collection of str
+        Further ids that it may not have.
+
+    Returns
+    -------
+    VoiceCard
+        Its card, with the id that it has now.
+
+    Raises
+    ------
+    ArchiveError
+        For what is no zip, or not safe to open; nothing is left behind then.
+    VoiceError
+        For what is no whole voice; nothing is left behind then.
+
+    Examples
+    --------
+    >>> package = export_voice("kathleen", "kathleen.voice.zip")
+    >>> import_voice(package, "voices").id, import_voice(package, "voices").id
     ('kathleen', 'kathleen-2')
     """
-    with tempfile.TemporaryDirectory() as temporary:
-        unpacked = Path(temporary) / "package"
-        card = _checked(package, unpacked, extract_archive(package, unpacked, _LIMITS))
+    package, voices = Path(package), Path(voices)
+    with _unpacked(package) as (card, unpacked):
         there = {path.name.split(".")[0] for path in voices.iterdir()} if voices.is_dir() else set()
         if card.id in there or card.id in taken:
             card = replace(card, id=new_identifier(card.id, {*there, *taken}))
@@ -125,6 +157,18 @@ def import_voice(package: Path, voices: Path, taken: Collection[str] = ()) -> Vo
                 if (unpacked / name).exists():
                     shutil.copyfile(unpacked / name, folder / name)
     return card
+
+
+@contextmanager
+def _unpacked(package: Path) -> Iterator[tuple[VoiceCard, Path]]:
+    """Give the card of a package, and the folder in which its checked files lie meanwhile."""
+    from engine.voices.voice import load_voice  # loads torch, which an export does without
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "package"
+        card = unpack_voice(package, folder)
+        load_voice(folder)
+        yield card, folder
 
 
 def _sealed(card: VoiceCard, folder: Path, recorded_by: Installation | None) -> VoiceCard:
@@ -200,114 +244,3 @@ def _licence(card: VoiceCard) -> str:
             *(f"  {name}: {text}" for name, text in card.consent.items() if text),
         ]
     return "\n".join(lines) + "\n"
-
-
-# ---- what is asked of one that comes in ----
-
-
-def _checked(package: Path, folder: Path, paths: Collection[Any]) -> VoiceCard:
-    """Check the package unpacked in `folder` and return its card. Raises VoiceError."""
-    names = {str(path) for path in paths}
-    if CHECKSUMS_FILE not in names:
-        raise VoiceError(f'"{package.name}" is not a voice: it has no {CHECKSUMS_FILE}.')
-    stated = _read_checksums(package, folder)
-    if strange := sorted(names - _ALLOWED):
-        raise VoiceError(f'"{package.name}" is not a voice: "{strange[0]}" does not belong in one.')
-    if missing := [name for name in _NEEDED if name not in names]:
-        raise _damaged(package, f"{missing[0]} is missing")
-    found = {}
-    for name in sorted(names - {CHECKSUMS_FILE}):
-        with (folder / name).open("rb") as file:
-            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
-    if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
-        raise _damaged(package, f"{wrong[0]} is not the file that {CHECKSUMS_FILE} tells of")
-    card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
-    if card.is_untrained:  # without its recordings it could never be trained
-        raise VoiceError(
-            f'The voice in "{package.name}" is untrained: train it where its recordings are, then export it.'
-        )
-    _check_said(package, card)
-    if _read_json(package, folder / CONSENT_FILE) != card.consent:
-        raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
-    if card.consent_seal:
-        try:
-            check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
-        except ProvenanceError as cause:
-            raise _damaged(package, str(cause)[:1].lower() + str(cause)[1:].rstrip(".")) from cause
-    _check_weights(package, folder / WEIGHTS_FILE)
-    from engine.networks.base import load_weights  # these two load torch, which an export does without
-    from engine.voices.voice import voice_from
-
-    voice_from(card, load_weights(folder / WEIGHTS_FILE))
-    if PREVIEW_FILE in names:
-        _check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
-    return card
-
-
-def _check_said(package: Path, card: VoiceCard) -> None:
-    """Refuse a card whose values a profile cannot have: lists of voices show them and filter by them."""
-    try:
-        read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
-    except ProfileError as cause:
-        raise _damaged(package, f"in {CARD_FILE}, {str(cause).rstrip('.')}") from cause
-
-
-def _read_checksums(package: Path, folder: Path) -> dict[str, Any]:
-    values = _read_json(package, folder / CHECKSUMS_FILE)
-    if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
-        raise VoiceError(f'"{package.name}" is not a voice: its {CHECKSUMS_FILE} is of another kind.')
-    if values["format"] > FORMAT:
-        raise VoiceError(f'"{package.name}" was made by a later version of Timbre Studio; update to use it.')
-    if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
-        raise _damaged(package, f"{CHECKSUMS_FILE} holds no checksums")
-    return dict(values["sha256"])
-
-
-def _check_weights(package: Path, path: Path) -> None:
-    """VoiceError unless the file's header, which is all that is read of it, is that of tensors in half precision.
-
-    safetensors holds what a header claims against the size of the file, so what passes here can be loaded.
-    """
-    try:
-        with path.open("rb") as file:
-            if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
-                raise _damaged(package, f"{WEIGHTS_FILE} holds no weights")
-        with safe_open(path, "np") as opened:
-            halves = all(opened.get_slice(name).get_dtype() == "F16" for name in opened.keys())  # noqa: SIM118 - no dict
-    except (SafetensorError, OSError, ValueError) as cause:
-        raise _damaged(package, f"{WEIGHTS_FILE} holds no weights") from cause
-    if not halves:
-        raise VoiceError(f'The voice in "{package.name}" was made for another version of the engine.')
-
-
-def _check_preview(path: Path, where: str) -> None:
-    """VoiceError unless the file is a wave file that can be heard: it will be handed to browsers."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(12)
-        if start[:4] != b"RIFF" or start[8:] != b"WAVE":
-            raise AudioError("It is no wave file.")
-        with open_audio(path) as preview:
-            if not 0 < (preview.duration_s or 0.0) <= _LONGEST_PREVIEW_S:
-                raise AudioError("It has another length than a preview.")
-            for _ in preview.blocks(_PREVIEW_BLOCK):
-                pass  # reading it to its end is the only way to know that it can be
-    except AudioError as cause:
-        raise VoiceError(f"The preview in {where} is not a short wave file, so the voice is not whole.") from cause
-
-
-def _read_json(package: Path, path: Path) -> Any:
-    try:
-        return json.loads(_text(package, path).decode("utf-8"))
-    except (ValueError, RecursionError) as cause:
-        raise _damaged(package, f"{path.name} is no JSON") from cause
-
-
-def _text(package: Path, path: Path) -> bytes:
-    if path.stat().st_size > _LARGEST_TEXT:
-        raise _damaged(package, f"{path.name} is too large")
-    return path.read_bytes()
-
-
-def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(f'"{package.name}" is damaged ({why}); load it, or have it made, again.')

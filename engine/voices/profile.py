@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
+from engine.reprs import Brief
 from engine.spelling import composed
 from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
@@ -46,23 +47,45 @@ _UNWELCOME = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
 
 
-@dataclass(frozen=True)
-class VoiceProfile:
-    """Who a voice is, as far as its maker says; None or empty where nothing is said."""
+@dataclass(frozen=True, repr=False)
+class VoiceProfile(Brief):
+    """Who a voice is, as far as its maker says; None or empty where nothing is said.
+
+    Parameters
+    ----------
+    name : str
+        The only one that is needed.
+    gender, age, genre, voice_type : str, optional
+        Such as female, adult, pop, alto.
+    description : str
+        For people.
+    base_language : str, optional
+        Two lowercase letters.
+    traits : tuple of str
+        Such as warm, clear.
+    vocal_range : dict, optional
+        {"min": "A2", "max": "C5"}.
+    licence, source : str
+        On what terms, and where the recordings come from and whom to credit.
+    consent : dict
+        Any of "statement", "by" and "date".
+    other : dict
+        All other keys of model.json.
+    """
 
     name: str
-    gender: str | None = None  # one of GENDERS
-    age: str | None = None  # one of AGES
+    gender: str | None = None
+    age: str | None = None
     description: str = ""
-    base_language: str | None = None  # two lowercase letters
+    base_language: str | None = None
     traits: tuple[str, ...] = ()
-    genre: str | None = None  # one of GENRES
-    voice_type: str | None = None  # one of VOICE_TYPES
-    vocal_range: dict[str, str] | None = None  # {"min": "A2", "max": "C5"}
+    genre: str | None = None
+    voice_type: str | None = None
+    vocal_range: dict[str, str] | None = None
     licence: str = ""
-    source: str = ""  # where the recordings come from, and whom to credit
-    consent: dict[str, str] = field(default_factory=dict)  # any of {"statement", "by", "date"}
-    other: dict[str, Any] = field(default_factory=dict)  # all other keys of model.json
+    source: str = ""
+    consent: dict[str, str] = field(default_factory=dict)
+    other: dict[str, Any] = field(default_factory=dict)
 
 
 def read_profile(values: Mapping[str, Any]) -> VoiceProfile:

@@ -5,7 +5,8 @@ Nothing in a voice's folder is ever executed.
 
 import copy
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
@@ -27,33 +28,61 @@ from engine.networks.timbre_encoder import TIMBRE
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
+    PACKAGE,
     PREVIEW_FILE,
     RETRIEVAL_FRAMES,
     WEIGHTS_FILE,
+    Folders,
     VoiceCard,
     card_text,
     damaged_weights,
     earlier_voice,
-    find_voice,
+    identifier_in,
+    is_place,
     load_card,
     new_voice_folder,
+    voice_home,
 )
+from engine.voices.package_checks import unpack_voice
 
 _NUMBERS = ("timbre", "spread", "centre", "contrast", "retrieval_frames")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Voice:
-    """A voice ready for conversion; its networks are in evaluation mode."""
+    """A voice ready for conversion; its networks are in evaluation mode. `load_voice` makes one, and training.
+
+    Attributes
+    ----------
+    card : VoiceCard
+        What is known of it.
+    timbre : Tensor (128,)
+        Of the voice.
+    spread : Tensor (directions, 128)
+        One standard deviation along each direction it varies.
+    centre : Tensor (bands,)
+        Mean of its decoded envelope, relative to the recording's level.
+    contrast : Tensor (bands,)
+        How much more its real envelope varies than the decoded one.
+    decoder : EnvelopeDecoder
+        From content, pitch and loudness to its spectral envelope.
+    retrieval_frames : Tensor (frames, 64)
+        Content of its own recordings.
+    folder : Path or None
+        Where it was loaded from.
+    """
 
     card: VoiceCard
-    timbre: Tensor  # (TIMBRE,)
-    spread: Tensor  # (SPREAD, TIMBRE): one standard deviation along each direction it varies
-    centre: Tensor  # (BANDS,): mean of its decoded envelope, relative to the recording's level
-    contrast: Tensor  # (BANDS,): how much more its real envelope varies than the decoded one
+    timbre: Tensor
+    spread: Tensor
+    centre: Tensor
+    contrast: Tensor
     decoder: EnvelopeDecoder
-    retrieval_frames: Tensor  # (frames, CONTENT): content of its own recordings
+    retrieval_frames: Tensor
     folder: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Voice({self.card.name})"
 
     @property
     def preview(self) -> Path | None:
@@ -62,7 +91,18 @@ class Voice:
         return path if path and path.exists() else None
 
     def on(self, device: torch.device) -> "Voice":
-        """Return the voice with its tensors on a device; the voice itself if it is there already."""
+        """Return the voice with its tensors on a device; the voice itself if it is there already.
+
+        Parameters
+        ----------
+        device : torch.device
+            Such as torch.device("cuda").
+
+        Returns
+        -------
+        Voice
+            For conversions there.
+        """
         if self.timbre.device == device:
             return self
         numbers = {name: getattr(self, name).to(device) for name in _NUMBERS}
@@ -72,15 +112,30 @@ class Voice:
 # ---- writing ----
 
 
-def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
-    """Write the voice to a folder, completely or not at all, replacing a voice that is there.
+def save_voice(voice: Voice, folder: Path | str, preview: Path | str | None = None) -> None:
+    """Write a voice to a folder of its own, completely or not at all.
 
-    Raises VoiceError if it cannot be written or its card could not be read again.
+    Parameters
+    ----------
+    voice : Voice
+        Made by training, by `blend_voices` or by `untrained_voice`.
+    folder : Path or str
+        Where its files go, replacing a voice that is there; its name becomes the id.
+    preview : Path or str, optional
+        A wave file that is copied to it.
 
-    >>> save_voice(load_voice("kathleen"), Path("voices/kathleen"))
-    >>> load_voice("kathleen", Path("voices")).card.name
+    Raises
+    ------
+    VoiceError
+        If it cannot be written, or its card could not be read again.
+
+    Examples
+    --------
+    >>> save_voice(load_voice("kathleen"), "voices/kathleen")
+    >>> load_voice("kathleen", "voices").card.name
     'Kathleen'
     """
+    folder = Path(folder)
     weights = {f"decoder.{name}": value for name, value in voice.decoder.state_dict().items()}
     weights |= {"timbre": voice.timbre, "spread": voice.spread, "centre": voice.centre, "contrast": voice.contrast}
     weights |= {RETRIEVAL_FRAMES: voice.retrieval_frames}
@@ -95,20 +150,43 @@ def save_voice(voice: Voice, folder: Path, preview: Path | None = None) -> None:
 # ---- reading ----
 
 
-def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -> Voice:
-    """Load a voice by its id from `folder` (or the first of several folders that has it), or from its own Path.
+def load_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> Voice:
+    """Load a voice of this studio.
 
-    Raises VoiceError for an unknown id, listing the voices there are, and for a voice of an earlier base.
+    Parameters
+    ----------
+    voice : str or Path
+        Its id or its name, a package such as mia.voice.zip, or the Path of its own folder.
+    folder : Path or str, or several
+        Where ids and names are looked up, by default among the demo voices; the first that has it counts.
 
+    Returns
+    -------
+    Voice
+        Ready for conversion, on the processor.
+
+    Raises
+    ------
+    VoiceError
+        For an unknown voice, listing those there are, and for one that is damaged, imported or of an earlier base.
+    ArchiveError
+        For a package that is no zip, or not safe to open.
+
+    Examples
+    --------
     >>> voice = load_voice("kathleen")
+    >>> voice
+    Voice(Kathleen)
     >>> voice.card.name, voice.card.gender, voice.card.base_language
     ('Kathleen', 'female', 'en')
     >>> load_voice("nobody")
     Traceback (most recent call last):
     engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, ..., safiye.
     """
-    home = voice if isinstance(voice, Path) else find_voice(voice, folder)
-    card = load_card(home) if isinstance(voice, Path) else replace(load_card(home), id=voice)
+    home = voice_home(voice, folder)
+    if home.suffix.lower() == PACKAGE:
+        return _packaged_voice(home)
+    card = load_card(home) if is_place(voice) else replace(load_card(home), id=identifier_in(home))
     if card.is_imported:
         raise VoiceError(
             f"{card.name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. "
@@ -117,6 +195,14 @@ def load_voice(voice: str | Path, folder: Path | Sequence[Path] = DEMO_VOICES) -
         )
     _refuse_earlier(card)
     return voice_from(card, load_voice_weights(home, card), home)
+
+
+def _packaged_voice(package: Path) -> Voice:
+    """Return the voice of a package, which keeps no folder."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "package"
+        card = unpack_voice(package, folder)
+        return voice_from(card, load_voice_weights(folder, card))
 
 
 def load_voice_weights(folder: Path, card: VoiceCard) -> dict[str, Tensor]:

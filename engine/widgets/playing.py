@@ -1,16 +1,13 @@
 """Players for recordings in a notebook: lossless, at the original level."""
 
 import html
-import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ipywidgets
-import numpy as np
 
-from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.files import Audio, audio_of
 
 Playable = Audio | Path
 
@@ -28,11 +25,6 @@ def players(sounds: Mapping[str, Playable]) -> Any:
 
 
 def _as_flac(sound: Playable) -> bytes:
-    """Encode the recording as FLAC, clipped at full scale as by any player."""
     if isinstance(sound, Path) and sound.suffix.lower() == ".flac":
         return sound.read_bytes()
-    audio = read_audio(sound) if isinstance(sound, Path) else sound
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "sound.flac"
-        write_audio(target, replace(audio, samples=np.clip(audio.samples, -1.0, 1.0)))
-        return target.read_bytes()
+    return audio_of(sound).as_flac()

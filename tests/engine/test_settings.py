@@ -1,10 +1,33 @@
+from dataclasses import replace
+
 import pytest
 
-from engine.conversion.settings import ConversionSettings, by_style
+from engine.conversion.settings import ConversionSettings, by_style, chosen_by
 from engine.effects.settings import effects_of
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.settings import title_of
+
+
+@pytest.mark.parametrize("style", ["melodic", "rhythmic", "spoken"])
+def test_chosen_by_gives_what_is_not_given_by_the_style_and_fits_the_voice(style):
+    """As the command line does: one set of defaults for all doors."""
+    wanted = replace(ConversionSettings.presets[style], transpose="auto")
+    assert chosen_by(None)(style) == chosen_by({})(style) == wanted
+    assert chosen_by({"takes": 3, "accent": 0.5})(style) == replace(wanted, takes=3, accent=0.5)
+    assert chosen_by({"transpose": -3})(style).transpose == -3
+
+
+def test_chosen_by_leaves_whole_settings_and_functions_as_they_are():
+    whole = ConversionSettings(transpose=2.0, accent=0.1)
+    assert chosen_by(whole)("melodic") is whole
+    assert chosen_by(lambda style: whole)("melodic") is whole
+
+
+@pytest.mark.parametrize("wrong", [{"take": 2}, {"takes": 0}, {"transpose": "up"}, 5, "melodic", ["takes"]])
+def test_chosen_by_refuses_what_are_no_settings_at_once(wrong):
+    with pytest.raises(SettingsError, match=r"^[A-Za-z].*\.$"):
+        chosen_by(wrong)
 
 
 def test_title_of_shows_the_unit_of_a_setting():

@@ -8,7 +8,6 @@ from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
 from engine.units import DECIBELS_PER_NEPER, FRAME_RATE, SAMPLE_RATE
-from engine.voices.voice import load_voice
 
 SINGERS = ("koguchi", "goekhan")
 FORMANTS = ((700, 90), (1200, 110), (2600, 160), (3300, 250))  # of an open vowel: centre and width in hertz
@@ -31,7 +30,8 @@ def seconds(length: float) -> np.ndarray:
 
 
 def sung_by(name: str, semitones: np.ndarray) -> np.ndarray:
-    return convert(Audio(vowel(semitones)[None], SAMPLE_RATE), load_voice(name)).takes[0].audio.samples[0]
+    sung = Audio(vowel(semitones), SAMPLE_RATE)
+    return convert(sung, name, {"transpose": 0}).takes[0].audio.samples[0]
 
 
 def vibrato_of(semitones: np.ndarray) -> tuple[float, float]:

@@ -197,6 +197,13 @@ def test_pitch_slice_is_a_pitch_with_semitones_and_voicing():
     assert pitch.voiced.tolist() == [True, True]
 
 
+def test_pitch_masked_hertz_is_nan_where_nothing_is_voiced():
+    pitch = Pitch(np.array([220.0, 440.0, 880.0], np.float32), np.array([0.1, 0.7, 0.5], np.float32))
+    np.testing.assert_array_equal(pitch.masked_hertz, np.array([np.nan, 440.0, np.nan], np.float32))
+    assert pitch.masked_hertz.dtype == np.float32
+    assert repr(pitch) == "Pitch(hertz=<float32 (3,)>, voicing=<float32 (3,)>, beyond=None)"
+
+
 @pytest.mark.parametrize("shapes", [((3,), (4,)), ((2, 2), (2, 2))])
 def test_pitch_refuses_unequal_and_two_dimensional_curves(shapes):
     with pytest.raises(ValueError, match="must be equal and flat"):

@@ -1,4 +1,5 @@
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,6 +138,26 @@ def test_analyse_file_refuses_a_file_that_is_not_audio(tmp_path):
     (tmp_path / "a.wav").write_text("not a sound")
     with pytest.raises(AudioError):
         analyse_file(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_analyse_takes_a_file_and_a_pair_as_well(tmp_path, kind):
+    samples = melody(1.0, 44_100)
+    soundfile.write(tmp_path / "a.wav", samples.T, 44_100, subtype="FLOAT")
+    by_hand = analyse(Audio(samples, 44_100))
+    for found in (analyse(kind(tmp_path / "a.wav")), analyse((samples, 44_100))):
+        np.testing.assert_array_equal(found.pitch.hertz, by_hand.pitch.hertz)
+        assert repr(found) == repr(by_hand)
+
+
+def test_analysis_is_one_line_of_text_and_a_picture():
+    found = analyse(Audio(melody(1.0, 44_100), 44_100))
+    notes = f"{found.vocal_range.min} to {found.vocal_range.max}"
+    assert repr(found) == f"Analysis(1.0 s, {found.style}, {notes}, 101 frames)"
+    assert found._repr_png_().startswith(b"\x89PNG")
+    silent = analyse(Audio(np.zeros(4_410), 44_100))
+    assert repr(silent).endswith("no voice, 11 frames)")
+    assert silent._repr_png_().startswith(b"\x89PNG")
 
 
 def test_analysis_refuses_curves_of_different_lengths():

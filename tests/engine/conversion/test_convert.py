@@ -24,6 +24,7 @@ from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semitones_to_hertz
+from engine.voices.voice import load_voice
 from tests.vowels import vowel
 
 SPEECH = Path(module.__file__).parents[1] / "samples" / "speech.flac"
@@ -163,6 +164,31 @@ def test_convert_and_convert_file_take_settings_chosen_by_style(sing, voice, tmp
     with pytest.raises(SettingsError, match="2 takes need 2 files"):
         convert_file(tmp_path / "in.wav", [tmp_path / "one.wav"], voice, chosen)
     assert not (tmp_path / "one.wav").exists()
+
+
+def test_convert_sounds_alike_by_paths_names_and_a_mapping(sing, tmp_path):
+    """As a script writes it, and as everything is loaded and chosen by hand."""
+    audio = Audio(sing(1.0), SAMPLE_RATE)
+    write_audio(tmp_path / "in.wav", audio)
+    audio = read_audio(tmp_path / "in.wav")
+    by_hand = convert(audio, load_voice("koguchi"), by_style(AUTO, {"transpose": AUTO, "takes": 2}))
+    written = convert(str(tmp_path / "in.wav"), "Koguchi", {"takes": 2})
+    for one, other in zip(by_hand.takes, written.takes, strict=True):
+        assert (one.audio.samples == other.audio.samples).all()
+    files = convert_file(str(tmp_path / "in.wav"), str(tmp_path / "out.wav"), "koguchi")
+    assert files.paths == [tmp_path / "out.wav"]
+    assert np.abs(read_audio(files.paths[0]).samples - by_hand.takes[0].audio.samples.clip(-1, 1)).max() < 2**-23
+    assert repr(written) == f"Conversion(2 takes, {written.style}, transposed by {written.transpose:+g} semitones)"
+    assert repr(files).endswith(f"semitones: {tmp_path / 'out.wav'})")
+    shown = written._repr_html_()
+    assert shown.count("<audio controls") == 2
+    assert shown.index("Take 1") < shown.index("Take 2")
+
+
+@pytest.mark.parametrize("call", [lambda: convert(np.zeros(9), "koguchi"), lambda: convert((np.zeros(9), 44_100), 5)])
+def test_convert_refuses_what_is_no_recording_or_no_voice_in_a_sentence(call):
+    with pytest.raises(EngineError, match=r"^A (recording|voice) is .*, not \w+\.$"):
+        call()
 
 
 @given(

@@ -10,6 +10,7 @@ from engine.plots.recording import (
     Look,
     describe,
     look_at,
+    plot_analysis,
     plot_file,
     plot_recording,
     plot_two_recordings,
@@ -28,6 +29,18 @@ def test_look_at_returns_duration_notes_and_pitch(look):
     assert look.duration_s == pytest.approx(2.0)
     assert look.notes
     assert len(look.analysis.pitch) == 201
+
+
+def test_plot_analysis_draws_pitch_notes_and_loudness_around_the_range(look):
+    figure = plot_analysis(look.analysis)
+    figure.canvas.draw()
+    pitch, loudness = figure.axes
+    low, high = pitch.get_ylim()
+    assert 110 < low < 220 < high < 440
+    assert pitch.get_title(loc="left") == f"{describe(look.analysis)}   (2.0 s)"
+    assert "A3" in [text.get_text() for text in pitch.texts]
+    assert any(isinstance(one, LineCollection) for one in pitch.collections)
+    assert loudness.get_xlim() == pytest.approx((0.0, 2.0))
 
 
 @pytest.mark.parametrize("scale", ["note", "mel", "linear"])

@@ -21,6 +21,7 @@ from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
 from engine.voices.card import VoiceCard, list_voices, load_card
+from engine.voices.imported import load_any_voice
 from engine.voices.package import PACKAGE_SUFFIX, export_voice, import_voice
 from engine.voices.voice import Voice, load_voice, save_voice
 from tests.cards import update_card
@@ -92,6 +93,25 @@ def assert_refused(package, voices, match, kind=EngineError):
 
 
 # ---- there and back
+
+
+def test_load_voice_takes_a_package_and_leaves_nothing_behind(package, home, voices):
+    for place in (package, str(package)):
+        voice = load_voice(place)
+        assert voice.card == load_card(home)
+        assert torch.equal(voice.timbre, load_voice(home).timbre)
+        assert voice.preview is None
+        assert load_any_voice(place).card == voice.card
+    assert not list((voices.parent / "temporary").iterdir())
+
+
+def test_load_voice_refuses_a_package_as_an_import_does(package, voices):
+    made = packed(voices.parent, contents(package) | {"weights.safetensors": b"none"})
+    with pytest.raises(VoiceError, match="holds no weights"):
+        load_voice(made)
+    with pytest.raises(ArchiveError, match=r"^.*\.$"):
+        load_voice("no such.voice.zip")
+    assert not list((voices.parent / "temporary").iterdir())
 
 
 def test_export_voice_writes_all_files_to_a_package_named_after_the_voice(package):

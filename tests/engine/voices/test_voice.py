@@ -17,6 +17,7 @@ from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
 from engine.voices.card import VoiceCard, list_voices, load_card
 from engine.voices.card_rules import FORMAT
+from engine.voices.imported import voice_of
 from engine.voices.voice import Voice, load_voice, save_voice
 
 CARD = VoiceCard(
@@ -87,10 +88,44 @@ def test_save_voice_keeps_the_old_voice_if_writing_fails(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["anna", "berta"]
 
 
-@pytest.mark.parametrize("identifier", ["nobody", "", "..", "../anna", "anna/", "Anna", "/etc", "a" * 65])
+@pytest.mark.parametrize("identifier", ["nobody", "", "..", "../anna", "anna/", "Ann", "/etc", "a" * 65])
 def test_load_voice_refuses_an_unknown_id_and_lists_the_known_voices(saved, identifier):
     with pytest.raises(VoiceError, match=r"There is no voice .* The voices here are: anna, berta"):
         load_voice(identifier, saved)
+
+
+@pytest.mark.parametrize("name", ["Anna", "ANNA", "änna"])
+def test_load_voice_finds_a_name_without_regard_to_case_and_accents(saved, name):
+    assert load_voice(name, str(saved)).card.id == "anna"
+
+
+def test_load_voice_asks_for_the_id_where_several_have_the_name(folder):
+    save_voice(made(replace(CARD, id="anna-2")), folder / "anna-2")
+    with pytest.raises(VoiceError, match=r"Several voices have the name 'ANNA': give the id, .*anna, anna-2"):
+        load_voice("ANNA", folder)
+    assert load_voice("anna", folder).card.id == "anna"
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("annna", "anna"), ("Bertha", "Berta")])
+def test_load_voice_names_the_voice_that_was_probably_meant(saved, typed, meant):
+    with pytest.raises(VoiceError, match=f"There is no voice '{typed}': did you mean (?i:{meant})"):
+        load_voice(typed, saved)
+
+
+def test_voice_is_one_line_of_text_and_equal_to_itself_alone():
+    voice = made()
+    assert repr(voice) == "Voice(Anna)"
+    assert voice == voice
+    assert voice != made()
+
+
+def test_voice_of_takes_a_voice_its_id_and_its_place(saved):
+    voice = made()
+    assert voice_of(voice) is voice
+    assert voice_of("kathleen").card.name == "Kathleen"
+    assert voice_of(saved / "berta").card.name == "Berta"
+    with pytest.raises(VoiceError, match="not int"):
+        voice_of(5)
 
 
 def test_load_voice_lists_none_in_the_error_without_voices(tmp_path):

@@ -1,0 +1,76 @@
+"""Samples as people have them, brought to the engine's: float32 (channels, samples), full scale is -1..1.
+
+librosa gives floats (samples,), torchaudio floats (channels, samples), scipy and sound cards integers. soundfile gives
+(samples, channels), which is refused: taken for channels it would be thousands of them.
+"""
+
+from typing import SupportsFloat
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.audio.channels import Samples
+from engine.audio.containers import MOST_CHANNELS
+from engine.errors import AudioError
+
+_LARGEST_BYTES = 4  # of an integer that holds samples; longer ones are numbers of other kinds
+_SHOWN = 100  # characters of what another library says
+_UNSIGNED_8 = 128  # silence, in 8 bits without a sign
+
+
+def samples_of(values: npt.ArrayLike) -> Samples:
+    """Return any array of samples as float32 (channels, samples), integers scaled to -1..1.
+
+    Raises AudioError for a shape or a type of number that holds no recording.
+
+    >>> samples_of(np.array([0, 16384, -32768], np.int16)).tolist()
+    [[0.0, 0.5, -1.0]]
+    """
+    try:
+        given = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as cause:  # ragged lists, tensors on a GPU or with a gradient
+        raise AudioError(f"These samples cannot be read as an array of numbers: {str(cause)[:_SHOWN]}.") from cause
+    _refuse_other_shapes(given)
+    return _scaled(np.atleast_2d(given))
+
+
+def rate_of(rate: SupportsFloat) -> int:
+    """Return a sample rate in Hz as a whole number. Raises AudioError unless it is one above 0.
+
+    >>> rate_of(44100.0)
+    44100
+    """
+    try:
+        hertz = float(rate)
+    except (TypeError, ValueError) as cause:
+        raise AudioError(f"The rate must be a number of samples per second, not {rate!r:.40}.") from cause
+    if not hertz > 0 or not hertz.is_integer():
+        raise AudioError(f"The rate must be a whole number of samples per second above 0, not {hertz:g}.")
+    return int(hertz)
+
+
+def _refuse_other_shapes(given: np.ndarray) -> None:
+    if given.ndim not in (1, 2):
+        raise AudioError(
+            f"Samples have the shape (samples,) or (channels, samples), not {given.shape}: give one recording at a "
+            "time."
+        )
+    if given.ndim == 2 and not 1 <= len(given) <= MOST_CHANNELS:
+        hint = "did you mean samples.T?" if given.shape[1] <= MOST_CHANNELS < len(given) else "give others."
+        raise AudioError(
+            f"A recording has 1 to {MOST_CHANNELS} channels, and samples of the shape {given.shape} are {len(given)} "
+            f"channels: {hint}"
+        )
+
+
+def _scaled(given: np.ndarray) -> Samples:
+    if given.dtype.kind == "i" and given.dtype.itemsize <= _LARGEST_BYTES:  # their lowest value is -1
+        return np.asarray(given / -float(np.iinfo(given.dtype).min), np.float32)
+    if given.dtype == np.uint8:
+        return np.asarray((given - float(_UNSIGNED_8)) / _UNSIGNED_8, np.float32)
+    if given.dtype.kind != "f":
+        raise AudioError(
+            f"Samples of the type {given.dtype} have no known full scale: give floats from -1 to 1, or 16-bit integers."
+        )
+    with np.errstate(over="ignore"):  # of doubles; infinity is refused when the recording is used
+        return np.asarray(given, np.float32)

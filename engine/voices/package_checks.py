@@ -1,0 +1,136 @@
+"""What is asked of a package that comes in, before anything of it is used: the zip, its names, the checksums, the card,
+the kind of its weights, and the preview."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+
+from engine.archives import ArchiveLimits, extract_archive
+from engine.audio.files import open_audio
+from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
+from engine.provenance.consent import check_seal
+from engine.voices.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, read_card
+from engine.voices.card_rules import is_whole
+from engine.voices.profile import read_profile
+
+STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE = "statistics.json", "LICENCE.txt", "consent.json"
+CHECKSUMS_FILE = "checksums.json"
+KIND, FORMAT = "timbre-studio-voice", 1  # of packages; the number is raised when an older program could not read them
+_NEEDED = (CARD_FILE, WEIGHTS_FILE, STATISTICS_FILE, LICENCE_FILE, CONSENT_FILE)
+_ALLOWED = {*_NEEDED, PREVIEW_FILE, CHECKSUMS_FILE}
+_SAID = ("name", "gender", "age", "description", "base_language", "genre", "voice_type", "vocal_range")
+_LIMITS = ArchiveLimits(most_files=16, most_bytes=64 << 20)  # a voice has 7 MB
+_LARGEST_TEXT = 4 << 20  # bytes, of each file that is read as text
+_LARGEST_HEADER = 1 << 20  # bytes, of what stands before the weights
+_LONGEST_PREVIEW_S = 600.0
+_PREVIEW_BLOCK = 1 << 16  # samples
+
+
+def unpack_voice(package: Path, folder: Path) -> VoiceCard:
+    """Unpack a package into `folder`, check all but what only networks can tell, and return its card.
+
+    Raises ArchiveError for what is no zip or not safe to open, VoiceError for what is no whole voice.
+    """
+    names = {str(path) for path in extract_archive(package, folder, _LIMITS)}
+    if CHECKSUMS_FILE not in names:
+        raise VoiceError(f'"{package.name}" is not a voice: it has no {CHECKSUMS_FILE}.')
+    stated = _read_checksums(package, folder)
+    if strange := sorted(names - _ALLOWED):
+        raise VoiceError(f'"{package.name}" is not a voice: "{strange[0]}" does not belong in one.')
+    if missing := [name for name in _NEEDED if name not in names]:
+        raise _damaged(package, f"{missing[0]} is missing")
+    found = {}
+    for name in sorted(names - {CHECKSUMS_FILE}):
+        with (folder / name).open("rb") as file:
+            found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+    if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
+        raise _damaged(package, f"{wrong[0]} is not the file that {CHECKSUMS_FILE} tells of")
+    card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
+    if card.is_untrained:  # without its recordings it could never be trained
+        raise VoiceError(
+            f'The voice in "{package.name}" is untrained: train it where its recordings are, then export it.'
+        )
+    _check_said(package, card)
+    if _read_json(package, folder / CONSENT_FILE) != card.consent:
+        raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
+    if card.consent_seal:
+        try:
+            check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
+        except ProvenanceError as cause:
+            raise _damaged(package, str(cause)[:1].lower() + str(cause)[1:].rstrip(".")) from cause
+    _check_weights(package, folder / WEIGHTS_FILE)
+    if PREVIEW_FILE in names:
+        check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
+    return card
+
+
+def _check_said(package: Path, card: VoiceCard) -> None:
+    """Refuse a card whose values a profile cannot have: lists of voices show them and filter by them."""
+    try:
+        read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
+    except ProfileError as cause:
+        raise _damaged(package, f"in {CARD_FILE}, {str(cause).rstrip('.')}") from cause
+
+
+def _read_checksums(package: Path, folder: Path) -> dict[str, Any]:
+    values = _read_json(package, folder / CHECKSUMS_FILE)
+    if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
+        raise VoiceError(f'"{package.name}" is not a voice: its {CHECKSUMS_FILE} is of another kind.')
+    if values["format"] > FORMAT:
+        raise VoiceError(f'"{package.name}" was made by a later version of Timbre Studio; update to use it.')
+    if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
+        raise _damaged(package, f"{CHECKSUMS_FILE} holds no checksums")
+    return dict(values["sha256"])
+
+
+def _check_weights(package: Path, path: Path) -> None:
+    """VoiceError unless the file's header, which is all that is read of it, is that of tensors in half precision.
+
+    safetensors holds what a header claims against the size of the file, so what passes here can be loaded.
+    """
+    try:
+        with path.open("rb") as file:
+            if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
+                raise _damaged(package, f"{WEIGHTS_FILE} holds no weights")
+        with safe_open(path, "np") as opened:
+            halves = all(opened.get_slice(name).get_dtype() == "F16" for name in opened.keys())  # noqa: SIM118 - no dict
+    except (SafetensorError, OSError, ValueError) as cause:
+        raise _damaged(package, f"{WEIGHTS_FILE} holds no weights") from cause
+    if not halves:
+        raise VoiceError(f'The voice in "{package.name}" was made for another version of the engine.')
+
+
+def check_preview(path: Path, where: str) -> None:
+    """VoiceError unless the file is a wave file that can be heard: it will be handed to browsers."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(12)
+        if start[:4] != b"RIFF" or start[8:] != b"WAVE":
+            raise AudioError("It is no wave file.")
+        with open_audio(path) as preview:
+            if not 0 < (preview.duration_s or 0.0) <= _LONGEST_PREVIEW_S:
+                raise AudioError("It has another length than a preview.")
+            for _ in preview.blocks(_PREVIEW_BLOCK):
+                pass  # reading it to its end is the only way to know that it can be
+    except AudioError as cause:
+        raise VoiceError(f"The preview in {where} is not a short wave file, so the voice is not whole.") from cause
+
+
+def _read_json(package: Path, path: Path) -> Any:
+    try:
+        return json.loads(_text(package, path).decode("utf-8"))
+    except (ValueError, RecursionError) as cause:
+        raise _damaged(package, f"{path.name} is no JSON") from cause
+
+
+def _text(package: Path, path: Path) -> bytes:
+    if path.stat().st_size > _LARGEST_TEXT:
+        raise _damaged(package, f"{path.name} is too large")
+    return path.read_bytes()
+
+
+def _damaged(package: Path, why: str) -> VoiceError:
+    return VoiceError(f'"{package.name}" is damaged ({why}); load it, or have it made, again.')
