@@ -1,44 +1,19 @@
-"""The networks that separate songs: a pinned list, and the check that a file is one of them.
+"""The networks that separate songs: a pinned list, and the check that a file is one of them."""
 
-A file counts by its SHA-256 alone, wherever it comes from; nothing else is ever loaded. Nothing is downloaded here.
-"""
-
-import hashlib
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from engine.errors import SeparationError
 from engine.files import replacing
+from engine.pinned import PinnedFile
 from engine.progress import Report, no_report
 
 FOLDER = "separators"  # in the data folder
-INSTALL = "pip install 'timbre-studio[separation]'"
 FETCH = "python -m studio separation fetch"
-_BLOCK = 1 << 22
-
-
-@dataclass(frozen=True)
-class SeparatorFile:
-    """A file that separates vocals: what it is, where it comes from, and its exact contents."""
-
-    name: str
-    file_name: str
-    size: int  # bytes
-    sha256: str
-    url: str
-    licence: str
-    origin: str
-
-    @property
-    def megabytes(self) -> int:
-        """Size in millions of bytes."""
-        return round(self.size / 1e6)
-
 
 # Revision, size and checksum as other programs pin the same file; the machine this was written on could not fetch it.
-HTDEMUCS_FT_VOCALS = SeparatorFile(
+HTDEMUCS_FT_VOCALS = PinnedFile(
     name="htdemucs_ft vocals",
     file_name="htdemucs_ft_vocals_fp16weights.onnx",
     size=165_612_636,
@@ -55,17 +30,15 @@ PINNED = (HTDEMUCS_FT_VOCALS,)
 
 @dataclass(frozen=True)
 class SeparatorState:
-    """Whether songs can be separated. package: version of demucs-onnx, None if it is missing; path: None until the file
-    is fetched; remedy: the next step, empty if there is none."""
+    """Whether songs can be separated. path: None until the file is fetched."""
 
-    file: SeparatorFile
-    package: str | None
+    file: PinnedFile
     path: Path | None
 
     @property
     def remedy(self) -> str:
         """The next step, empty if songs can be separated."""
-        return INSTALL if self.package is None else FETCH if self.path is None else ""
+        return FETCH if self.path is None else ""
 
 
 def separator_state(folder: Path) -> SeparatorState:
@@ -74,23 +47,19 @@ def separator_state(folder: Path) -> SeparatorState:
     >>> separator_state(Path("recordings")).path is None
     True
     """
-    try:
-        package = version("demucs-onnx")
-    except PackageNotFoundError:
-        package = None
-    return SeparatorState(PINNED[0], package, stored_separator(folder))
+    return SeparatorState(PINNED[0], stored_separator(folder))
 
 
-def stored_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path | None:
+def stored_separator(folder: Path, pinned: PinnedFile | None = None) -> Path | None:
     """Return the file of a separator in `folder` if one of the right size lies there, unchecked; else None."""
     pinned = pinned or PINNED[0]
     path = folder / pinned.file_name
     return path if path.is_file() and path.stat().st_size == pinned.size else None
 
 
-def checked_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path:
-    """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing or
-    another.
+def checked_separator(folder: Path, pinned: PinnedFile | None = None) -> Path:
+    """Return the file of a separator in `folder`, its checksum verified. Raises SeparationError if it is missing,
+    WrongFileError if it is another.
 
     >>> checked_separator(Path("recordings"))
     Traceback (most recent call last):
@@ -102,33 +71,14 @@ def checked_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path
         raise SeparationError(
             f"Songs cannot be separated yet: {FETCH} ({pinned.megabytes} MB), or give the vocal and its backing."
         )
-    refuse_other(path, pinned)
+    pinned.refuse_other(path)
     return path
 
 
-def refuse_other(path: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> None:
-    """Raise SeparationError unless the file is the pinned one to the bit."""
+def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None, report: Report = no_report) -> Path:
+    """Copy a file that the user has into `folder`, if it is the pinned one. Raises WrongFileError, SeparationError."""
     pinned = pinned or PINNED[0]
-    digest, done = hashlib.sha256(), 0
-    try:
-        if path.stat().st_size == pinned.size:
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
-                    done += len(block)
-                    report(done / pinned.size, "checking")
-    except OSError as cause:
-        raise SeparationError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
-    if digest.hexdigest() != pinned.sha256:
-        raise SeparationError(
-            f'"{path.name}" is not {pinned.name}: its checksum is another. It was not used; fetch it again.'
-        )
-
-
-def accept_separator(path: Path, folder: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> Path:
-    """Copy a file that the user has into `folder`, if it is the pinned one. Raises SeparationError."""
-    pinned = pinned or PINNED[0]
-    refuse_other(path, pinned, report)
+    pinned.refuse_other(path, report)
     target = folder / pinned.file_name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from fastapi.staticfiles import StaticFiles
 
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
+from studio.actions.installs import Installs
 from studio.actions.live import LiveSessions
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
@@ -135,7 +136,7 @@ def build_page(
         returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
-            page = Page(studio, account_of, blocks, choice, wishes, heading, returning)
+            page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio))
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)

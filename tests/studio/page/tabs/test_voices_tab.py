@@ -230,7 +230,7 @@ def test_voices_tab_imports_an_rvc_model_and_reports_missing_contentvec(
     torch.save(checkpoint_of("v1"), tmp_path / "Rvc Mia.pth")
     forget("rvc-mia")
     expect(button(page, "Make it ours")).to_have_count(0)  # a demo voice
-    page.get_by_role("button", name="RVC models with several speakers").click()
+    page.get_by_role("button", name="RVC models").click()
     page.get_by_label("Speaker number, from 0").fill("9")
     bring(page, tmp_path / "Rvc Mia.pth")
     notice = page.locator("#voices-notice")
