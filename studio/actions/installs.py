@@ -85,7 +85,7 @@ class Installs:
             pass
         except EngineError as error:
             one.error = "" if one.stop.is_set() else str(error)
-        except Exception:  # a bug, or a disk that fails: the log gets the reason
+        except Exception:  # noqa: BLE001 - a bug, or a disk that fails: the log gets the reason
             structlog.get_logger("studio.installs").exception("failed", file=addition.file.name)
             one.error = _OURS
 
