@@ -102,7 +102,8 @@ class Instrument extends Player {
     const { recording, editor } = this.#parts, takes = this.#takes();
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
     const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
-    const converted = this.#isEditing() && editor.heard?.length > 1 ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
+    const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     this.toggleAttribute("data-editing", this.#isEditing());
@@ -345,6 +346,11 @@ class Instrument extends Player {
     const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
     tell(this, "trimmed", { start_s, stop_s });
   }
+}
+
+/** What a link leads to: links to the same file differ in when they expire. */
+function fileOf(url) {
+  return new URL(url, location).pathname;
 }
 
 function labelOf({ label, names }) {

@@ -86,7 +86,7 @@ class ConvertTab:
         page.on(self.warnings.to_song.click, self.open_as_song, [recording.chosen], as_song, notice=self.problem)
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
-        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
+        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task, self.song.kept]
         page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs, *self.song.outputs])
 
     def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
@@ -170,12 +170,12 @@ class ConvertTab:
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:
         """Restore what this browser had here when it left."""
-        settings, recording, model, results, rows, song = kept
+        settings, recording, model, results, rows, song, typed = kept
         return (
             self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
             | self.result.restore(results, recording)
             | self.batch.restore(rows)
-            | self.song.restore(song)
+            | self.song.restore(song, typed)
         )

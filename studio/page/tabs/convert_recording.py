@@ -66,7 +66,8 @@ class Recording:
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
-        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
+        trimmed = page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
+        self.part_chosen = trimmed.then
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
@@ -114,7 +115,7 @@ class Recording:
                 self.progress: progress_bar(view["progress"], analyses.progress_line(view)),
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
-                self.offered: gr.Row(visible=True),
+                self.offered: gr.Row(visible=False),
                 self.part: brought("recording", None),
             }
         if view["state"] != "completed":

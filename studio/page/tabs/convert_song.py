@@ -1,6 +1,6 @@
 """Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ class Song:
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.task = remembered("convert-song")
+        self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
         self.recording = gr.State(None)  # the id of an analysed recording that is the song where no file is given
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.song:
@@ -99,6 +100,10 @@ class Song:
         page.on(others, self.begin_anew, [self.task], [self.task, self.title, self.mixer, self.problem])
         answers = partial(gr.on, [one.change for one in (self.separate, self.parts, self.stem_voice, self.offset)])
         page.on(answers, lambda visit: {self.problem: silent()}, [], [self.problem])
+        gr.on(
+            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
+            api_visibility="private", show_progress="hidden",
+        )  # fmt: skip
         page.on(
             self.separator.installed.change, lambda visit, there: {self.separate: gr.Checkbox(interactive=there)},
             [self.separator.installed], [self.separate],
@@ -109,11 +114,17 @@ class Song:
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.timer]
+        return [self.timer, *self.typed]
 
-    def restore(self, task_id: str | None) -> dict[Any, Any]:
-        """Return updates that show what was here when this browser left."""
-        return {self.timer: gr.Timer(active=True)} if task_id else {}
+    @property
+    def typed(self) -> list[gr.Textbox]:
+        """The fields that are typed into."""
+        return [self.parts, self.stem_voice, self.offset]
+
+    def restore(self, task_id: str | None, typed: Sequence[str] | None) -> dict[Any, Any]:
+        """Return updates that show what was here when this browser left, but for the files."""
+        before = dict(zip(self.typed, typed, strict=True)) if typed and len(typed) == len(self.typed) else {}
+        return {**before, **({self.timer: gr.Timer(active=True)} if task_id else {})}
 
     @property
     def taken(self) -> list[Any]:

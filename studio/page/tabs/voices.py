@@ -88,7 +88,8 @@ class VoicesTab:
         imports = [*self._all, *part.outputs]
         # not in turn with the rest, for which other visitors would wait
         slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
-        page.on(part.upload.upload, self._import_package, [part.upload, part.speaker], imports, **slow)
+        closed = page.on(part.upload.upload, lambda visit: part.close(), [], part.outputs)  # about an earlier upload
+        page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
         page.on(part.keep.click, self._keep_both, given, imports, **slow)
         page.on(part.replace.click, self._replace, given, imports, **slow)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
