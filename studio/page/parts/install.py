@@ -33,8 +33,11 @@ class InstallOffer:
         self.installed = gr.State(self.is_installed)
         self._timer = gr.Timer(_POLL_S, active=False)
         with gr.Column(visible=not self.is_installed, elem_id=elem_id, elem_classes="install") as self._place:
-            gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
-            self._begin = gr.Button(self._label(), size="sm", visible=self._may, elem_id=f"{elem_id}-begin")
+            with gr.Row(elem_classes="facts"):
+                gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
+                self._begin = gr.Button(
+                    self._label(), size="sm", scale=0, min_width=150, visible=self._may, elem_id=f"{elem_id}-begin"
+                )
             with gr.Row(visible=False, elem_classes="progress-line") as self._going:
                 self._progress = gr.HTML()
                 self._stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
