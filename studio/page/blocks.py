@@ -16,9 +16,9 @@ from fastapi.staticfiles import StaticFiles
 
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
+from studio.actions import samples
 from studio.actions.installs import Installs
 from studio.actions.live import LiveSessions
-from studio.actions import samples
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
@@ -46,7 +46,11 @@ _BEYOND = 4  # times the largest upload pass gradio, so that the action can refu
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
 # gradio's: the first it reads out, but has no word for
-_WORDS = {"common.complete": "Complete", "upload_text.drop_audio": "Drop a vocal here", "upload_text.click_to_upload": "browse"}
+_WORDS = {
+    "common.complete": "Complete",
+    "upload_text.drop_audio": "Drop a vocal here",
+    "upload_text.click_to_upload": "browse",
+}
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
@@ -145,6 +149,7 @@ def build_page(
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
         element("help", elem_id="help")
+        element("drop", elem_id="drop")
         element("address", data={"tabs": list(wishes)}, elem_id="address")
     return blocks
 

@@ -47,7 +47,7 @@ def test_convert_tab_needs_no_scrolling_on_any_screen_size(new_visitor, size):
     expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_in_viewport(ratio=1)
     for lane in page.locator("#convert-instrument .track").all():
         expect(lane).to_be_in_viewport(ratio=1)
-    page.get_by_role("button", name="Convert with Kathleen").click()  # one action, wherever it is
+    page.get_by_role("button", name="Convert with Kerstin").click()  # one action, wherever it is
     expect(page.locator("#convert-instrument .track")).to_have_count(3, timeout=WORK_MS)
     page.mouse.wheel(0, 4000)
     page.wait_for_timeout(300)

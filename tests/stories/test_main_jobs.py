@@ -82,7 +82,8 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     expect(page.locator("#convert-comp")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Change recording").click()
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_hidden()  # its lanes are among the earlier results
+    # its lanes are among the earlier results
+    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_hidden()
     expect(page.locator("#convert-comp")).to_be_hidden()
     expect(page.get_by_label("Previous results")).to_be_visible()
 

@@ -89,7 +89,8 @@ class ConvertTab:
         page.on(self.warnings.to_song.click, self.open_as_song, [recording.chosen], as_song, notice=self.problem)
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
-        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task, self.song.kept]
+        song, batch = self.song, self.batch
+        kept = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows, song.task, song.kept]
         restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome]
         page.on(page.blocks.load, self.come_back, kept, restored)
 

@@ -49,7 +49,9 @@ class Recording:
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
             self.facts = gr.HTML(elem_id="convert-facts")
             self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
-            self.change = gr.Button("Change recording", size="sm", scale=0, min_width=150)
+            self.change = gr.Button(
+                "Change recording", size="sm", scale=0, min_width=150, elem_id="convert-change"
+            )
         with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
             self.progress = gr.HTML(elem_id="convert-listening")
             self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
