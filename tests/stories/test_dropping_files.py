@@ -23,8 +23,13 @@ KNOWN = """async ([names, tab]) => {
 ANYWHERE = "#heading"
 
 
-def drop(page: Page, place: str, files: Sequence[Path], names: Sequence[str] = ()) -> None:
+def ready(page: Page) -> None:
     expect(page.locator("#convert-drop input[type=file]").first).to_be_attached()
+    expect(page.locator("timbre-drop:defined")).to_be_attached()
+
+
+def drop(page: Page, place: str, files: Sequence[Path], names: Sequence[str] = ()) -> None:
+    ready(page)
     named = zip(names or [file.name for file in files], files, strict=True)
     page.evaluate(DROP, [place, [[name, list(file.read_bytes())] for name, file in named]])
 
@@ -71,7 +76,7 @@ def test_several_recordings_dropped_anywhere_become_a_voice_if_that_is_chosen(vi
 
 
 def test_what_the_studio_does_not_open_is_said(visitor):
-    expect(visitor.locator("#convert-drop input[type=file]").first).to_be_attached()
+    ready(visitor)
     visitor.evaluate(DROP.replace("audio/flac", "text/plain"), [ANYWHERE, [["notes.txt", [104, 105]]]])
     expect(visitor.locator("timbre-drop")).to_contain_text("The studio opens recordings")
     visitor.keyboard.press("Escape")
