@@ -127,7 +127,7 @@ class Drop extends Listener {
     if (jobs.length === 1) return this.#do(jobs[0], files);
     const count = files.length;
     const buttons = jobs.map((job, place) => make("button", { type: "button", class: place ? "job" : "job first", onclick: () => this.#do(job, files) }, JOBS[job][0]));
-    this.#ask([make("p", {}, `${count} recordings. What shall become of them?`), ...buttons]);
+    this.#ask([make("p", {}, `${count} recordings: what would you like to do with them?`), ...buttons]);
     buttons[0].focus();
   }
 
