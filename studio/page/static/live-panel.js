@@ -6,7 +6,7 @@ import { noteName } from "./roll-drawing.js";
 
 const SHOWN = 240; // meters of the service that are drawn
 const LOWEST_DB = -60, WARM_DB = -6; // of the level meters
-const FALL_DB = 1.2; // of a level meter, with each picture
+const FALL_DB = 3; // of a level meter, with each picture
 const HOLD_MS = 1500; // of its mark
 const LEAST_SPAN = 19, ROOM = 2; // semitones of the curve's axis
 const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page

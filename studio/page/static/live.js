@@ -11,6 +11,7 @@ import { LivePanel } from "./live-panel.js";
 const RATE = 48_000;
 const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "voice", "bypass"];
 const SILENT_DB = -100;
+const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
 const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
 const REFUSED = "The browser did not give the microphone. Allow it for this page, and check that one is connected.";
 const GONE = "The microphone is gone. Connect it and press Start.";
@@ -163,7 +164,7 @@ class LiveElement extends Listener {
   #showLevels(running) {
     if (this.#running !== running) return;
     if (this.isConnected && !document.hidden) this.#panel.levels(levelOf(running.input), levelOf(running.output));
-    requestAnimationFrame(() => this.#showLevels(running));
+    setTimeout(() => this.#showLevels(running), LEVELS_MS);
   }
 
   #metered(running, meter) {
