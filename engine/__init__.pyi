@@ -78,6 +78,7 @@ from .errors import SeparationError as SeparationError
 from .errors import SettingsError as SettingsError
 from .errors import TrainingError as TrainingError
 from .errors import VoiceError as VoiceError
+from .errors import WrongFileError as WrongFileError
 from .evaluation.scores import Evaluator as Evaluator
 from .evaluation.scores import Measurement as Measurement
 from .evaluation.scores import Performance as Performance
@@ -94,6 +95,7 @@ from .features.retrieval import nearest_frames as nearest_frames
 from .live.converter import LiveConverter as LiveConverter
 from .live.settings import LiveSettings as LiveSettings
 from .live.speaker import SpeakerProfile as SpeakerProfile
+from .pinned import PinnedFile as PinnedFile
 from .plots.content import plot_perturbation_trial as plot_perturbation_trial
 from .plots.content import plot_speaker_probes as plot_speaker_probes
 from .plots.recording import Look as Look
@@ -124,7 +126,6 @@ from .songs.parts import read_parts as read_parts
 from .songs.separation import OnnxSeparator as OnnxSeparator
 from .songs.separation import Separator as Separator
 from .songs.separation import separate_file as separate_file
-from .songs.separator_file import SeparatorFile as SeparatorFile
 from .songs.separator_file import SeparatorState as SeparatorState
 from .songs.separator_file import checked_separator as checked_separator
 from .songs.separator_file import separator_state as separator_state

@@ -9,7 +9,8 @@ EngineError            anything the user can understand and fix
 |-- VoiceError         a voice that is unknown, damaged or unusable
 |-- TrainingError      a training run that cannot start or continue
 |-- EditError          a take that cannot be edited
-|-- SeparationError    a separator that is missing or not the pinned one
+|-- SeparationError    a song that cannot be separated here
+|-- WrongFileError     a fetched file that is not the pinned one
 |-- ProvenanceError    keys or credentials that cannot be used
 Cancelled              the caller asked to stop; not an error, so not an EngineError
 """
@@ -67,7 +68,11 @@ class EditError(EngineError):
 
 
 class SeparationError(EngineError):
-    """A separator that is missing, or whose file is not the pinned one."""
+    """A song that cannot be separated here."""
+
+
+class WrongFileError(EngineError):
+    """A fetched file that is not the pinned one, or cannot be read."""
 
 
 class ProvenanceError(EngineError):

@@ -166,8 +166,7 @@ def _separation() -> Finding:
     from engine.songs.separator_file import FOLDER, separator_state
 
     found = separator_state(Installation.from_environment().data / FOLDER)
-    missing = "its package is not installed" if found.package is None else "not fetched"
-    return Finding("separation of songs", f"{found.file.name}, {found.path or missing}", found.remedy)
+    return Finding("separation of songs", f"{found.file.name}, {found.path or 'not fetched'}", found.remedy)
 
 
 def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:

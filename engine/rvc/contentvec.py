@@ -11,7 +11,6 @@ afterwards, as safetensors. Modules are named as in Transformers, so that weight
 import os
 import re
 from functools import lru_cache
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, cast
 
@@ -171,16 +170,12 @@ def content_of(contentvec: ContentVec, samples: np.ndarray, frames: int, version
 # ---- weights ----
 
 
-def install(source: Path, sha256: str | None = None) -> Path:
+def install(source: Path) -> Path:
     """Convert a ContentVec file, or the one in a folder, and keep it in the data folder; return where it lies.
 
-    sha256: of the file; another one is refused before it is opened. Raises ModelFileError.
+    Raises ModelFileError.
     """
     path = _file_in(source)
-    with path.open("rb") as file:
-        if sha256 is not None and file_digest(file, "sha256").hexdigest() != sha256:
-            text = f'"{path.name}" is not the file it should be (its SHA-256 differs): fetch it again.'
-            raise ModelFileError(text, "wrong_checksum")
     target = contentvec_path()
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(f".{os.getpid()}.unfinished")

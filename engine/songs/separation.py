@@ -2,7 +2,7 @@
 
 A separator is one small interface: stereo samples at SAMPLE_RATE in, the vocal out. The backing is the song less the
 vocal, so that both together are the song, to the bit. Here it is a network in ONNX Runtime, HTDemucs (Rouard, Massa and
-Défossez, 2023) fine-tuned for vocals as demucs-onnx exports it, run over overlapping windows of fixed length: a window
+Défossez, 2023) fine-tuned for vocals, run over overlapping windows of fixed length: a window
 at a time is in memory, however long the song is.
 """
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import onnxruntime
 import soundfile as sf
 
 from engine.audio.files import open_audio
@@ -19,11 +20,13 @@ from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import replacing, writing_errors
 from engine.progress import Report, no_report
-from engine.songs.separator_file import INSTALL
 from engine.units import SAMPLE_RATE
 
 _NO_VOCAL_DB = -40.0  # a vocal so far below the song is what leaks of other instruments
 _OVERLAP = 4  # windows overlap by a quarter, as the network's authors do
+_WINDOW = round(7.8 * SAMPLE_RATE)  # samples, as it was trained
+_STEMS = ("drums", "bass", "other", "vocals")
+_PROVIDERS = ("CUDAExecutionProvider", "CoreMLExecutionProvider", "DmlExecutionProvider", "CPUExecutionProvider")
 STEREO = 2  # channels of what is separated
 _BLOCK = 1 << 17
 
@@ -60,31 +63,26 @@ class OnnxSeparator:
     Raises
     ------
     SeparationError
-        If demucs-onnx is missing, or the file holds no such network.
+        If the file holds no such network.
     """
 
     name = "htdemucs_ft vocals"
 
     def __init__(self, path: Path | str) -> None:
         path = Path(path)
-        try:
-            import onnxruntime
-            from demucs_onnx.inference import N_SAMPLES, SOURCES
-            from demucs_onnx.providers import resolve_providers
-        except ImportError as cause:
-            raise SeparationError(f"Separation needs the package demucs-onnx: {INSTALL}.") from cause
-        self.window, self._row = int(N_SAMPLES), SOURCES.index("vocals")
+        self.window, self._row = _WINDOW, _STEMS.index("vocals")
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3  # errors
         options.add_session_config_entry(
             "session.intra_op.allow_spinning", "0"
         )  # else idle threads keep the cores busy
+        providers = [one for one in _PROVIDERS if one in onnxruntime.get_available_providers()]
         try:
-            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=resolve_providers("auto"))
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
         except Exception as cause:  # ONNX Runtime's errors share no base but this
             raise SeparationError(f'"{path.name}" holds no network that ONNX Runtime can run.') from cause
         found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
-        wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(SOURCES), STEREO, self.window]}
+        wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
             raise SeparationError(f'"{path.name}" is not the network for vocals: it takes and gives other shapes.')
 

@@ -1,56 +1,19 @@
-"""The networks that separate songs: a pinned list, and the check that a file is one of them.
+"""The networks that separate songs: a pinned list, and the check that a file is one of them."""
 
-A file counts by its SHA-256 alone, wherever it comes from; nothing else is ever loaded. Nothing is downloaded here.
-"""
-
-import hashlib
 import shutil
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from engine.errors import SeparationError
 from engine.files import replacing
+from engine.pinned import PinnedFile
 from engine.progress import Report, no_report
 
 FOLDER = "separators"  # in the data folder
-INSTALL = "pip install 'timbre-studio[separation]'"
 FETCH = "python -m studio separation fetch"
-_BLOCK = 1 << 22
-
-
-@dataclass(frozen=True)
-class SeparatorFile:
-    """A file that separates vocals: what it is, where it comes from, and its exact contents.
-
-    Attributes
-    ----------
-    name, file_name : str
-        For people, and on the disk.
-    size : int
-        Bytes.
-    sha256 : str
-        Of its contents, in hexadecimal.
-    url, licence, origin : str
-        Where it comes from.
-    """
-
-    name: str
-    file_name: str
-    size: int
-    sha256: str
-    url: str
-    licence: str
-    origin: str
-
-    @property
-    def megabytes(self) -> int:
-        """Size in millions of bytes."""
-        return round(self.size / 1e6)
-
 
 # Revision, size and checksum as other programs pin the same file; the machine this was written on could not fetch it.
-HTDEMUCS_FT_VOCALS = SeparatorFile(
+HTDEMUCS_FT_VOCALS = PinnedFile(
     name="htdemucs_ft vocals",
     file_name="htdemucs_ft_vocals_fp16weights.onnx",
     size=165_612_636,
@@ -71,22 +34,19 @@ class SeparatorState:
 
     Attributes
     ----------
-    file : SeparatorFile
+    file : PinnedFile
         The one that is needed.
-    package : str or None
-        Version of demucs-onnx; None if it is missing.
     path : Path or None
         None until the file is fetched.
     """
 
-    file: SeparatorFile
-    package: str | None
+    file: PinnedFile
     path: Path | None
 
     @property
     def remedy(self) -> str:
         """The next step, empty if songs can be separated."""
-        return INSTALL if self.package is None else FETCH if self.path is None else ""
+        return FETCH if self.path is None else ""
 
 
 def separator_state(folder: Path | str) -> SeparatorState:
@@ -107,29 +67,24 @@ def separator_state(folder: Path | str) -> SeparatorState:
     >>> separator_state("recordings").path is None
     True
     """
-    folder = Path(folder)
-    try:
-        package = version("demucs-onnx")
-    except PackageNotFoundError:
-        package = None
-    return SeparatorState(PINNED[0], package, stored_separator(folder))
+    return SeparatorState(PINNED[0], stored_separator(Path(folder)))
 
 
-def stored_separator(folder: Path, pinned: SeparatorFile | None = None) -> Path | None:
+def stored_separator(folder: Path, pinned: PinnedFile | None = None) -> Path | None:
     """Return the file of a separator in `folder` if one of the right size lies there, unchecked; else None."""
     pinned = pinned or PINNED[0]
     path = folder / pinned.file_name
     return path if path.is_file() and path.stat().st_size == pinned.size else None
 
 
-def checked_separator(folder: Path | str, pinned: SeparatorFile | None = None) -> Path:
+def checked_separator(folder: Path | str, pinned: PinnedFile | None = None) -> Path:
     """Return the file of a separator, its checksum verified.
 
     Parameters
     ----------
     folder : Path or str
         Where it lies.
-    pinned : SeparatorFile, optional
+    pinned : PinnedFile, optional
         Which one; by default the first that this program knows.
 
     Returns
@@ -140,7 +95,9 @@ def checked_separator(folder: Path | str, pinned: SeparatorFile | None = None) -
     Raises
     ------
     SeparationError
-        If it is missing, or another file.
+        If it is missing.
+    WrongFileError
+        If it is another file.
 
     Examples
     --------
@@ -155,33 +112,14 @@ def checked_separator(folder: Path | str, pinned: SeparatorFile | None = None) -
         raise SeparationError(
             f"Songs cannot be separated yet: {FETCH} ({pinned.megabytes} MB), or give the vocal and its backing."
         )
-    refuse_other(path, pinned)
+    pinned.refuse_other(path)
     return path
 
 
-def refuse_other(path: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> None:
-    """Raise SeparationError unless the file is the pinned one to the bit."""
+def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None, report: Report = no_report) -> Path:
+    """Copy a file that the user has into `folder`, if it is the pinned one. Raises WrongFileError, SeparationError."""
     pinned = pinned or PINNED[0]
-    digest, done = hashlib.sha256(), 0
-    try:
-        if path.stat().st_size == pinned.size:
-            with path.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
-                    done += len(block)
-                    report(done / pinned.size, "checking")
-    except OSError as cause:
-        raise SeparationError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
-    if digest.hexdigest() != pinned.sha256:
-        raise SeparationError(
-            f'"{path.name}" is not {pinned.name}: its checksum is another. It was not used; fetch it again.'
-        )
-
-
-def accept_separator(path: Path, folder: Path, pinned: SeparatorFile | None = None, report: Report = no_report) -> Path:
-    """Copy a file that the user has into `folder`, if it is the pinned one. Raises SeparationError."""
-    pinned = pinned or PINNED[0]
-    refuse_other(path, pinned, report)
+    pinned.refuse_other(path, report)
     target = folder / pinned.file_name
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,9 @@ from typing import Any
 import numpy as np
 
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
+from engine.analysis.notes import audible, measure_histogram
+from engine.analysis.pitch import Pitch
+from engine.units import FRAME_RATE
 from studio.actions.arrivals import borrowed
 from studio.actions.names import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
@@ -126,6 +129,26 @@ def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
 def compare_analyses(studio: Studio, account: Account, first_id: str, second_id: str) -> Comparison:
     """Compare the second recording with the first. Raises NotFound, and WrongState unless both are analysed."""
     return compare_recordings(*(_performed(studio, _find(studio, account, one)) for one in (first_id, second_id)))
+
+
+def stretch_view(
+    studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float
+) -> dict[str, Any]:
+    """Return `pitch` and `pitch_histogram` as `analysis_view` does, of a stretch of the recording.
+
+    Raises NotFound, and WrongState unless it is analysed.
+    """
+    curves = _performed(studio, _find(studio, account, task_id))
+    frames = slice(round(start_s / curves.step_s), round(stop_s / curves.step_s))
+    hertz, loudness = curves.hertz[frames], curves.loudness_db[frames]
+    pitch = Pitch(np.where(hertz > 0, hertz, 1.0), (hertz > 0).astype(np.float32))
+    semitones = pitch.semitones[audible(pitch, loudness)]
+    seconds = measure_histogram(pitch, loudness) * FRAME_RATE * curves.step_s
+    low, median, high = np.percentile(semitones, (5, 50, 95)).tolist() if len(semitones) else (0.0, 0.0, 0.0)
+    return {
+        "pitch": {"low": low, "median": median, "high": high} if len(semitones) else None,
+        "pitch_histogram": [{"midi": midi, "seconds": float(one)} for midi, one in enumerate(seconds) if one > 0],
+    }
 
 
 def _performed(studio: Studio, task: Task) -> Performed:

@@ -1,5 +1,6 @@
 """Compare a recording with a voice: both ranges, and the shift that a conversion would choose."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -7,10 +8,11 @@ import numpy as np
 
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
-from engine.conversion.key_fit import best_key, fitting_key
+from engine.conversion.key_fit import best_key, fitting_key, share_outside
 from engine.errors import VoiceError
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
+from studio.actions.analyses import stretch_view
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_model
@@ -20,8 +22,15 @@ from studio.store.workspaces import untrained_place
 _LARGEST_CARD = 4 << 20  # bytes
 
 
-def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[str, Any] | None) -> dict[str, Any]:
-    """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`).
+def fit_view(
+    studio: Studio,
+    account: Account,
+    model_id: str,
+    looked_at: dict[str, Any] | None,
+    stretch: tuple[float, float] | None = None,
+) -> dict[str, Any]:
+    """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`), or of
+    a stretch of it, in seconds.
 
     `auto` is the shift `transpose: auto` would give, as far as known beforehand; None without a recording, or if no
     part of it has a pitch. `best` is the key that leaves the fewest notes outside the range: {semitones, outside}, with
@@ -32,8 +41,10 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
     voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = (looked_at or {}).get("summary") or {}
-    source = summary.get("pitch")
-    histogram = (looked_at or {}).get("pitch_histogram") or []
+    found: dict[str, Any] = {"pitch": summary.get("pitch"), "pitch_histogram": (looked_at or {}).get("pitch_histogram") or []}
+    if looked_at and stretch:
+        found = stretch_view(studio, account, looked_at["id"], *stretch)
+    source, histogram = found["pitch"], found["pitch_histogram"]
     seconds = _seconds(histogram)
     auto = None
     if source is not None and card is not None:
@@ -45,6 +56,26 @@ def fit_view(studio: Studio, account: Account, model_id: str, looked_at: dict[st
         "auto": auto,
         "best": _best(seconds, ends),
     }
+
+
+def suited_voice(
+    studio: Studio, account: Account, model_ids: Sequence[str], looked_at: dict[str, Any]
+) -> str | None:
+    """Return the voice that a recording (from `analysis_view`) suits best: with the fewest notes outside its range as
+    `auto` transposes it; of such one that sings or speaks as it does, with the smallest shift. None where nothing is
+    known of either."""
+    suits = []
+    is_sung = (looked_at.get("summary") or {}).get("style") == "melodic"
+    for place, model_id in enumerate(model_ids):
+        fit = fit_view(studio, account, model_id, looked_at)
+        low, high, auto = fit["voice"]["low"], fit["voice"]["high"], fit["auto"]
+        if low is None or high is None or auto is None:
+            continue
+        outside = share_outside(_seconds(fit["histogram"]), low, high, auto)
+        card = _card(studio, find_model(studio.database, account, model_id))
+        is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
+        suits.append((round(outside, 2), not is_alike, abs(auto), place))
+    return model_ids[min(suits)[-1]] if suits else None
 
 
 def _seconds(histogram: list[dict[str, Any]]) -> np.ndarray:

@@ -3,26 +3,24 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from engine.errors import VoiceError
-from engine.progress import Report
-from engine.rvc.sources import SOURCES, Source, contentvec_path
+from engine.pinned import PinnedFile
+from engine.rvc import sources
+from engine.rvc.sources import contentvec_path
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
-from studio.actions.separators import download
-from studio.errors import NotReadable, Unavailable, WrongState
+from studio.actions.fetches import Addition
+from studio.errors import NotReadable, WrongState
 from studio.store.catalogue import Model
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
 MODELS, INDEX = (".pth", ".onnx"), ".index"
 MISSING = (
-    "It needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 MB), or "
-    "`python -m studio rvc use FILE` with a copy of your own."
+    "It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
+    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own."
 )
-_ELSEWHERE = "A copy from elsewhere works too: python -m studio rvc use FILE."
-_RETRY_S = 60.0
+_OWN = "python -m studio rvc use FILE"
 
 
 @dataclass(frozen=True)
@@ -64,42 +62,23 @@ def refuse_without_contentvec(model: Model) -> None:
         raise WrongState(f"{model.name} cannot convert yet. {missing}", "no_contentvec")
 
 
-def fetch_contentvec(studio: Studio, report: Report, source: Source = SOURCES[0]) -> Path:
-    """Download ContentVec, check it against its pinned checksum, convert it, and return where it lies.
+def contentvec(source: PinnedFile | None = None) -> Addition:
+    """Return what lets imported voices convert."""
+    path, pinned = contentvec_path(), source or sources.SOURCES[0]
+    # what is installed is converted, and cannot be checked: whoever asks for the file has a reason
+    return Addition(pinned, path.parent, _installed, lambda: None, use_contentvec, _OWN)
 
-    What a cut-off download has received is used again. Raises Unavailable if it cannot be reached, VoiceError if it is
-    another file, DiskFull.
-    """
-    from engine.rvc.contentvec import install
 
-    refuse_full_disk(studio, 2 * source.size)
-    target = contentvec_path()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f"{source.sha256[:12]}-{source.name}")
-    try:
-        download(source, partial, report)
-    except httpx.HTTPStatusError as cause:
-        text = f"ContentVec could not be fetched: the server answered {cause.response.status_code}. {_ELSEWHERE}"
-        raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    except httpx.HTTPError as cause:
-        said = str(cause) or type(cause).__name__
-        text = f"ContentVec could not be fetched: {said}. The same command goes on where it stopped. {_ELSEWHERE}"
-        raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    try:
-        return install(partial, source.sha256)
-    except VoiceError:
-        partial.unlink(missing_ok=True)
-        raise
-    finally:
-        if target.exists():
-            partial.unlink(missing_ok=True)
+def _installed() -> Path | None:
+    path = contentvec_path()
+    return path if path.exists() else None
 
 
 def use_contentvec(studio: Studio, path: Path) -> Path:
     """Take ContentVec from a file or folder of the user, and return where it lies. Raises VoiceError, DiskFull."""
     from engine.rvc.contentvec import install
 
-    refuse_full_disk(studio, SOURCES[0].size)
+    refuse_full_disk(studio, sources.SOURCES[0].size)
     if not path.exists():
         raise VoiceError(f'There is no file or folder "{path}".')
     return install(path)

@@ -11,7 +11,8 @@ from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.studio import Studio
 
-_PLACE = Path(engine.__path__[0]) / "samples"
+PLACE = Path(engine.__path__[0]) / "samples"
+SERVED = "/samples"  # where the page serves them
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,6 @@ def take_sample(studio: Studio, account: Account, title: str) -> str:
     for sample in SAMPLES:
         if sample.title == title:
             with workplace(studio) as place:
-                copy = Path(shutil.copyfile(_PLACE / sample.path, place / "recording"))
+                copy = Path(shutil.copyfile(PLACE / sample.path, place / "recording"))
                 return start_analysis(studio, account, copy, Path(sample.path).name)
     raise NotFound(f"There is no sample '{title}'.")

@@ -81,10 +81,21 @@ def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str
         | {
             "demo": model.is_demo,
             "avatar": avatar_of(model.name),
-            "uses": uses_of(model.card),
+            "uses": uses_of(_whole_card(studio, model)),
             "preview_url": preview_link(studio, model, base_url, now_s),
         }
     )
+
+
+def _whole_card(studio: Studio, model: Model) -> dict[str, Any]:
+    """Return the card with what it states about the training, where that is a file and not a request."""
+    if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
+        return model.card
+    try:
+        card = kept_card(studio, model)
+    except EngineError:  # it is being replaced
+        return model.card
+    return model.card if card is None else asdict(card)
 
 
 def _state(model: Model) -> dict[str, Any]:

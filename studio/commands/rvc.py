@@ -26,7 +26,7 @@ def status() -> None:
     path = contentvec_path()
     show(path if path.exists() else "ContentVec is missing: imported models cannot convert yet.")
     for one in SOURCES:
-        show(f"{one.name}: {one.size / 1e6:.0f} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
+        show(f"{one.file_name}: {one.megabytes} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
 
 
 @rvc.command()
@@ -37,15 +37,16 @@ def fetch(
 ) -> None:
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
-    from studio.actions.rvc_models import fetch_contentvec
+    from studio.actions.fetches import fetch as fetch_addition
+    from studio.actions.rvc_models import contentvec
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    say(f"{source.origin}. {source.size / 1e6:.0f} MB, licence {source.licence}, from {source.url}")
+    say(f"{source.name}, {source.megabytes} MB, licence {source.licence}, by {source.origin}: {source.url}")
     if not yes:
         confirm_or_abort("Fetch it?")
     with local_studio() as studio, progress_bar() as report:
-        typer.echo(fetch_contentvec(studio, report, source))
+        typer.echo(fetch_addition(studio, contentvec(source), report))
 
 
 @rvc.command()

@@ -29,7 +29,7 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
     shown = {
         "name": found.file.name, "megabytes": found.file.megabytes, "origin": found.file.origin,
         "licence": found.file.licence, "url": found.file.url, "sha256": found.file.sha256,
-        "package": found.package, "path": found.path and str(found.path),
+        "path": found.path and str(found.path),
     }  # fmt: skip
     if as_json:
         typer.echo(json.dumps(shown | {"remedy": found.remedy}))
@@ -49,7 +49,8 @@ def fetch(
 ) -> None:
     """Fetch the network for vocals, check it against its pinned checksum, and store it in the data folder."""
     from engine.songs.separator_file import separator_state
-    from studio.actions.separators import accept_file, fetch_separator
+    from studio.actions.fetches import fetch as fetch_addition
+    from studio.actions.separators import accept_file, separator
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
@@ -60,7 +61,6 @@ def fetch(
             if not yes:
                 confirm_or_abort("Fetch it?")
         with progress_bar() as report:
-            path = accept_file(studio, file, report) if file else fetch_separator(studio, report)
+            wanted = separator(studio.settings)
+            path = accept_file(studio, file, report) if file else fetch_addition(studio, wanted, report)
         typer.echo(path)
-        if remedy := separator_state(studio.settings.separators).remedy:
-            say(f"Next: {remedy}")

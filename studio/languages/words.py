@@ -29,7 +29,8 @@ DEMO_VOICES: Final = (
 
 # of Gradio's parts that the page has: it brings some of our languages itself, but not all, and not all of its texts
 GRADIO: Final = (
-    "Drop Audio Here", "Drop File Here", "Click to Upload", "- or -", "Upload file", "Record audio", "Record", "Stop",
+    "Drop Audio Here", "Drop a vocal here", "browse", "Drop File Here",
+    "Click to Upload", "- or -", "Upload file", "Record audio", "Record", "Stop",
     "Pause", "Resume", "Error", "Uploading...", "number input for {label}", "range slider for {label}",
     "Reset to default value", "processing", "queue", "Remove", "Clear", "Download",
     "Loading",

@@ -16,6 +16,8 @@ from fastapi.staticfiles import StaticFiles
 
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
+from studio.actions import samples
+from studio.actions.installs import Installs
 from studio.actions.live import LiveSessions
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
@@ -43,6 +45,12 @@ _LOOK_S = 0.05  # between two checks for events
 _BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
+# gradio's: the first it reads out, but has no word for
+_WORDS = {
+    "common.complete": "Complete",
+    "upload_text.drop_audio": "Drop a vocal here",
+    "upload_text.click_to_upload": "browse",
+}
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
 
 
@@ -61,6 +69,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
+    app.mount(samples.SERVED, StaticFiles(directory=samples.PLACE))
     app.router.routes.append(catalogue_route())
     uploads = UploadNames(Path(get_upload_folder()))
     studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))
@@ -91,7 +100,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         footer_links=[],  # the page has its own Settings tab
         max_file_size=_largest_file(studio.service),
         theme=theme(),
-        i18n=gr.I18n(en={"common.complete": "Complete"}),  # which gradio reads out, but has no word for
+        i18n=gr.I18n(en=_WORDS),
         head=head(studio.service.path_prefix),
     )
 
@@ -135,11 +144,12 @@ def build_page(
         returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
-            page = Page(studio, account_of, blocks, choice, wishes, heading, returning)
+            page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio))
             for name, build in tabs.items():
                 with gr.Tab(name, id=name.lower()) as tab:
                     build(page, tab)
         element("help", elem_id="help")
+        element("drop", elem_id="drop")
         element("address", data={"tabs": list(wishes)}, elem_id="address")
     return blocks
 

@@ -21,6 +21,7 @@ ENGINE = {
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
+    "pinned": "files that are fetched on request, by their checksum",
     "provenance": "what files say of how they were made, signed and verified",
     "zip_names": "names of files in zips, in whatever code page",
     "archives": "zips from anybody",

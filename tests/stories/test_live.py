@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,7 +25,6 @@ from tests.load.trial_service import TrialService, trial_service
 pytestmark = pytest.mark.slow
 SAMPLE = DEMO_VOICES.parents[1] / "samples" / "singing.flac"
 PATIENCE_MS = 60_000
-VOICE = "timbre-live select[aria-label=Voice]"
 TAPPED = 4096  # samples at once
 # taps what is played: the destination of every AudioContext gets a recorder beside it
 TAP = """
@@ -106,6 +106,10 @@ def status(page: Page):
     return page.locator("timbre-live .status")
 
 
+def tap(page: Page, voice: str) -> None:
+    page.locator("timbre-live").get_by_role("radio", name=voice).click()
+
+
 def sing(page: Page) -> None:
     page.locator("timbre-live .start").click()
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "running")
@@ -135,7 +139,7 @@ def is_more_like(voice: str, output: np.ndarray) -> bool:
 
 def test_live_converts_singing_switches_voices_and_records_into_history(page):
     page.locator("timbre-live").get_by_label("Record", exact=True).check()
-    page.locator(VOICE).select_option("koguchi")  # the sample is sung, so by voices that sing
+    tap(page, "Koguchi")  # the sample is sung, so by voices that sing
     sing(page)
     heard(page, 3.0)  # until all of it is warm
     before = lost(page)
@@ -146,7 +150,7 @@ def test_live_converts_singing_switches_voices_and_records_into_history(page):
     assert pitch.voiced.mean() > 0.2
     assert int(page.locator("timbre-live").get_attribute("data-heard")) < 500
     assert is_more_like("koguchi", output)
-    page.locator(VOICE).select_option("safiye")  # while it runs
+    tap(page, "Safiye")  # while it runs
     page.evaluate("() => Object.defineProperty(document, 'hidden', { value: true })")
     heard(page, 2.0)
     assert is_more_like("safiye", heard(page, 8.0))
@@ -175,6 +179,73 @@ def test_live_stops_and_reports_a_lost_microphone(page):
     page.evaluate("() => { for (const track of window.tracks) track.dispatchEvent(new Event('ended')); }")
     expect(status(page)).to_contain_text("The microphone is gone.")
     expect(page.locator("timbre-live")).to_have_attribute("data-state", "stopped")
+
+
+def test_live_shows_levels_notes_and_delay_and_changes_voices_by_keys(page):
+    live = page.locator("timbre-live")
+    live.get_by_role("button", name="Fast").click()
+    expect(live.get_by_role("button", name="Fast")).to_have_attribute("aria-pressed", "true")
+    live.get_by_role("button", name="Balanced").click()
+    sing(page)
+    note = re.compile(r"^[A-G]#?[1-6]$")
+    for place in (0, 1):
+        expect(live.locator(".note b").nth(place)).to_have_text(note)
+        expect(live.locator(".level .db").nth(place)).to_contain_text("dB")
+    expect(live.locator(".cents")).to_contain_text("cents")
+    expect(live.locator(".delay")).to_contain_text("ms")
+    page.keyboard.press("2")
+    expect(live.get_by_role("radio").nth(1)).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("b")
+    expect(live.get_by_label("Bypass")).to_be_checked()
+    live.locator(".start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+
+
+ONE_RATE = """
+const connect = AudioContext.prototype.createMediaStreamSource;
+AudioContext.prototype.createMediaStreamSource = function (stream) {
+  if (this.sampleRate === 48000) throw new DOMException("Connecting AudioNodes from AudioContexts with different sample-rate is currently not supported.", "NotSupportedError");
+  return connect.call(this, stream);
+};
+const Plain = AudioContext;
+window.AudioContext = class extends Plain {
+  constructor(given) {
+    super({ sampleRate: 44100, ...given });
+  }
+};
+"""  # noqa: E501 - as Firefox does with a microphone of another rate
+
+
+def test_live_takes_a_microphone_of_another_rate(singer, service):
+    page = singer.new_page()
+    page.add_init_script(ONE_RATE)
+    page.goto(service.base_url)
+    page.get_by_role("tab", name="Live", exact=True).click()
+    page.locator("timbre-live .start").wait_for()
+    sing(page)
+    page.locator("timbre-live .start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+    page.close()
+
+
+CLICKS = """async ([delay, noise]) => {
+  const { findDelay } = await import("/page-files/live-latency.js");
+  const rate = 48000, places = [0.3, 0.7, 1.1, 1.5, 1.9].map((one) => Math.round(one * rate));
+  const heard = Float32Array.from({ length: 2.6 * rate }, (_, i) => noise * Math.sin(i * i));
+  if (delay !== null) for (const place of places) for (let i = 0; i < 96; i += 1) heard[place + Math.round(delay * rate) + i] += 0.1 * Math.sin(0.39 * (i + 1));
+  return findDelay(heard, places, rate);
+}"""  # noqa: E501
+
+
+def test_measuring_finds_clicks_by_their_delay_or_says_that_it_did_not(page):
+    assert page.evaluate(CLICKS, [0.0375, 0.002]) == pytest.approx(0.0375, abs=0.0005)
+    assert page.evaluate(CLICKS, [0.0, 0.0]) == pytest.approx(0.0, abs=0.0005)
+    assert page.evaluate(CLICKS, [None, 0.002]) is None
+    page.get_by_role("button", name="Measure through the room").click()  # it hears singing, and no clicks
+    expect(page.locator("timbre-live")).to_contain_text("The clicks were not found.")
+    sing(page)  # and can be started after that
+    page.locator("timbre-live .start").click()
+    expect(status(page)).to_contain_text("Stopped.")
 
 
 def test_live_reports_a_killed_process_and_starts_a_new_session(page, service):

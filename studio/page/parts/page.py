@@ -10,6 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
+from studio.actions.installs import Installs
 from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.store.accounts import Account
@@ -48,7 +49,7 @@ class Page:
     """The page under construction.
 
     tabs: the tabs by their ids; wishes: what another tab asks of each; heading: a component that is always visible;
-    returning: reports that the visitor returned to this window.
+    returning: reports that the visitor returned to this window; installs: what is being installed.
     """
 
     studio: Studio
@@ -58,6 +59,7 @@ class Page:
     wishes: Mapping[str, gr.State]
     heading: gr.HTML
     returning: gr.HTML
+    installs: Installs
 
     def on(
         self,

@@ -5,6 +5,7 @@ import "./restart.js";
 import "./returning.js";
 import "./address.js";
 import "./audio-files.js";
+import "./drop.js";
 import "./help.js";
 import "./keyboard.js";
 import "./live.js";

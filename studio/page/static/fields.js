@@ -11,5 +11,11 @@ function pass(event) {
   if (event.key === "Tab" && event.target.matches?.("input[role=combobox]")) event.stopPropagation();
 }
 
+/** Let a double click on what begins something count once. */
+function once(event) {
+  if (event.detail > 1 && event.target.closest?.("button.primary")) event.stopImmediatePropagation();
+}
+
+document.addEventListener("click", once, { capture: true });
 document.addEventListener("wheel", leave, { passive: true, capture: true });
 document.addEventListener("keydown", pass, { capture: true });

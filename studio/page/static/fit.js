@@ -54,6 +54,7 @@ class Fit extends Listener {
     if (!best) return [];
     const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
     if (gained >= now) return [];
+    if (Math.abs(best.semitones) > DRAWN_SHIFT) return [make("p", { class: "unsuited" }, "This voice does not suit the recording: its notes would have to move by more than an octave. Choose another voice.")];
     const key = best.semitones === 0 ? "original key" : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
     const act = () => tell(this, "best", { semitones: best.semitones });
     return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, `Best key: ${key}`), ` ${gain(gained, now)}`)];
@@ -103,13 +104,13 @@ class Fit extends Listener {
     const out = outside(histogram, voice, shift);
     const all = histogram.filter((one) => one.seconds >= SHORTEST_S);
     if (!all.length) {
-      said.append("No note is long enough to compare.");
+      said.append("No pitch is long enough to compare.");
       return said;
     }
     if (!out.length) {
       said.className = "good";
       const count = all.length;
-      said.append(`All ${count} notes are within ${voice.name}'s range.`);
+      said.append(`All ${count} pitches are within ${voice.name}'s range.`);
       return said;
     }
     const count = out.length, notes = all.length, share = Math.max(1, Math.round((100 * sum(out)) / sum(histogram)));
@@ -117,7 +118,7 @@ class Fit extends Listener {
     const isAbove = out.some((one) => one.midi + shift > voice.high), isBelow = out.some((one) => one.midi + shift < voice.low);
     const sides = isAbove && isBelow ? `above ${high} and below ${low}` : isAbove ? `above ${high}` : `below ${low}`;
     said.className = "warn";
-    said.append(`${count} of ${notes} notes are outside ${voice.name}'s range (${sides}): ${share} % of the singing.`);
+    said.append(`${count} of ${notes} pitches are outside ${voice.name}'s range (${sides}): ${share} % of the singing.`);
     return said;
   }
 }

@@ -6,6 +6,7 @@
 //   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
+//   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
 // {isOn}, and `again` {model} to convert with another voice.
@@ -26,6 +27,7 @@ const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
 const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
+const WELCOME = "Press play or the space bar, and change the lane: one performance in three voices.", DROP = "Drop your own vocal anywhere.";
 const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
 class Instrument extends Player {
@@ -64,6 +66,7 @@ class Instrument extends Player {
   take({ of, data }) {
     const before = this.#parts;
     this.#parts = { ...before, [of]: data };
+    if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "pitch") return this.#draw();
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
@@ -80,8 +83,13 @@ class Instrument extends Player {
 
   /** The takes, if they are of this recording. */
   #takes() {
-    const { recording, takes } = this.#parts;
+    const { recording, takes, welcome } = this.#parts;
+    if (!recording && !takes) return welcome;
     return takes && (!recording || !takes.recording || takes.recording === recording.id) ? takes : null;
+  }
+
+  get #isWelcome() {
+    return Boolean(this.#parts.welcome) && this.#takes() === this.#parts.welcome;
   }
 
   #isEditing(parts = this.#parts) {
@@ -102,10 +110,12 @@ class Instrument extends Player {
     const { recording, editor } = this.#parts, takes = this.#takes();
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
     const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
-    const converted = this.#isEditing() && editor.heard?.length > 1 ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
+    const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
     this.toggleAttribute("data-editing", this.#isEditing());
+    this.toggleAttribute("data-welcome", this.#isWelcome);
     this.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
   }
@@ -179,6 +189,7 @@ class Instrument extends Player {
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", "Lanes");
     this.#screen.replaceChildren(this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
+    if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
@@ -223,7 +234,7 @@ class Instrument extends Player {
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
     const several = this.data.tracks.length > 1;
     const backdrop = {
-      ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, loudness: null,
+      ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
       strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
@@ -276,7 +287,7 @@ class Instrument extends Player {
     const { plot } = this.#roll, ends = this.#ends();
     for (const handle of this.#screen.querySelectorAll(".handle")) {
       const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
-      handle.hidden = !this.duration || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
+      handle.hidden = !this.duration || this.#isWelcome || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
       Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));
@@ -345,6 +356,11 @@ class Instrument extends Player {
     const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
     tell(this, "trimmed", { start_s, stop_s });
   }
+}
+
+/** What a link leads to: links to the same file differ in when they expire. */
+function fileOf(url) {
+  return new URL(url, location).pathname;
 }
 
 function labelOf({ label, names }) {

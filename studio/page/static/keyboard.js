@@ -7,6 +7,7 @@ const ROW = "#tabs [role=tablist], .samples, .transport, #convert-facts-row, #ta
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
+const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
 const LATER_MS = 100; // for all changes of a moment together
 
 const isSeen = (one) => one.offsetParent !== null && getComputedStyle(one).visibility === "visible";
@@ -34,6 +35,7 @@ function mendAll() {
   for (const row of document.querySelectorAll(ROW)) mend(row);
   for (const one of document.querySelectorAll(SECOND)) one.tabIndex = -1;
   for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
+  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, "Record"));
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
     if (!isSeen(one)) continue;
     one.dataset.seen = "";

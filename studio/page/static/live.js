@@ -1,39 +1,61 @@
 // <timbre-live>: sing, and hear the other voice.
 //
-// data: {voices: [{id, name}], settings: {name: {value, minimum, maximum, step, meaning, words}}, ticket, problem}.
+// data: {voices: [{id, name, avatar}], settings: {name: {value, minimum, maximum, step, meaning, words}}, ticket, problem}.
 // Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket, in a worker (live-socket.js). What the
-// service says is in studio/http/routes/live.py.
+// service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass.
 
-import { make, tell } from "./dom.js";
+import { Listener, tell } from "./dom.js";
+import { measureDelay } from "./live-latency.js";
+import { LivePanel } from "./live-panel.js";
 
 const RATE = 48_000;
-const SHOWN = 240; // meters of level and pitch that are drawn
-const LOWEST = 30, HIGHEST = 96; // MIDI notes of the drawing
-const WHILE_SINGING = ["transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture"];
-const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page
-const NAMES = {
-  transpose: "Transpose", style: "Style", block_ms: "Buffer (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Quality",
-  reserve_ms: "Safety margin (ms)",
-  formant_shift_semitones: "Formant shift", accent: "Accent", consonant_protection: "Consonant protection", texture: "Texture",
-};
+const WHILE_SINGING = [
+  "transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture", "voice", "bypass",
+];
+const SILENT_DB = -100;
+const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
 const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
 const REFUSED = "The browser did not give the microphone. Allow it for this page, and check that one is connected.";
 const GONE = "The microphone is gone. Connect it and press Start.";
 const CUT = "The connection to the studio has ended. Press Start to go on.";
+const UNHEARD = "The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.";
+const exact = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
 
-class LiveElement extends HTMLElement {
+/** Return a context with a stream as its source. Firefox connects no microphone of another rate than the context's. */
+function opened(stream) {
+  for (const rate of [RATE, undefined]) {
+    const context = new AudioContext({ ...(rate ? { sampleRate: rate } : {}), latencyHint: "interactive" });
+    try {
+      return { context, source: context.createMediaStreamSource(stream) };
+    } catch (error) {
+      context.close();
+      if (!rate) throw error;
+    }
+  }
+}
+
+function levelOf(analyser) {
+  const samples = new Float32Array(analyser.fftSize);
+  analyser.getFloatTimeDomainData(samples);
+  const most = samples.reduce((peak, one) => Math.max(peak, Math.abs(one)), 0);
+  return most ? 20 * Math.log10(most) : SILENT_DB;
+}
+
+class LiveElement extends Listener {
   #data = null;
-  #running = null; // {stream, context, node, worker, lag}
+  #panel = null;
+  #running = null; // {stream, context, source, node, worker, lag, input, output}
   #stream = null; // of a session that is being asked for
-  #meters = [];
   #used = null; // ticket
+  #roomDelay = null; // seconds from the speakers into the microphone, once measured
+
+  heard = [[document, "keydown", (event) => this.#key(event)]];
 
   set data(given) {
     if (!given) return;
-    const first = this.#data === null;
+    if (!this.#data) this.#build(given.settings);
     this.#data = given;
-    if (first) this.#build();
-    else this.#list(given.voices);
+    this.#panel.list(given.voices);
     if (given.problem) this.#end(given.problem);
     else if (given.ticket && given.ticket !== this.#used && this.#stream) {
       this.#used = given.ticket;
@@ -46,78 +68,60 @@ class LiveElement extends HTMLElement {
   }
 
   // Gradio takes the element out of the page when another tab is shown; the session goes on.
-  #build() {
-    this.voice = make("select", { "aria-label": "Voice", onchange: () => this.#change({ voice: this.voice.value }) });
-    this.#list(this.#data.voices);
-    this.inputs = Object.fromEntries(Object.entries(this.#data.settings).map(([name, one]) => [name, this.#input(name, one)]));
-    this.record = make("input", { type: "checkbox" });
-    this.bypass = make("input", { type: "checkbox", onchange: () => this.#change({ bypass: this.bypass.checked }) });
-    this.button = make("button", { type: "button", class: "start", onclick: () => (this.#running || this.#stream ? this.#stop() : this.#start()) }, "Start");
-    this.status = make("p", { class: "status", role: "status" }, "Use headphones to avoid feedback.");
-    this.figures = make("p", { class: "figures" });
-    this.canvas = make("canvas", { width: 960, height: 180, role: "img", "aria-label": "Level and pitch" });
-    const labelled = (label, input, help) => make("label", { title: help ?? null }, make("span", {}, label), input);
-    const main = ["transpose", "style", "block_ms"], more = Object.keys(this.inputs).filter((name) => !main.includes(name));
-    const field = (name) => labelled(NAMES[name] ?? name, this.inputs[name], this.#data.settings[name].meaning);
-    this.replaceChildren(
-      make("div", { class: "live-fields" }, labelled("Voice", this.voice), main.map(field), labelled("Bypass", this.bypass), labelled("Record", this.record)),
-      make("details", {}, make("summary", {}, "More settings"), make("div", { class: "live-fields" }, more.map(field))),
-      make("div", { class: "live-start" }, this.button, this.status), this.canvas, this.figures,
-    );
+  #build(settings) {
+    this.#panel = new LivePanel(settings, {
+      change: (values) => this.#change(values),
+      start: () => (this.#running || this.#stream ? this.#finish("Stopped.") : this.#start()),
+      measure: () => this.#measure(),
+    });
+    this.replaceChildren(...this.#panel.nodes);
     if (!window.isSecureContext || !navigator.mediaDevices?.getUserMedia) {
-      this.button.disabled = true;
-      this.#say(INSECURE, true);
+      this.#panel.button.disabled = this.#panel.measure.disabled = true;
+      this.#panel.say(INSECURE, true);
     }
   }
 
-  #list(voices) {
-    const chosen = this.voice.value;
-    this.voice.replaceChildren(...voices.map(({ id, name }) => make("option", { value: id, selected: id === chosen, translate: "no" }, name)));
-  }
-
-  #input(name, { value, minimum, maximum, step, words }) {
-    const changed = () => WHILE_SINGING.includes(name) && this.#change({ [name]: this.#value(name) });
-    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, WORDS[word] ?? word)));
-    return make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value, onchange: changed });
-  }
-
-  #value(name) {
-    const { value } = this.inputs[name];
-    return this.#data.settings[name].words?.length ? value : Number(value);
-  }
-
-  #say(text, wrong = false) {
-    this.status.textContent = text;
-    this.status.classList.toggle("wrong", wrong);
+  #key(event) {
+    const isFree = event.target === document.body || this.contains(event.target);
+    if (!isFree || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input:not([type=checkbox], [type=range]), select")) return;
+    if (/^[1-9]$/.test(event.key)) this.#panel.chooseAt(Number(event.key) - 1);
+    else if (event.key.toLowerCase() === "b") this.#panel.bypass.click();
+    else return;
+    event.preventDefault();
   }
 
   #change(values) {
-    this.#running?.worker.postMessage({ send: { change: values } });
+    const now = Object.fromEntries(Object.entries(values).filter(([name]) => WHILE_SINGING.includes(name)));
+    if (Object.keys(now).length) this.#running?.worker.postMessage({ send: { change: now } });
+  }
+
+  /** Return the microphone's stream; null where the browser refuses it, which is said. */
+  async #microphone() {
+    this.#panel.say("Asking for the microphone ...");
+    try {
+      return await navigator.mediaDevices.getUserMedia({ audio: exact });
+    } catch {
+      return null;
+    }
   }
 
   async #start() {
-    this.#say("Asking for the microphone ...");
-    this.button.textContent = "Stop";
-    this.#meters = [];
-    const exact = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
-    try {
-      this.#stream = await navigator.mediaDevices.getUserMedia({ audio: exact });
-    } catch {
-      this.#end(REFUSED);
-      return;
-    }
-    this.#say("Loading the voice ...");
-    const settings = Object.fromEntries(Object.keys(this.inputs).map((name) => [name, this.#value(name)]));
-    tell(this, "start", { model: this.voice.value, settings, record: this.record.checked, at: Date.now() });
+    this.#panel.button.textContent = "Stop";
+    this.#panel.measure.disabled = true;
+    this.#panel.begin();
+    this.#stream = await this.#microphone();
+    if (!this.#stream) return this.#end(REFUSED);
+    this.#panel.say("Loading the voice ...");
+    tell(this, "start", { model: this.#panel.voice, settings: this.#panel.values, record: this.#panel.record.checked, at: Date.now() });
   }
 
   async #open(ticket) {
-    const stream = this.#stream;
-    const context = new AudioContext({ sampleRate: RATE, latencyHint: "interactive" });
+    const stream = this.#stream, { context, source } = opened(stream);
     const address = new URL(`../live/${ticket}`, import.meta.url);
     address.protocol = address.protocol.replace("http", "ws");
     const worker = new Worker(new URL("./live-socket.js", import.meta.url));
-    const running = { stream, context, worker, node: null, lag: 0, unsent: 0 };
+    const running = { stream, context, source, worker, node: null, lag: 0, unsent: 0 };
     this.#running = running;
     worker.onmessage = ({ data }) => {
       if (this.#running !== running) return;
@@ -134,13 +138,13 @@ class LiveElement extends HTMLElement {
   #told(running, said) {
     if (said.ready) this.#ready(running, said.ready);
     if (said.meter) this.#metered(running, said.meter);
-    if (said.notice) this.#say(said.notice, true);
+    if (said.notice) this.#panel.say(said.notice, true);
     if (said.error) running.last = said.error;
     if (said.finished) running.last = said.finished.task ? `${running.why ?? "Stopped."} The recording is in History.` : running.why ?? "Stopped.";
   }
 
   #ready(running, { block, lag, delay_ms, reserve }) {
-    const { context, stream } = running;
+    const { context, source } = running;
     running.node = new AudioWorkletNode(context, "timbre-live", {
       numberOfInputs: 1, numberOfOutputs: 1, outputChannelCount: [2], channelCount: 1, channelCountMode: "explicit",
       processorOptions: { block, reserve },
@@ -150,41 +154,52 @@ class LiveElement extends HTMLElement {
     const { port1, port2 } = new MessageChannel();
     running.node.port.postMessage({ port: port1 }, [port1]);
     running.worker.postMessage({ port: port2 }, [port2]);
-    context.createMediaStreamSource(stream).connect(running.node).connect(context.destination);
-    this.#say("Listening: sing!");
+    source.connect(running.node).connect(context.destination);
+    [running.input, running.output] = [context.createAnalyser(), context.createAnalyser()];
+    source.connect(running.input);
+    running.node.connect(running.output);
+    this.#panel.say("Listening: sing!");
     this.dataset.state = "running";
+    this.#showLevels(running);
+  }
+
+  #showLevels(running) {
+    if (this.#running !== running) return;
+    if (this.isConnected && !document.hidden) this.#panel.levels(levelOf(running.input), levelOf(running.output));
+    setTimeout(() => this.#showLevels(running), LEVELS_MS);
   }
 
   #metered(running, meter) {
-    this.#meters.push(meter);
-    this.#meters.splice(0, this.#meters.length - SHOWN);
-    const beside = (running.context.baseLatency ?? 0) + (running.context.outputLatency ?? 0);
-    const heard = running.heard === undefined ? "-" : Math.round(1000 * (running.heard + running.lag + beside));
+    const beside = this.#roomDelay ?? (running.context.baseLatency ?? 0) + (running.context.outputLatency ?? 0);
+    const ms = running.heard === undefined ? null : Math.round(1000 * (running.heard + running.lag + beside));
     const lost = (running.late ?? 0) + (running.dropped ?? 0) + running.unsent + meter.dropped;
-    const figures = [`Latency ${heard} ms (algorithm ${running.delay} ms)`, `CPU ${Math.round(100 * meter.work)} %`, lost ? `${lost} dropouts` : "no dropouts"];
-    this.figures.textContent = figures.join(" · ");
-    Object.assign(this.dataset, { heard, lost, work: meter.work });
-    if (meter.work > 1) this.#say("This machine is too slow for these blocks: stop, and choose larger ones.", true);
-    if (!document.hidden) this.#draw();
+    this.#panel.metered(meter, { ms, algorithm: running.delay, lost });
+    Object.assign(this.dataset, { heard: ms ?? "-", lost, work: meter.work });
+    if (meter.work > 1) this.#panel.say("This machine is too slow for this delay: stop, and choose Safe.", true);
   }
 
-  #draw() {
-    const { width, height } = this.canvas, pen = this.canvas.getContext("2d"), style = getComputedStyle(this);
-    pen.clearRect(0, 0, width, height);
-    const x = (i) => (i * width) / SHOWN;
-    const y = (hertz) => height * (1 - (69 + 12 * Math.log2(hertz / 440) - LOWEST) / (HIGHEST - LOWEST));
-    this.#meters.forEach((meter, i) => {
-      pen.fillStyle = style.getPropertyValue("--border-color-primary");
-      pen.fillRect(x(i), height * (1 - Math.min(1, meter.input_peak)), width / SHOWN, height * Math.min(1, meter.input_peak));
-      for (const [hertz, colour] of [[meter.hertz, "--range"], [meter.rendered_hertz, "--accent"]]) {
-        pen.fillStyle = style.getPropertyValue(colour);
-        if (hertz > 0) pen.fillRect(x(i), y(hertz) - 2, width / SHOWN + 1, 4);
-      }
-    });
-  }
-
-  #stop() {
-    this.#finish("Stopped.");
+  /** Measure the delay from the speakers into the microphone. */
+  async #measure() {
+    const panel = this.#panel, stream = await this.#microphone();
+    if (!stream) return panel.say(REFUSED, true);
+    panel.button.disabled = panel.measure.disabled = true;
+    panel.say("Measuring: clicks are played.");
+    let context = null;
+    try {
+      const sound = opened(stream);
+      context = sound.context;
+      await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
+      await context.resume();
+      this.#roomDelay = await measureDelay(context, sound.source);
+      panel.measured.textContent = this.#roomDelay === null ? UNHEARD : `Speakers to microphone: ${Math.round(1000 * this.#roomDelay)} ms. The delay counts this from now on.`;
+      panel.say("");
+    } catch (error) {
+      panel.say(String(error.message ?? error), true);
+    } finally {
+      for (const track of stream.getTracks()) track.stop();
+      context?.close();
+      panel.button.disabled = panel.measure.disabled = false;
+    }
   }
 
   // Ask the service to end the session, so that the recording is kept.
@@ -198,7 +213,7 @@ class LiveElement extends HTMLElement {
     running.last = why;
     running.node?.disconnect();
     running.worker.postMessage({ send: { stop: true } });
-    this.#say("Ending ...");
+    this.#panel.say("Ending ...");
     for (const track of running.stream.getTracks()) track.stop();
   }
 
@@ -213,8 +228,10 @@ class LiveElement extends HTMLElement {
       running.context.close();
     }
     this.dataset.state = "stopped";
-    this.button.textContent = "Start";
-    this.#say(why, true);
+    this.#panel.button.textContent = "Start";
+    this.#panel.measure.disabled = false;
+    this.#panel.end();
+    this.#panel.say(why, true);
   }
 }
 

@@ -21,17 +21,22 @@ class VoiceHead extends HTMLElement {
 
 customElements.define("timbre-voice", VoiceHead);
 
-// <timbre-download>: a requested file, downloaded at once; a link remains. data: {url, name}.
+// <timbre-download>: a requested file, downloaded at once; a link remains for a while. data: {url, name}.
+const LINK_MS = 20_000;
+
 class Download extends HTMLElement {
   #fetched = null;
+  #ends = 0;
 
   set data(file) {
+    clearTimeout(this.#ends);
     this.replaceChildren();
     if (file) {
       const link = make("a", { href: file.url, download: file.name, translate: "no" }, file.name);
       this.append(make("p", { role: "status" }, "Downloading:", " ", link));
       if (this.#fetched !== file.url) link.click();
       this.#fetched = file.url;
+      this.#ends = setTimeout(() => this.replaceChildren(), LINK_MS);
     }
   }
 }

@@ -23,6 +23,8 @@ from studio.page.tabs.convert_song import Song
 from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
 from studio.page.tabs.convert_warnings import Warnings
+from studio.page.tabs.convert_welcome import welcomed
+from studio.page.tabs.instrument import part
 
 _NO_RECORDING = (
     "Add a recording first: drop a file, record one, or try a sample. "
@@ -41,6 +43,7 @@ class ConvertTab:
         self.input = layout.input
         with layout.stage:
             self.recording = Recording(page)
+            self.welcome = part()
         self.batch = Batch(page, layout)
         self.song = Song(page, layout)
         with layout.voice:
@@ -86,8 +89,10 @@ class ConvertTab:
         page.on(self.warnings.to_song.click, self.open_as_song, [recording.chosen], as_song, notice=self.problem)
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
-        kept = [settings.kept, recording.kept, voice.chosen, result.kept, self.batch.rows, self.song.task]
-        page.on(page.blocks.load, self.come_back, kept, [*filled, *self.batch.outputs, *self.song.outputs])
+        song, batch = self.song, self.batch
+        kept = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows, song.task, song.kept]
+        restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome]
+        page.on(page.blocks.load, self.come_back, kept, restored)
 
     def turn_to(self, choice: str, layout: Layout) -> Callable[..., Updates]:
         """Return what is done when a tab of the input is turned to."""
@@ -170,12 +175,13 @@ class ConvertTab:
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:
         """Restore what this browser had here when it left."""
-        settings, recording, model, results, rows, song = kept
+        settings, recording, model, results, rows, song, typed = kept
         return (
             self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
             | self.result.restore(results, recording)
             | self.batch.restore(rows)
-            | self.song.restore(song)
+            | self.song.restore(song, typed)
+            | {self.welcome: welcomed(visit, is_new=not recording and not results)}
         )

@@ -54,7 +54,8 @@ class Comp:
 
     def _gone(self) -> dict[Any, Any]:
         return {
-            self.timer: gr.Timer(active=False), self.fold: gr.Accordion(visible=False), self.takes: shown(None),
+            self.timer: gr.Timer(active=False), self.fold: gr.Accordion(open=False, visible=False),
+            self.takes: shown(None),
         }  # fmt: skip
 
     def order(self, visit: Visit, data: dict[str, Any], now: Mapping[str, Any] | None) -> Updates:

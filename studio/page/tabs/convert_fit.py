@@ -44,9 +44,9 @@ class Fit:
         self.put_aside = gr.State((True, 0))  # for several recordings while there is one, and the other way round
         asked = [recording.chosen, self.owner]
         page.on(recording.chosen.change, self.begin, asked, [self.owner, self.auto], **IN_TURN)
-        seen = {voice.chosen, recording.analysed, alone, self.auto, self.transpose}
+        seen = {voice.chosen, recording.chosen, recording.analysed, alone, self.auto, self.transpose}
         both = [self.auto, self.transpose]
-        for event in (voice.chosen.change, recording.analysed.change, alone.change):
+        for event in (voice.chosen.change, recording.analysed.change, recording.part_chosen, alone.change):
             fitted = page.on(event, self.fit, seen, [self.picture, self.found])
             fitted.then(None, [*both, self.found], self.transpose, js=_FOUND, **_IN_BROWSER)
         page.on_data(self.picture.best, self.take_best, [], [self.auto, self.transpose])
@@ -71,7 +71,9 @@ class Fit:
         if not given[self.voice.chosen]:
             return {self.picture: shown(None)}
         analysed = given[self.recording.analysed] if given[self.alone] else None
-        found = fit_view(visit.studio, visit.account, given[self.voice.chosen], analysed)
+        chosen = given[self.recording.chosen]
+        stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
+        found = fit_view(visit.studio, visit.account, given[self.voice.chosen], analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
         data = found | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
         return {self.picture: shown(data), self.found: found["auto"] or 0}

@@ -49,7 +49,9 @@ class Recording:
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
             self.facts = gr.HTML(elem_id="convert-facts")
             self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
-            self.change = gr.Button("Change recording", size="sm", scale=0, min_width=150)
+            self.change = gr.Button(
+                "Change recording", size="sm", scale=0, min_width=150, elem_id="convert-change"
+            )
         with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
             self.progress = gr.HTML(elem_id="convert-listening")
             self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
@@ -66,7 +68,8 @@ class Recording:
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
         page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
-        page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
+        trimmed = page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
+        self.part_chosen = trimmed.then
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
@@ -114,7 +117,7 @@ class Recording:
                 self.progress: progress_bar(view["progress"], analyses.progress_line(view)),
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
-                self.offered: gr.Row(visible=True),
+                self.offered: gr.Row(visible=False),
                 self.part: brought("recording", None),
             }
         if view["state"] != "completed":

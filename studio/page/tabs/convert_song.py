@@ -1,6 +1,6 @@
 """Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -10,15 +10,18 @@ import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
-from engine.songs.separator_file import separator_state
+from engine.songs.separator_file import FETCH, PINNED
 from studio.actions.analyses import taken_recording
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.fetches import Addition
 from studio.actions.mixes import mix_again
+from studio.actions.separators import separator
 from studio.actions.songs import LANES, SentFile, SongRequest
 from studio.actions.tasks import cancel_task
 from studio.errors import Invalid, NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
@@ -44,6 +47,7 @@ class Song:
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.task = remembered("convert-song")
+        self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
         self.recording = gr.State(None)  # the id of an analysed recording that is the song where no file is given
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.song:
@@ -54,8 +58,11 @@ class Song:
                 self.stem = _file("Second singer (optional)", "song-stem")
             self.source = notice("song-source")
             self.separate = gr.Checkbox(
-                label="This is a full mix: extract the vocal", info=self._separation(), elem_id="song-separate"
-            )
+                label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
+                elem_id="song-separate",
+            )  # fmt: skip
+            self.separator = InstallOffer(page, self._separator, _separator_words(), "song-separator")
+            self.separate.interactive = self.separator.is_installed
             with gr.Row():
                 self.parts = gr.Textbox(
                     label="Voice changes", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
@@ -93,17 +100,31 @@ class Song:
         page.on(others, self.begin_anew, [self.task], [self.task, self.title, self.mixer, self.problem])
         answers = partial(gr.on, [one.change for one in (self.separate, self.parts, self.stem_voice, self.offset)])
         page.on(answers, lambda visit: {self.problem: silent()}, [], [self.problem])
+        gr.on(
+            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
+            api_visibility="private", show_progress="hidden",
+        )  # fmt: skip
+        page.on(
+            self.separator.installed.change, lambda visit, there: {self.separate: gr.Checkbox(interactive=there)},
+            [self.separator.installed], [self.separate],
+        )  # fmt: skip
         page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
         page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
 
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.timer]
+        return [self.timer, *self.typed]
 
-    def restore(self, task_id: str | None) -> dict[Any, Any]:
-        """Return updates that show what was here when this browser left."""
-        return {self.timer: gr.Timer(active=True)} if task_id else {}
+    @property
+    def typed(self) -> list[gr.Textbox]:
+        """The fields that are typed into."""
+        return [self.parts, self.stem_voice, self.offset]
+
+    def restore(self, task_id: str | None, typed: Sequence[str] | None) -> dict[Any, Any]:
+        """Return updates that show what was here when this browser left, but for the files."""
+        before = dict(zip(self.typed, typed, strict=True)) if typed and len(typed) == len(self.typed) else {}
+        return {**before, **({self.timer: gr.Timer(active=True)} if task_id else {})}
 
     @property
     def taken(self) -> list[Any]:
@@ -114,7 +135,8 @@ class Song:
         """Return updates that take an analysed recording as a whole song, until a file is given."""
         name = analyses.view(visit, recording)["file_name"]
         return {
-            self.recording: recording, self.lead: gr.File(value=None), self.separate: gr.Checkbox(value=True),
+            self.recording: recording, self.lead: gr.File(value=None),
+            self.separate: gr.Checkbox(value=self.separator.is_installed),
             self.source: inform(f"The song is {name}: add another file to use that instead."),
         }  # fmt: skip
 
@@ -196,10 +218,18 @@ class Song:
         )  # fmt: skip
         return {self.mixer: shown(_mixer(view_of(visit, task_id or "")) | {"made": made})}
 
-    def _separation(self) -> str:
-        """Return whether songs can be separated here, and if not what is missing."""
-        remedy = separator_state(self.page.studio.settings.separators).remedy
-        return f"Not possible yet: {remedy}" if remedy else "The backing is what is left of the song."
+    def _separator(self) -> Addition:
+        return separator(self.page.studio.settings)
+
+
+def _separator_words() -> InstallWords:
+    file = PINNED[0]
+    return InstallWords(
+        f"Extracting a vocal needs {file.name}: {file.megabytes} MB, licence {file.licence}, by {file.origin}. "
+        "It is stored in the data folder.",
+        f"Vocals cannot be extracted here yet. Whoever runs this studio can add that: {FETCH}.",
+        "This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself.",
+    )
 
 
 def _sent(visit: Visit, file: str, copy: Path) -> SentFile:

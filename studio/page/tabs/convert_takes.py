@@ -117,7 +117,7 @@ class Takes:
     def make_way(self) -> dict[Any, Any]:
         """Return updates that show no result, but still offer earlier ones."""
         return {
-            self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(visible=False),
+            self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(open=False, visible=False),
             self.earlier: gr.Dropdown(**_UNCHOSEN), self.pitch.wanted: None,
         }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.voices.card import UNTRAINED
+from studio.actions.fits import suited_voice
 from studio.actions.voice_cards import voice_cards
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
@@ -22,12 +23,14 @@ _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.ch
 class Voice:
     """The part of the tab with the voice. chosen: its id, which the browser remembers.
 
-    alone: whether the recording is what is converted, and not several.
+    alone: whether the recording is what is converted, and not several. is_open: whether nobody has chosen a voice yet,
+    so that the first recording may.
     """
 
     def __init__(self, page: Page, tab: gr.Tab, recording: Recording, alone: gr.State) -> None:
         self.page = page
         self.chosen = remembered("convert-voice")
+        self.is_open = gr.State(False)
         gr.HTML("<h2>Voice</h2>")
         self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
@@ -36,23 +39,27 @@ class Voice:
         self.cards.chosen(None, None, self.chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
         seen = [self.chosen, recording.analysed, alone]
         page.on_seen(tab, self.refresh, seen, self.outputs)
-        for event in (recording.analysed.change, alone.change):
-            page.on(event, self.refresh, seen, self.outputs)
+        page.on(alone.change, self.refresh, seen, self.outputs)
+        page.on(recording.analysed.change, self.suit, [*seen, self.is_open], self.outputs)
+        page.on_data(self.cards.chosen, lambda visit, _: {self.is_open: False}, [], [self.is_open])
         page.on(self.chosen.change, self.hinted, [self.chosen], [self.hint, self.untrained])
         page.on(self.train.click, self.go_and_train, [self.chosen], [page.tabs, page.wishes["train"]])
 
     @property
     def outputs(self) -> list[Any]:
         """What changes when another voice is chosen, or there are others."""
-        return [self.chosen, self.cards, self.hint, self.untrained]
+        return [self.chosen, self.is_open, self.cards, self.hint, self.untrained]
 
     def choose(self, visit: Visit, model: str | None) -> dict[Any, Any]:
         """Return updates that show all voices with this one chosen, or the first trained one where it is gone."""
         voices = _voices(visit)
-        if model not in [voice["id"] for voice in voices]:
+        is_chosen = model in [voice["id"] for voice in voices]
+        if not is_chosen:
             model = next((voice["id"] for voice in voices if not voice["untrained"]), None)
         data = {"voices": voices, "chosen": model}
-        return {self.cards: shown(data), self.chosen: model, **self._hinted(voices, model)}
+        return {
+            self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)
+        }  # fmt: skip
 
     def without(self, visit: Visit, model: str) -> dict[Any, Any]:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""
@@ -68,6 +75,18 @@ class Voice:
         # the choice stays the browser's, which may have a newer one
         data = {"voices": voices, "range": _range(analysed if is_alone else None)}
         return {self.cards: shown(data), **self._hinted(voices, model)}
+
+    def suit(
+        self, visit: Visit, model: str | None, analysed: dict[str, Any] | None, is_alone: bool, is_open: bool
+    ) -> dict[Any, Any]:
+        """Return updates that show all voices for a recording, and choose one for it where nobody has chosen yet."""
+        if not (is_open and is_alone and analysed):
+            return self.refresh(visit, model, analysed, is_alone)
+        voices = _voices(visit)
+        trained = [voice["id"] for voice in voices if not voice["untrained"]]
+        suited = suited_voice(visit.studio, visit.account, trained, analysed) or model
+        data = {"voices": voices, "chosen": suited, "range": _range(analysed)}
+        return {self.cards: shown(data), self.chosen: suited, self.is_open: False, **self._hinted(voices, suited)}
 
     def hinted(self, visit: Visit, model: str | None) -> dict[Any, Any]:
         """Return updates that hint at training where the chosen voice is untrained."""

@@ -22,6 +22,6 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-def brought(of: Literal["recording", "takes", "pitch", "editor"], data: Any) -> str:
+def brought(of: Literal["recording", "takes", "pitch", "editor", "welcome"], data: Any) -> str:
     """Return the value of a `part`: what the instrument shows `of` it from now on; None for nothing."""
     return shown({"of": of, "data": data})

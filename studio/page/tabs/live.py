@@ -1,6 +1,6 @@
 """The Live tab: sing into the microphone, and hear the other voice."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -8,6 +8,7 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.live.settings import LiveSettings
+from studio.actions.avatars import avatar_of
 from studio.actions.live import LiveSessions
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
@@ -38,11 +39,12 @@ class LiveTab:
         return {self.live: shown(form | {"ticket": ticket})}
 
 
-def _form(voices: list[dict[str, str]]) -> dict[str, Any]:
+def _form(voices: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the voices that can convert, and the settings with their ranges."""
     settings = {
         field.name: {"value": field.default}
         | {name: field.metadata.get(name) for name in ("minimum", "maximum", "step", "meaning", "words")}
         for field in fields(LiveSettings)
     }
-    return {"voices": sorted(voices, key=lambda voice: voice["id"] != _DEFAULT_VOICE), "settings": settings}
+    shown_voices = [voice | {"avatar": avatar_of(voice["name"])} for voice in voices]
+    return {"voices": sorted(shown_voices, key=lambda voice: voice["id"] != _DEFAULT_VOICE), "settings": settings}

@@ -56,7 +56,7 @@ class VoicesTab:
                 self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
             self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
-            self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs,
+            self._import.rvc, self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs,
             *self._checkpoints.outputs, *self._blend.choices,
         ]  # fmt: skip
         self._wire_library(tab)
@@ -68,7 +68,7 @@ class VoicesTab:
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
-        self._import = build_import(upload)
+        self._import = build_import(self._page, upload)
         self._blend = Blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
 
@@ -88,9 +88,11 @@ class VoicesTab:
         imports = [*self._all, *part.outputs]
         # not in turn with the rest, for which other visitors would wait
         slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
-        page.on(part.upload.upload, self._import_package, [part.upload, part.speaker], imports, **slow)
+        closed = page.on(part.upload.upload, lambda visit: part.close(), [], part.outputs)  # about an earlier upload
+        page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
         page.on(part.keep.click, self._keep_both, given, imports, **slow)
         page.on(part.replace.click, self._replace, given, imports, **slow)
+        page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
         page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
         page.on(
             self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
@@ -145,6 +147,7 @@ class VoicesTab:
         return {
             **self._panel.show(voice),
             **self._teach.offered(voice),
+            **self._import.offered(voice),
             **self._details.show(visit, voice),
             **self._checkpoints.show(visit, voice),
             self._looked_at: _changing([voice]),

@@ -8,19 +8,23 @@ from typing import Any
 
 import gradio as gr
 
+from engine.rvc.sources import SOURCES
+from engine.voices.card_rules import RVC
 from studio.actions.arrivals import refuse_large
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
-from studio.actions.rvc_models import INDEX, RvcFiles, is_rvc_model
+from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.errors import NotReadable
-from studio.page.parts.page import Visit
+from studio.page.parts.install import InstallOffer, InstallWords
+from studio.page.parts.page import Page, Visit
 
 
 @dataclass(frozen=True)
 class Import:
     """The components. package: the paths of the uploaded files that the question is about; name: for keeping both;
-    speaker: of a model of RVC."""
+    rvc, speaker, contentvec: for models of RVC."""
 
     upload: gr.UploadButton
+    rvc: gr.Accordion
     speaker: gr.Number
     question: gr.Column
     asked: gr.HTML
@@ -29,11 +33,17 @@ class Import:
     keep: gr.Button
     cancel: gr.Button
     package: gr.State
+    contentvec: InstallOffer
 
     @property
     def outputs(self) -> list[Any]:
         """The components changed by `look` and `close`."""
         return [self.question, self.asked, self.name, self.replace, self.package]
+
+    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+        """Return updates that show what a model of RVC still needs."""
+        needs = voice["kind"] == RVC and not self.contentvec.is_installed
+        return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
     def close(self) -> dict[Any, Any]:
         """Return updates that hide the question."""
@@ -69,9 +79,10 @@ class Import:
         return model
 
 
-def build_import(upload: gr.UploadButton) -> Import:
+def build_import(page: Page, upload: gr.UploadButton) -> Import:
     """Lay out what is asked before and after the upload."""
-    with gr.Accordion("RVC models with several speakers", open=False, elem_id="voices-import-several"):
+    with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as rvc:
+        contentvec_offer = InstallOffer(page, contentvec, _contentvec_words(), "voices-contentvec")
         speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
     with gr.Column(visible=False, elem_id="voices-import-question") as question:
         asked = gr.HTML()
@@ -80,7 +91,17 @@ def build_import(upload: gr.UploadButton) -> Import:
             keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
             replace = gr.Button("Replace", size="sm", min_width=90)
             cancel = gr.Button("Cancel", size="sm", min_width=90)
-    return Import(upload, speaker, question, asked, name, replace, keep, cancel, gr.State(None))
+    return Import(upload, rvc, speaker, question, asked, name, replace, keep, cancel, gr.State(None), contentvec_offer)
+
+
+def _contentvec_words() -> InstallWords:
+    file = SOURCES[0]
+    return InstallWords(
+        f"To convert with a model of RVC the studio needs {file.name}: {file.megabytes} MB, licence {file.licence}, by "
+        f"{file.origin}. It is stored in the data folder.",
+        "Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch.",
+        "This demo cannot convert with models of RVC: run the studio yourself.",
+    )
 
 
 def _own(voices: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
+from engine.voices.card_rules import RVC
 from studio.actions.consent import consent_line
 from studio.actions.taught_voices import score_lines
 from studio.page.parts.keyboard import Stretch, keyboard_svg
@@ -87,7 +88,8 @@ def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
     learned = voice["learned"]
     rows: list[dict[str, Any]] = []
     if voice["error"]:
-        rows.append({"label": "Last training", "value": voice["error"], "state": "bad"})
+        label = "Conversion" if voice["kind"] == RVC else "Last training"
+        rows.append({"label": label, "value": voice["error"], "state": "bad"})
     if "minutes" in learned:
         rows.append({"label": "Trained on", "value": f"{learned['minutes']:g} minutes of recordings"})
     if "best_epoch" in learned:

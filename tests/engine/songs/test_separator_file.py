@@ -3,7 +3,7 @@ from hashlib import sha256
 
 import pytest
 
-from engine.errors import SeparationError
+from engine.errors import SeparationError, WrongFileError
 from engine.songs.separator_file import (
     HTDEMUCS_FT_VOCALS,
     PINNED,
@@ -26,7 +26,7 @@ def test_accept_separator_accepts_a_file_by_checksum_under_any_name(tmp_path):
 @pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT[:-1] + b"S", b""])
 def test_accept_separator_refuses_another_checksum_and_stores_nothing(tmp_path, content):
     (tmp_path / FILE.file_name).write_bytes(content)
-    with pytest.raises(SeparationError, match="checksum is another"):
+    with pytest.raises(WrongFileError, match="checksum is another"):
         accept_separator(tmp_path / FILE.file_name, tmp_path / "data", FILE)
     assert not (tmp_path / "data").exists()
 
@@ -34,7 +34,7 @@ def test_accept_separator_refuses_another_checksum_and_stores_nothing(tmp_path, 
 def test_checked_separator_refuses_a_changed_file(tmp_path):
     (tmp_path / FILE.file_name).write_bytes(CONTENT[:-1] + b"S")
     assert stored_separator(tmp_path, FILE)
-    with pytest.raises(SeparationError, match="not used"):
+    with pytest.raises(WrongFileError, match="not used"):
         checked_separator(tmp_path, FILE)
 
 

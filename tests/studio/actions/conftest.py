@@ -3,7 +3,8 @@
 import json
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ import numpy as np
 import pytest
 import soundfile
 
+from engine.pinned import PinnedFile
 from engine.provenance.statement import Statement
+from engine.songs import separator_file
+from engine.songs.separator_file import HTDEMUCS_FT_VOCALS
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, create_account
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import Task, claim, complete
+from tests.studio.actions.pinned_files import CONTENT, served
 
 RATE = 16_000
 
@@ -95,3 +100,12 @@ def converted(studio: Studio, recording: Callable[..., Path], complete_task: Cal
     assert task is not None
     complete_task(task)
     return task_id
+
+
+@pytest.fixture
+def pinned(monkeypatch) -> Iterator[PinnedFile]:
+    """The network for vocals, which is a file of a server of its own."""
+    with served() as url:
+        one = replace(HTDEMUCS_FT_VOCALS, size=len(CONTENT), sha256=sha256(CONTENT).hexdigest(), url=url)
+        monkeypatch.setattr(separator_file, "PINNED", (one,))
+        yield one

@@ -14,6 +14,7 @@ from studio.actions.analyses import (
     cancel_analysis,
     compare_analyses,
     start_analysis,
+    stretch_view,
     taken_recording,
 )
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
@@ -221,6 +222,19 @@ def test_compare_analyses_measures_delay_interval_and_same_notes(studio, vocal):
 
 
 @once
+def test_stretch_view_counts_only_the_pitches_of_the_stretch(studio, tmp_path):
+    time_s = np.arange(2 * RATE) / RATE
+    tone = sum(np.sin(2 * np.pi * np.where(time_s < 1.0, 220.0, 330.0) * k * time_s) / k for k in range(1, 6))
+    soundfile.write(tmp_path / "two.wav", 0.1 * tone, RATE)
+    task_id = looked_at(studio, tmp_path / "two.wav")
+    first, second = (stretch_view(studio, studio.local, task_id, *ends) for ends in ((0.1, 0.9), (1.1, 1.9)))
+    assert [[one["midi"] for one in part["pitch_histogram"]] for part in (first, second)] == [[57], [64]]
+    assert first["pitch_histogram"][0]["seconds"] == pytest.approx(0.8, abs=0.05)
+    assert first["pitch"]["median"] == pytest.approx(57.0, abs=0.2)
+    silent = stretch_view(studio, studio.local, task_id, 0.1, 0.1)
+    assert silent == {"pitch": None, "pitch_histogram": []}
+
+
 def test_compare_analyses_refuses_an_unfinished_analysis(studio, vocal):
     first = looked_at(studio, vocal())
     with pytest.raises(WrongState):

@@ -6,7 +6,7 @@ import pytest
 
 from engine.voices.card import DEMO_VOICES
 from studio.actions.creations import create_model
-from studio.actions.fits import fit_view
+from studio.actions.fits import fit_view, suited_voice
 from studio.errors import NotFound
 
 
@@ -53,6 +53,21 @@ def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
 @pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
 def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
+
+
+def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift(studio):
+    def suited(median, style):
+        notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
+        looked = looked_at(median, style) | {"pitch_histogram": notes}
+        return suited_voice(studio, studio.local, ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"], looked)
+
+    assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
+    assert suited(52.0, "spoken") == "kerstin"
+
+
+@pytest.mark.parametrize("nothing", [{"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_suited_voice_is_none_without_a_pitch(studio, nothing):
+    assert suited_voice(studio, studio.local, ["kerstin", "safiye"], nothing) is None
 
 
 def test_fit_view_refuses_an_unknown_voice(studio):

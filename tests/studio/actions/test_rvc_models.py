@@ -1,25 +1,26 @@
-import threading
 import zipfile
 from dataclasses import replace
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from engine.errors import WrongFileError
 from engine.progress import no_report
-from engine.rvc import contentvec
+from engine.rvc import contentvec as network
 from engine.rvc.sandbox import ModelFileError
 from engine.rvc.sources import SOURCES
 from studio.actions.conversions import usable_voice_folder
+from studio.actions.fetches import fetch
 from studio.actions.packages import export_model, export_networks, import_model, replace_model
-from studio.actions.rvc_models import RvcFiles, fetch_contentvec, use_contentvec
+from studio.actions.rvc_models import RvcFiles, contentvec, use_contentvec
 from studio.actions.voices import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotReadable, Unavailable, WrongState
 from tests.engine.rvc.models import REFERENCE, checkpoint_of, use_small_contentvec, work_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
+from tests.studio.actions.pinned_files import served
 from tests.studio.commands.test_voices import run
 
 
@@ -96,60 +97,44 @@ def published(tmp_path, monkeypatch):
     """A small ContentVec as its publisher has it, on a server of its own, pinned; the data folder is empty."""
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
     use_small_contentvec(monkeypatch)
-    monkeypatch.setattr(contentvec, "_WIDTH", 24)
+    monkeypatch.setattr(network, "_WIDTH", 24)
     found = load_file(REFERENCE.with_name("hubert.safetensors"))
     weights = {name.removeprefix("weight."): one for name, one in found.items() if name.startswith("weight.")}
     projection = {"final_proj.weight": torch.ones(256, 24), "final_proj.bias": torch.zeros(256)}
     torch.save(weights | projection, tmp_path / "f")
     content = (tmp_path / "f").read_bytes()
 
-    class Server(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200 if self.path == "/there" else 404)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_address[1]}/there"
-    yield replace(SOURCES[0], url=url, size=len(content), sha256=sha256(content).hexdigest())
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(content) as url:
+        yield replace(SOURCES[0], url=url, size=len(content), sha256=sha256(content).hexdigest())
 
 
-def test_fetch_contentvec_converts_and_keeps_one_file(studio, published):
-    path = fetch_contentvec(studio, no_report, published)
-    assert path == contentvec.contentvec_path()
+def test_fetch_converts_contentvec_and_keeps_one_file(studio, published):
+    path = fetch(studio, contentvec(published), no_report)
+    assert path == network.contentvec_path() == contentvec(published).found()
     assert [one.name for one in path.parent.iterdir()] == ["contentvec.safetensors"]
-    assert contentvec.load_contentvec(path).final_proj.out_features == 256
+    assert network.load_contentvec(path).final_proj.out_features == 256
 
 
-def test_fetch_contentvec_keeps_no_wrong_file_and_names_rvc_use_when_unavailable(studio, published):
-    with pytest.raises(ModelFileError, match="SHA-256 differs"):
-        fetch_contentvec(studio, no_report, replace(published, sha256="0" * 64))
+def test_fetch_keeps_no_wrong_contentvec_and_names_rvc_use_when_unavailable(studio, published):
+    with pytest.raises(WrongFileError, match="is not ContentVec: its checksum is another"):
+        fetch(studio, contentvec(replace(published, sha256="0" * 64)), no_report)
     gone, nobody = published.url.replace("there", "gone"), "http://127.0.0.1:9/there"
     for url, said in ((gone, "the server answered 404"), (nobody, "goes on where it stopped")):
         with pytest.raises(Unavailable, match=f"{said}.*rvc use FILE"):
-            fetch_contentvec(studio, no_report, replace(published, url=url))
-    assert not list(contentvec.contentvec_path().parent.iterdir())
+            fetch(studio, contentvec(replace(published, url=url)), no_report)
+    assert not list(network.contentvec_path().parent.iterdir())
 
 
 def test_rvc_fetch_shows_source_and_licence_and_asks_first(published, monkeypatch):
     monkeypatch.setattr("engine.rvc.sources.SOURCES", (published,))
     refused = run("rvc", "fetch", answer="n\n")
     assert refused.exit_code == 1
-    for said in ("licence MIT", published.url, "ContentVec (Qian et al., 2022)", "Fetch it?"):
+    for said in ("licence MIT", published.url, "Qian et al. (2022)", "Fetch it?"):
         assert said in refused.stderr
-    assert not contentvec.contentvec_path().exists()
+    assert not network.contentvec_path().exists()
     fetched = run("rvc", "fetch", answer="y\n")
     assert fetched.exit_code == 0, fetched.stderr
-    assert contentvec.contentvec_path().exists()
+    assert network.contentvec_path().exists()
 
 
 def test_use_contentvec_finds_the_file_in_a_folder(studio, published, tmp_path):
@@ -158,4 +143,4 @@ def test_use_contentvec_finds_the_file_in_a_folder(studio, published, tmp_path):
     with pytest.raises(ModelFileError, match="holds no ContentVec"):
         use_contentvec(studio, folder)
     (tmp_path / "f").rename(folder / "checkpoint_best_legacy_500.pt")
-    assert use_contentvec(studio, folder) == contentvec.contentvec_path()
+    assert use_contentvec(studio, folder) == network.contentvec_path()

@@ -1,0 +1,58 @@
+"""Files that the studio works without and fetches on request: each is known by its SHA-256 alone, wherever it comes
+from. Nothing is downloaded here."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import WrongFileError
+from engine.progress import Report, no_report
+
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True)
+class PinnedFile:
+    """A file that can be fetched: what it is, where it comes from, and its exact contents.
+
+    Attributes
+    ----------
+    name, file_name : str
+        For people, and on the disk.
+    size : int
+        Bytes.
+    sha256 : str
+        Of its contents, in hexadecimal.
+    url, licence, origin : str
+        Where it comes from.
+    """
+
+    name: str
+    file_name: str
+    size: int
+    sha256: str
+    url: str
+    licence: str
+    origin: str
+
+    @property
+    def megabytes(self) -> int:
+        """Size in millions of bytes."""
+        return round(self.size / 1e6)
+
+    def refuse_other(self, path: Path, report: Report = no_report) -> None:
+        """Raise WrongFileError unless the file at `path` is this one to the bit."""
+        digest, done = hashlib.sha256(), 0
+        try:
+            if path.stat().st_size == self.size:
+                with path.open("rb") as file:
+                    while block := file.read(_BLOCK):
+                        digest.update(block)
+                        done += len(block)
+                        report(done / self.size, "checking")
+        except OSError as cause:
+            raise WrongFileError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+        if digest.hexdigest() != self.sha256:
+            raise WrongFileError(
+                f'"{path.name}" is not {self.name}: its checksum is another. It was not used; fetch it again.'
+            )

@@ -1,0 +1,102 @@
+"""Fetch one of the files that the studio works without: on request only, or take the user's own copy of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from engine.errors import WrongFileError
+from engine.pinned import PinnedFile
+from engine.progress import Report
+from studio.errors import Unavailable
+from studio.store.free_space import refuse_full_disk
+from studio.store.studio import Studio
+
+_TIMEOUT_S = 30.0
+_BLOCK = 1 << 18
+_PARTIAL = 206
+_RETRY_S = 60.0
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What a file adds to the studio.
+
+    folder: where it is received. found: where it lies once it is installed, else None. verified: the same, of one whose
+    contents are known to be right. install: puts a received file, which has been checked, where it belongs, and returns
+    where. own: the command that takes the user's own copy.
+    """
+
+    file: PinnedFile
+    folder: Path
+    found: Callable[[], Path | None]
+    verified: Callable[[], Path | None]
+    install: Callable[[Studio, Path], Path]
+    own: str
+
+    @property
+    def partial(self) -> Path:
+        """Where the file is received; what a cut-off download has left there is used again."""
+        return self.folder / f"{self.file.sha256[:12]}-{self.file.file_name}"
+
+    @property
+    def received(self) -> float:
+        """The share of the file that has been received, 0..1."""
+        return min(1.0, self.partial.stat().st_size / self.file.size) if self.partial.exists() else 0.0
+
+
+def fetch(studio: Studio, addition: Addition, report: Report) -> Path:
+    """Download a file, check it against its pinned checksum, install it, and return where it lies.
+
+    `report` shows progress and may raise Cancelled. Raises Unavailable if it cannot be reached, WrongFileError if it is
+    another file, DiskFull, and what installing raises.
+    """
+    if path := addition.verified():
+        return path
+    refuse_full_disk(studio, 2 * addition.file.size)  # received, and installed beside it
+    addition.folder.mkdir(parents=True, exist_ok=True)
+    with _network_errors(addition):
+        _download(addition.file, addition.partial, report)
+    try:
+        addition.file.refuse_other(addition.partial)
+        path = studio.apart(studio.local, addition.install, addition.partial).result()
+    except WrongFileError:
+        addition.partial.unlink(missing_ok=True)
+        raise
+    addition.partial.unlink(missing_ok=True)
+    return path
+
+
+def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
+    """Fetch the rest of the file into `partial`. Raises httpx.HTTPError."""
+    have = partial.stat().st_size if partial.exists() else 0
+    if have >= pinned.size:
+        partial.unlink()
+        have = 0
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with httpx.stream("GET", pinned.url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=True) as answer:
+        answer.raise_for_status()
+        have = have if answer.status_code == _PARTIAL else 0
+        with partial.open("ab" if have else "wb") as file:
+            for block in answer.iter_bytes(_BLOCK):
+                have += len(block)
+                if have > pinned.size:
+                    break  # the checksum will say so
+                file.write(block)
+                report(min(1.0, have / pinned.size), f"fetching {pinned.name}")
+
+
+@contextmanager
+def _network_errors(addition: Addition) -> Iterator[None]:
+    name, own = addition.file.name, f"A copy from elsewhere works too: {addition.own}."
+    try:
+        yield
+    except httpx.HTTPStatusError as cause:
+        text = f"{name} could not be fetched: the server answered {cause.response.status_code}. {own}"
+        raise Unavailable(text, _RETRY_S, "not_reachable") from cause
+    except httpx.HTTPError as cause:
+        said = str(cause) or type(cause).__name__
+        text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
+        raise Unavailable(text, _RETRY_S, "not_reachable") from cause

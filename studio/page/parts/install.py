@@ -1,0 +1,99 @@
+"""The offer to install an addition: what it is, its size and licence, a button, its progress, and a way to stop it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from studio.actions.fetches import Addition
+from studio.actions.installs import InstallView, can_install
+from studio.page.parts.notice import inform, notice, show_error, silent
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
+
+_POLL_S = 0.5
+
+
+@dataclass(frozen=True)
+class InstallWords:
+    """What is said where an addition is missing: by a page that can install it, by one that cannot, and by a demo."""
+
+    offer: str
+    for_host: str
+    for_demo: str
+
+
+class InstallOffer:
+    """Hidden once the addition is installed. installed: a state that tells so; outputs: what `show` changes."""
+
+    def __init__(self, page: Page, addition: Callable[[], Addition], words: InstallWords, elem_id: str) -> None:
+        self._page, self._addition, self._words = page, addition, words
+        self._may = can_install(page.studio.service)
+        self.installed = gr.State(self.is_installed)
+        self._timer = gr.Timer(_POLL_S, active=False)
+        with gr.Column(visible=not self.is_installed, elem_id=elem_id, elem_classes="install") as self._place:
+            with gr.Row(elem_classes="facts"):
+                gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
+                self._begin = gr.Button(
+                    self._label(), size="sm", scale=0, min_width=150, visible=self._may, elem_id=f"{elem_id}-begin"
+                )
+            with gr.Row(visible=False, elem_classes="progress-line") as self._going:
+                self._progress = gr.HTML()
+                self._stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self._problem = notice(f"{elem_id}-problem")
+        self.outputs = [
+            self.installed, self._timer, self._place, self._begin, self._going, self._progress, self._problem,
+        ]  # fmt: skip
+        page.on(self._begin.click, self._start, [], self.outputs)
+        page.on(self._stop.click, self._cancel, [], self.outputs)
+        page.on(self._timer.tick, self.show, [], self.outputs, trigger_mode="once")
+        page.on(page.blocks.load, self.show, [], self.outputs)
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the addition is there already."""
+        return self._addition().found() is not None
+
+    def show(self, visit: Visit) -> Updates:
+        """Return updates that show how far it is."""
+        seen = self._page.installs.view(self._addition())
+        message = "stopping" if seen.is_stopped else seen.message or "connecting"
+        return {
+            self.installed: seen.is_installed,
+            self._timer: gr.Timer(active=seen.is_running),
+            self._place: gr.Column(visible=not seen.is_installed),
+            self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
+            self._going: gr.Row(visible=seen.is_running),
+            self._progress: progress_bar(seen.progress, f"{message}: {seen.progress:.0%}") if seen.is_running else "",
+            self._problem: _end(seen),
+        }
+
+    def _start(self, visit: Visit) -> Updates:
+        if self._may:
+            self._page.installs.begin(self._addition())
+        return self.show(visit)
+
+    def _cancel(self, visit: Visit) -> Updates:
+        if self._may:
+            self._page.installs.stop(self._addition())
+        return self.show(visit)
+
+    def _label(self) -> str:
+        addition = self._addition()
+        megabytes = addition.file.megabytes
+        return f"Resume installation ({megabytes} MB)" if addition.received else f"Install ({megabytes} MB)"
+
+    def _sentence(self) -> str:
+        if self._may:
+            return self._words.offer
+        return self._words.for_demo if self._page.studio.service.is_demo else self._words.for_host
+
+
+def _end(seen: InstallView) -> Any:
+    """Return what is said of the last try."""
+    if seen.is_running or seen.is_installed:
+        return silent()
+    if seen.error:
+        return show_error(seen.error)
+    return inform("Cancelled. What has been received is kept.") if seen.is_stopped else silent()
