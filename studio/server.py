@@ -28,6 +28,7 @@ from starlette.types import Receive, Scope, Send
 from engine.errors import EngineError, SettingsError
 from studio.errors import NotFound
 from studio.executors.apart import ApartActions
+from studio.executors.attendant import Attendant
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
@@ -36,7 +37,8 @@ from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddl
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.root_path import RootPath
-from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
+from studio.http.routes import conversions, documentation, events, files, health, models, projects, tasks
+from studio.http.task_watch import TaskWatch
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
@@ -51,7 +53,7 @@ TELEMETRY: TelemetryConfig = {
 }  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
-    conversions.router, models.router, tasks.router, projects.router, files.router, health.router,
+    conversions.router, models.router, tasks.router, events.router, projects.router, files.router, health.router,
     documentation.router,
 )  # fmt: skip
 
@@ -63,7 +65,7 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     )
     state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive)
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
-    app.state.checkup = health.Checkup(studio)
+    app.state.checkup, app.state.watch = health.Checkup(studio), TaskWatch(studio.database, lambda: state.shutting_down)
     for router in _ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
@@ -94,6 +96,9 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         opened.callback(apart.close)
         studio = replace(studio, submit=apart.submit)
         app = build_app(studio, executor)
+        attendant = Attendant(studio, structlog.get_logger("studio.attendant"))
+        attendant.start()
+        opened.callback(attendant.stop)
         local_only = is_for_this_machine(service)
         if service.page != "off":
             from studio.page.blocks import mount_page  # takes seconds, which a service without a page does not need

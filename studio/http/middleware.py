@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -189,15 +189,18 @@ class ServiceMiddleware:
 
     @asynccontextmanager
     async def _room(self, scope: Scope, exchange: "Exchange") -> AsyncIterator[None]:
-        """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none."""
+        """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none.
+
+        The call's `room` in the state closes before the call ends if only waiting is left.
+        """
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
-        if small or scope["state"]["account"] is None:
-            yield
-            return
-        service = self._studio.service
-        with self._state.upload(
-            scope["state"]["account"].id, service.uploads_at_once, service.uploads_per_account
-        ):  # fmt: skip
+        service, account = self._studio.service, scope["state"]["account"]
+        with ExitStack() as room:
+            scope["state"]["room"] = room
+            if not small and account is not None:
+                room.enter_context(
+                    self._state.upload(account.id, service.uploads_at_once, service.uploads_per_account)
+                )
             yield
 
     def _note(self, scope: Scope, exchange: "Exchange", area: str, took_s: float) -> None:

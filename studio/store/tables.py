@@ -6,6 +6,7 @@ accounts --< tokens
         |------< projects  names and timelines of recordings; the conversions of a recording are its project
         |------< presets   saved settings of conversions
         `------< answers   answers to POST calls with an Idempotency-Key
+    deadlines              when tasks are cancelled that have not ended by then
     rates                  calls of each account in the present minute
     duties                 leader locks: which process of the installation holds each
     secrets                for signing links
@@ -143,6 +144,14 @@ tasks = Table(
 )  # fmt: skip
 
 Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
+
+deadlines = Table(
+    "deadlines",
+    METADATA,
+    Column("task_id", String(32), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("at", Float, nullable=False, index=True),
+)
 
 projects = Table(
     "projects",

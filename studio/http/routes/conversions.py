@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
+from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
@@ -14,7 +15,8 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
-from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
+from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
+from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
@@ -50,9 +52,9 @@ router = APIRouter(tags=["conversions"])
 
 @router.post(
     "/convert",
-    response_model=TaskId,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
+    response_model=StartedTask,
+    responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(body(_FIELDS, ("audio", "model"), MULTIPART)),
 )
 async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
@@ -67,18 +69,20 @@ async def convert(call: Calling) -> JSONResponse:
         fields.check()
         song = given_song(fields, model)
         assert audio is not None
-        task_id = await call.started(
-            start_conversion,
-            call.studio,
-            call.account,
-            audio.path,
-            audio.name,
-            ConversionRequest(known_model_id(model), settings, preset, untrained, effects, song),
-            idempotency=call.idempotency("convert", form),
-            request_id=call.request_id,
-        )
+        promises = promises_of(call)
+        async with true_to_the_queue(call, CONVERSION):
+            task_id = await call.started(
+                start_conversion,
+                call.studio,
+                call.account,
+                audio.path,
+                audio.name,
+                ConversionRequest(known_model_id(model), settings, preset, untrained, effects, song),
+                idempotency=call.idempotency("convert", form),
+                request_id=call.request_id,
+            )
     call.note(task_id=task_id, model_id=model)
-    return JSONResponse({"task_id": task_id})
+    return await promises.answer(call, task_id, {"task_id": task_id})
 
 
 @router.post(
@@ -99,11 +103,15 @@ async def verify(call: Calling) -> JSONResponse:
 
 
 @router.get(
-    "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
+    "/check-task/{task_id}",
+    response_model=CompletedConversion | UnfinishedConversion,
+    responses=problems(404, 422),
+    openapi_extra=PREFERENCE,
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
-    return JSONResponse(
-        await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
-    )
+    return await looked(
+        call, task_id,
+        lambda: call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s),
+    )  # fmt: skip

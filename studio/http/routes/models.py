@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
@@ -13,20 +13,35 @@ from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.creations import create_model
+from studio.actions.creations import REPORT, create_model
 from studio.actions.packages import export_model, import_upload
 from studio.actions.rvc_models import RvcFiles
+from studio.actions.teachings import KIND as TEACHING
 from studio.actions.teachings import TeachingRequest, teach_from_upload
+from studio.actions.trainings import KIND as TRAINING
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
-from studio.http.routes.call import Calling
+from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
-from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TaskId, TrainingStatus, Voices, VoiceType, VoiceView
+from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
+from studio.http.routes.schemas import (
+    Age,
+    CreatedVoice,
+    Gender,
+    Genre,
+    ModelId,
+    StartedTask,
+    StartedTraining,
+    Voices,
+    VoiceType,
+    VoiceView,
+)
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
+from studio.store.tasks import latest
 
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
@@ -61,9 +76,9 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
 
 @router.post(
     "/models/create",
-    response_model=ModelId,
-    responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body(_CREATED, (_ZIP,), MULTIPART),
+    response_model=CreatedVoice,
+    responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
+    openapi_extra=starting(body(_CREATED, (_ZIP,), MULTIPART)),
 )
 async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
@@ -72,12 +87,12 @@ async def create(call: Calling) -> JSONResponse:
         archive, given = fields.file(_ZIP), given_profile(fields)
         fields.check()
         assert archive is not None
-        idempotency = call.idempotency("create", form)
+        idempotency, promises = call.idempotency("create", form), promises_of(call)
         model_id = await call.apart(
             create_model, call.account, archive.path, idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
-    return JSONResponse({"model_id": model_id})
+    return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
 
 _SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
@@ -125,9 +140,9 @@ _TRAINING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/train",
-    response_model=TrainingStatus,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
+    response_model=StartedTraining,
+    responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON)),
 )
 async def train(call: Calling, model_id: str) -> JSONResponse:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
@@ -137,11 +152,18 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
         fields = Fields(form)
         epochs = int(fields.setting("epochs", _EPOCHS.metadata))
         fields.check()
-        idempotency = call.idempotency(f"train {model_id}", form)
-        answer = await call.started(
-            train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
-        )
-    return JSONResponse(answer)
+        idempotency, promises = call.idempotency(f"train {model_id}", form), promises_of(call)
+        async with true_to_the_queue(call, TRAINING):
+            answer = await call.started(
+                train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
+            )
+
+    async def reached() -> dict[str, Any]:
+        view = await call.quickly(model_view, call.studio, call.account, model_id)
+        status = view["state"] if view["state"] in ("training", "completed") else "failed"
+        return {"status": status, "current_epoch": view["training"]["current_epoch"]}
+
+    return await promises.answer(call, await _latest_id(call, model_id, TRAINING), answer, reached)
 
 
 _TEACHING_FIELDS = {
@@ -156,9 +178,9 @@ _TEACHING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/teach",
-    response_model=TaskId,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_TEACHING_FIELDS, (), MULTIPART),
+    response_model=StartedTask,
+    responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(body(_TEACHING_FIELDS, (), MULTIPART)),
 )
 async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
@@ -169,14 +191,15 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         name = fields.maybe_text("name", LONGEST_NAME)
         epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
         fields.check()
-        idempotency = call.idempotency(f"teach {model_id}", form)
+        idempotency, promises = call.idempotency(f"teach {model_id}", form), promises_of(call)
         upload = (sent.path, sent.name) if sent else None
         asked = TeachingRequest(name, epochs)
-        task_id = await call.apart(
-            teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
-        )
+        async with true_to_the_queue(call, TEACHING):
+            task_id = await call.apart(
+                teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
+            )
     call.note(task_id=task_id)
-    return JSONResponse({"task_id": task_id})
+    return await promises.answer(call, task_id, {"task_id": task_id})
 
 
 @router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
@@ -227,6 +250,12 @@ class _PassingFile(FileResponse):
             await super().__call__({**scope, "headers": headers}, receive, send)
         finally:
             await _remove(Path(self.path).parent)
+
+
+async def _latest_id(call: Call, model_id: str, kind: str) -> str | None:
+    """Return the id of the newest task of this kind for a voice of the account."""
+    task = await call.quickly(latest, call.studio.database, call.account.id, model_id, kind)
+    return None if task is None else task.id
 
 
 async def _remove(folder: Path) -> None:

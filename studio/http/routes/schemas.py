@@ -61,12 +61,6 @@ class Problem(BaseModel):
     )
 
 
-class TaskId(_Exact):
-    """The task that was started."""
-
-    task_id: str = Field(examples=[TASK_ID])
-
-
 class ModelId(_Exact):
     """The voice that was created."""
 
@@ -212,6 +206,28 @@ class TaskView(BaseModel):
     stem: Url | None = None
     mix: Url | None = None
     notes: list[str] | None = Field(None, description="Of a song: what was noticed, such as two pitches at once.")
+
+
+_WAITED = "How the task has ended, if the call waited for that (`Prefer: wait=N`). Left out otherwise."
+
+
+class StartedTask(_Exact):
+    """The task that was started."""
+
+    task_id: str = Field(examples=[TASK_ID])
+    task: TaskView | None = Field(None, description=_WAITED)
+
+
+class CreatedVoice(ModelId):
+    """The voice that was created; the task is the report on its recordings."""
+
+    task: TaskView | None = Field(None, description=_WAITED)
+
+
+class StartedTraining(TrainingStatus):
+    """The progress of a training."""
+
+    task: TaskView | None = Field(None, description=_WAITED)
 
 
 class LabelledTake(_Exact):

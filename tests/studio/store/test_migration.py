@@ -50,6 +50,7 @@ ALTER TABLE tasks DROP COLUMN recording
 ALTER TABLE tasks DROP COLUMN texts
 ALTER TABLE tasks DROP COLUMN take_labels
 ALTER TABLE accounts DROP COLUMN preferences
+DROP TABLE deadlines
 DROP TABLE projects
 DROP TABLE presets
 DROP TABLE rates

@@ -16,7 +16,7 @@ EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
     ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
     ("POST", "/models/{model_id}/train"), ("POST", "/models/{model_id}/teach"), ("GET", "/tasks"),
-    ("GET", "/tasks/{task_id}"),
+    ("GET", "/tasks/{task_id}"), ("GET", "/tasks/{task_id}/events"),
     ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
     ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
     ("GET", "/models/{model_id}/package"),
