@@ -40,7 +40,9 @@ from studio.store.rate_limits import SharedReads, count_call
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
-API = frozenset({"convert", "check-task", "verify", "models", "tasks", "projects", "files", "health", "metrics"})
+API = frozenset(
+    {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics"}
+)
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
 DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries

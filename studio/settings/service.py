@@ -82,6 +82,9 @@ class ServiceSettings:
     allow_unknown_fields: str = text_setting(
         "off", "Ignore unknown fields of calls, and name them in the header Ignored-Fields.", ("on", "off")
     )
+    callbacks: str = text_setting("public", "Addresses that calls may have results reported to (callback_url): public "
+                                  "ones, any (also of this machine and of private networks), or off.",
+                                  ("public", "any", "off"))  # fmt: skip
     lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
     attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
     stalled_minutes: float = setting(

@@ -54,7 +54,7 @@ router = APIRouter(tags=["conversions"])
     "/convert",
     response_model=StartedTask,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
-    openapi_extra=starting(body(_FIELDS, ("audio", "model"), MULTIPART)),
+    openapi_extra=starting(_FIELDS, ("audio", "model"), MULTIPART),
 )
 async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
@@ -66,10 +66,10 @@ async def convert(call: Calling) -> JSONResponse:
         untrained = fields.flag("untrained", False)
         effects = fields.parsed("effects", written_effects, OFF)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+        promises = promises_of(call, fields)
         fields.check()
         song = given_song(fields, model)
         assert audio is not None
-        promises = promises_of(call)
         async with true_to_the_queue(call, CONVERSION):
             task_id = await call.started(
                 start_conversion,

@@ -78,16 +78,16 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     "/models/create",
     response_model=CreatedVoice,
     responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
-    openapi_extra=starting(body(_CREATED, (_ZIP,), MULTIPART)),
+    openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
-        archive, given = fields.file(_ZIP), given_profile(fields)
+        archive, given, promises = fields.file(_ZIP), given_profile(fields), promises_of(call, fields)
         fields.check()
         assert archive is not None
-        idempotency, promises = call.idempotency("create", form), promises_of(call)
+        idempotency = call.idempotency("create", form)
         model_id = await call.apart(
             create_model, call.account, archive.path, idempotency, call.request_id, given
         )
@@ -142,7 +142,7 @@ _TRAINING_FIELDS = {
     "/models/{model_id}/train",
     response_model=StartedTraining,
     responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
-    openapi_extra=starting(body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON)),
+    openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
 async def train(call: Calling, model_id: str) -> JSONResponse:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
@@ -150,9 +150,9 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs = int(fields.setting("epochs", _EPOCHS.metadata))
+        epochs, promises = int(fields.setting("epochs", _EPOCHS.metadata)), promises_of(call, fields)
         fields.check()
-        idempotency, promises = call.idempotency(f"train {model_id}", form), promises_of(call)
+        idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
             answer = await call.started(
                 train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
@@ -180,7 +180,7 @@ _TEACHING_FIELDS = {
     "/models/{model_id}/teach",
     response_model=StartedTask,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
-    openapi_extra=starting(body(_TEACHING_FIELDS, (), MULTIPART)),
+    openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
 )
 async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
@@ -190,8 +190,9 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)
         epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        promises = promises_of(call, fields)
         fields.check()
-        idempotency, promises = call.idempotency(f"teach {model_id}", form), promises_of(call)
+        idempotency = call.idempotency(f"teach {model_id}", form)
         upload = (sent.path, sent.name) if sent else None
         asked = TeachingRequest(name, epochs)
         async with true_to_the_queue(call, TEACHING):

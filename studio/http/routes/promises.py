@@ -1,4 +1,5 @@
-"""What a call may ask for beside its work: to wait for the task (`Prefer: wait=60`), or a deadline (`Cancel-After`).
+"""What a call may ask for beside its work: to wait for the task (`Prefer: wait=60`), a deadline (`Cancel-After`), a
+report of its end to an address (`callback_url`).
 
 Waiting is a preference (RFC 7240): a call that cannot wait is answered at once, as it is without the header.
 """
@@ -15,19 +16,29 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
+from engine.errors import SettingsError
 from studio.actions.queue_times import ends_in_s, with_true_wait
 from studio.actions.tasks import task_view
+from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany
 from studio.http.routes.call import Call
-from studio.http.routes.documentation import problems
-from studio.http.routes.fields import shown
+from studio.http.routes.documentation import body, problems
+from studio.http.routes.fields import Fields, shown
 from studio.store.deadlines import set_deadline
+from studio.store.deliveries import promise_delivery
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60
 LONGEST_DEADLINE_S = 30 * 86_400
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9]{1,9})\"?\s*(?=$|[,;])", re.IGNORECASE)
 _DURATION = re.compile(r"(?=.)(?:([0-9]{1,7})h)?(?:([0-9]{1,7})m)?(?:([0-9]{1,7})s?)?", re.IGNORECASE)
+CALLBACK = "callback_url"
+CALLBACK_FIELD = {
+    CALLBACK: {
+        "type": "string", "format": "uri", "maxLength": LONGEST_ADDRESS, "examples": ["https://example.com/done"],
+        "description": "An address that receives a signed POST when the task has ended; see `GET /callbacks`.",
+    }
+}  # fmt: skip
 _HEADER_FIELDS: tuple[dict[str, Any], ...] = (
     {
         "name": PREFER, "in": "header", "required": False, "example": "wait=30",
@@ -45,10 +56,12 @@ PREFERENCE = {"parameters": [_HEADER_FIELDS[0]]}  # of a call that looks at a ta
 
 @dataclass(frozen=True)
 class Promises:
-    """wait_s: how long to wait for the end of the task; None to answer at once. cancel_after_s: its deadline."""
+    """wait_s: how long to wait for the end of the task; None to answer at once. cancel_after_s: its deadline.
+    callback_url: where its end is reported."""
 
     wait_s: int | None = None
     cancel_after_s: int | None = None
+    callback_url: str | None = None
 
     async def answer(
         self,
@@ -57,8 +70,8 @@ class Promises:
         answer: Mapping[str, Any],
         again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
     ) -> JSONResponse:
-        """Keep the deadline, wait, and answer: as ever or, where the client waited, with the task; 202 if it has not
-        ended by then. Without a task there is nothing to keep or to wait for.
+        """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
+        has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.
         """
@@ -67,6 +80,10 @@ class Promises:
         if self.cancel_after_s is not None:
             await call.quickly(
                 set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
+            )
+        if self.callback_url:
+            await call.quickly(
+                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
             )
         waited = await _waited_for(call, task_id, self.wait_s)
         if waited is None:
@@ -80,9 +97,30 @@ class Promises:
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
 
 
-def promises_of(call: Call) -> Promises:
-    """Return what the headers of a call ask for. Raises Invalid for a deadline that is none."""
-    return Promises(preferred_wait_s(call.request), _deadline_s(call.request.headers.get(CANCEL_AFTER)))
+def promises_of(call: Call, fields: Fields) -> Promises:
+    """Return what a call asks for in its headers and its form, before it starts anything.
+
+    Raises Invalid for a deadline that is none; notes what is wrong in the form.
+    """
+    headers = call.request.headers
+    return Promises(
+        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), given_callback(call, fields)
+    )
+
+
+def given_callback(call: Call, fields: Fields) -> str | None:
+    """Read the address in the form that may be called, if there is one."""
+    if not fields.has(CALLBACK):
+        return None
+    allowed = call.studio.service.callbacks
+
+    def checked(written: str) -> str:
+        if allowed == "off":
+            raise SettingsError("Callbacks are switched off here: ask for the task instead, or follow its events.")
+        return checked_address(written, private=allowed == "any")
+
+    found: str | None = fields.parsed(CALLBACK, checked, "")
+    return found
 
 
 def preferred_wait_s(request: Request) -> int | None:
@@ -91,8 +129,9 @@ def preferred_wait_s(request: Request) -> int | None:
     return min(int(found[0][1]), LONGEST_WAIT_S) if found else None
 
 
-def starting(described: dict[str, Any]) -> dict[str, Any]:
-    """Return what `body` described, for a call that starts a task."""
+def starting(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
+    """Return what `body` does, for a call that starts a task."""
+    described = body({**properties, **CALLBACK_FIELD}, required, *media_types)
     return {**described, "parameters": [*described["parameters"], *_HEADER_FIELDS]}
 
 

@@ -230,6 +230,34 @@ class StartedTraining(TrainingStatus):
     task: TaskView | None = Field(None, description=_WAITED)
 
 
+class CallbackView(_Exact):
+    """A report of the end of a task to an address."""
+
+    id: str = Field(description="Also the header `webhook-id`; the same in each attempt.")
+    task_id: str
+    url: Url
+    state: Literal["waiting", "delivered", "failed"]
+    attempts: int = Field(ge=0)
+    next_attempt_at: Time | None = Field(description="Not before that, and not before the task has ended.")
+    status: int | None = Field(description="Of the last answer.")
+    error: str | None = Field(description="Why the last attempt failed.")
+    created_at: Time
+    finished_at: Time | None
+
+
+class Callbacks(_Exact):
+    """Callbacks, the newest first."""
+
+    callbacks: list[CallbackView]
+    next_cursor: str | None
+
+
+class CallbackSecret(_Exact):
+    """What callbacks to this account are signed with."""
+
+    secret: str = Field(examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+
+
 class LabelledTake(_Exact):
     """The name and the star of a take."""
 

@@ -80,19 +80,19 @@ _COMP_FIELDS = {
     "/tasks/{task_id}/comp",
     response_model=StartedTask,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
-    openapi_extra=starting(body(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON)),
+    openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )
 async def comp(call: Calling, task_id: str) -> JSONResponse:
     """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
         fields = Fields(form)
-        numbers = fields.numbers("takes")
+        numbers, promises = fields.numbers("takes"), promises_of(call, fields)
         fields.check()
         if min(numbers) < 1:
             raise Invalid([("takes", "takes must be numbers of takes, 1 for the first.")])
         choice = [{"task": task_id, "take": number} for number in numbers]
-        idempotency, promises = call.idempotency(f"comp {task_id}", form), promises_of(call)
+        idempotency = call.idempotency(f"comp {task_id}", form)
         async with true_to_the_queue(call, CONVERSION):
             new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
     call.note(task_id=new_id)

@@ -1,49 +1,30 @@
-"""What a server looks after for later: deadlines, whatever else fails."""
-
-from dataclasses import replace
+"""Attendants: they do what is due, whatever else fails, until they are stopped."""
 
 import structlog
-from sqlalchemy import update
 from structlog.testing import capture_logs
 
+from studio.errors import Unavailable
 from studio.executors import attendant
 from studio.executors.attendant import Attendant
-from studio.settings.environment import Settings
-from studio.settings.service import ServiceSettings
-from studio.store.deadlines import set_deadline
-from studio.store.studio import open_studio
-from studio.store.tables import deadlines
-from studio.store.tasks import find, submit
 from tests.waiting import wait_until
 
 
-def test_look_cancels_what_is_overdue_and_survives_failures(tmp_path, monkeypatch):
-    studio = open_studio(Settings(tmp_path), ServiceSettings())
-    watching = Attendant(studio, structlog.get_logger("test"))
-    with studio.database.write() as connection:
-        task_id = submit(connection, studio.local.id, "conversion", {})
-    set_deadline(studio.database, studio.local.id, task_id, 60)
-    watching.look()
-    assert find(studio.database, studio.local.id, task_id).state == "queued"
-    with studio.database.write() as connection:
-        connection.execute(update(deadlines).values(at=deadlines.c.at - 61))
-    with monkeypatch.context() as broken, capture_logs() as said:
-        broken.setattr(attendant, "cancel_overdue", None)
-        watching.look()
-    assert said[0]["event"] == "attendant_failed"
-    watching.look()
-    assert find(studio.database, studio.local.id, task_id).state == "cancelled"
-    studio.close()
+def test_look_does_what_is_due_and_survives_failures():
+    due = [lambda: 2, lambda: 0, lambda: 1 / 0, lambda: (_ for _ in ()).throw(Unavailable("busy", 1.0)), lambda: 1]
+    watching = Attendant("tests", lambda: due.pop(0)(), structlog.get_logger("test"))
+    with capture_logs() as said:
+        for _ in range(5):
+            watching.look()
+    assert due == []
+    events = [(one["event"], one.get("number")) for one in said]
+    assert events == [("attended", 2), ("attendant_failed", None), ("attendant_waits", None), ("attended", 1)]
 
 
-def test_thread_looks_until_it_is_stopped(tmp_path, monkeypatch):
-    studio = open_studio(Settings(tmp_path), ServiceSettings())
+def test_thread_looks_until_it_is_stopped(monkeypatch):
     monkeypatch.setattr(attendant, "_LOOK_S", 0.01)
     looks = []
-    monkeypatch.setattr(attendant, "cancel_overdue", lambda database, also: looks.append(database) or 0)
-    watching = Attendant(replace(studio), structlog.get_logger("test"))
+    watching = Attendant("tests", lambda: looks.append(1) or 0, structlog.get_logger("test"))
     watching.start()
     wait_until(lambda: len(looks) > 2)
     watching.stop()
     assert not watching._thread.is_alive()
-    studio.close()

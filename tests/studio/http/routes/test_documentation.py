@@ -17,6 +17,8 @@ CALLS = {
     ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
     ("POST", "/models/{model_id}/train"), ("POST", "/models/{model_id}/teach"), ("GET", "/tasks"),
     ("GET", "/tasks/{task_id}"), ("GET", "/tasks/{task_id}/events"),
+    ("GET", "/callbacks"), ("GET", "/callbacks/secret"), ("GET", "/callbacks/{callback_id}"),
+    ("POST", "/callbacks/{callback_id}/repeat"),
     ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
     ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
     ("GET", "/models/{model_id}/package"),
@@ -78,8 +80,8 @@ def test_openapi_document_has_no_missing_schemas(document):
 
 def test_openapi_document_describes_the_published_fields_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    ours = {"preset", "untrained", "effects", *SONG_FIELDS, *(one.name for one in fields(ConversionSettings))}
-    ours -= {"transpose", "takes"}
+    ours = {"preset", "untrained", "effects", "callback_url", *SONG_FIELDS}
+    ours |= {one.name for one in fields(ConversionSettings)} - {"transpose", "takes"}
     assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
     assert ours < set(convert["properties"])
     assert convert["required"] == ["audio", "model"]
