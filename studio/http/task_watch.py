@@ -55,6 +55,10 @@ class TaskWatch:
 
         At the end of the server they are returned as they are.
         """
+        with suppress(StudioError):
+            signs = (await self._signs({task_id})).get(task_id)
+            if signs is None or signs != known or self._ends():
+                return signs
         waiter: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
         self._waiting[waiter] = (task_id, known)
         if self._looking is None:
@@ -74,9 +78,9 @@ class TaskWatch:
     async def _look(self) -> None:
         try:
             while self._waiting:
+                await self._pause()
                 with suppress(StudioError):  # a busy database is asked again
                     await self._tell()
-                await self._pause()
         except Exception as error:  # noqa: BLE001 - those who wait receive it
             for waiter in self._undone():
                 waiter.set_exception(error)
@@ -84,8 +88,9 @@ class TaskWatch:
             self._looking = None
 
     async def _tell(self) -> None:
-        wanted = {task_id for task_id, _ in self._waiting.values()}
-        found = await read_soon(self._database, signs_of_tasks, self._database, wanted)
+        if not (wanted := {task_id for task_id, _ in self._waiting.values()}):
+            return  # they have left
+        found = await self._signs(wanted)
         for waiter in self._undone():
             task_id, known = self._waiting[waiter]
             if task_id not in wanted:  # it has come meanwhile
@@ -93,6 +98,9 @@ class TaskWatch:
             signs = found.get(task_id)
             if signs is None or signs != known or self._ends():
                 waiter.set_result(signs)
+
+    async def _signs(self, wanted: set[str]) -> dict[str, TaskSigns]:
+        return await read_soon(self._database, signs_of_tasks, self._database, wanted)
 
     def _undone(self) -> list[asyncio.Future[Known]]:
         return [waiter for waiter in self._waiting if not waiter.done()]

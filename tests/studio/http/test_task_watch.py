@@ -43,14 +43,15 @@ def test_changed_returns_the_first_signs_at_once_and_the_next_when_they_differ(m
 
 
 def test_changed_asks_for_all_waiting_tasks_in_one_look(monkeypatch):
-    sequel = Sequel(monkeypatch, {"a": QUEUED, "b": HALF})
+    first = {"a": QUEUED, "b": QUEUED, "c": QUEUED}
+    sequel = Sequel(monkeypatch, first, first, first, {"a": HALF, "b": DONE})
 
     async def follow():
         looking = watch()
-        return await asyncio.gather(looking.changed("a", None), looking.changed("b", None), looking.changed("c", None))
+        return await asyncio.gather(*(looking.changed(one, QUEUED) for one in "abc"))
 
-    assert asyncio.run(follow()) == [QUEUED, HALF, None]  # c is not there
-    assert sequel.asked == [{"a", "b", "c"}]
+    assert asyncio.run(follow()) == [HALF, DONE, None]  # c has been deleted
+    assert sequel.asked == [{"a"}, {"b"}, {"c"}, {"a", "b", "c"}]
 
 
 def test_changed_goes_on_after_a_busy_database(monkeypatch):
@@ -59,14 +60,14 @@ def test_changed_goes_on_after_a_busy_database(monkeypatch):
 
 
 def test_changed_raises_what_is_a_fault_and_works_again_afterwards(monkeypatch):
-    Sequel(monkeypatch, ZeroDivisionError("bug"), {"a": DONE})
+    Sequel(monkeypatch, {"a": QUEUED}, ZeroDivisionError("bug"), {"a": DONE})
 
     async def follow():
         looking = watch()
         with pytest.raises(ZeroDivisionError):
-            await looking.changed("a", None)
+            await looking.changed("a", QUEUED)
         await asyncio.sleep(0)
-        return await looking.changed("a", None)
+        return await looking.changed("a", QUEUED)
 
     assert asyncio.run(follow()) == DONE
 
