@@ -531,7 +531,7 @@ class _Download:
     http: httpx.Client
     url: httpx.URL
     target: BinaryIO
-    auth: httpx.Auth | None
+    auth: httpx.Auth | None = None
     entity: str | None = None
     furthest: int = 0
 

@@ -41,7 +41,19 @@ from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddl
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.root_path import RootPath
-from studio.http.routes import callbacks, conversions, documentation, events, files, health, models, projects, tasks
+from studio.http.routes import (
+    callbacks,
+    conversions,
+    documentation,
+    events,
+    files,
+    health,
+    markdown,
+    models,
+    openai,
+    projects,
+    tasks,
+)
 from studio.http.task_watch import TaskWatch
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
@@ -59,7 +71,7 @@ TELEMETRY: TelemetryConfig = {
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
     conversions.router, models.router, tasks.router, events.router, callbacks.router, projects.router, files.router,
-    health.router, documentation.router,
+    health.router, openai.router, documentation.router, markdown.router,
 )  # fmt: skip
 
 
@@ -226,7 +238,7 @@ async def _problem(request: Request, error: Exception) -> Response:
     """
     if isinstance(error, NotFound) and (words := _methods(request, literal=True)) and request.method not in words:
         error = HTTPException(405)
-    response = problem_of(error).response(request.headers.get("accept-language"))
+    response = problem_of(error).response(request.headers.get("accept-language"), request.scope["path"])
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
     return response

@@ -41,10 +41,10 @@ from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
 API = frozenset(
-    {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics"}
+    {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics", "v1"}
 )
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
-DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
+DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
 DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
 DRAIN_S = 10.0  # at most
@@ -228,7 +228,7 @@ class Exchange:
     """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
-        self.headers = Headers(scope=scope)
+        self.headers, self._path = Headers(scope=scope), str(scope["path"])
         self.request_id = request_id
         self.expected = _expected(self.headers)  # bytes; None if unknown
         self.received = 0
@@ -278,7 +278,7 @@ class Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
-        await self.answer(problem_of(error).response(self.headers.get("accept-language")))
+        await self.answer(problem_of(error).response(self.headers.get("accept-language"), self._path))
 
     async def answer(self, response: Response) -> None:
         """Answer with a short response, whatever of the body has been read."""

@@ -20,7 +20,13 @@ MOST_CALLBACKS = 200
 router = APIRouter(tags=["callbacks"])
 
 
-@router.get("/callbacks", response_model=Callbacks, responses=problems(422))
+@router.get(
+    "/callbacks",
+    operation_id="list_callbacks",
+    summary="List callbacks",
+    response_model=Callbacks,
+    responses=problems(422),
+)
 async def list_callbacks(
     call: Calling,
     task_id: Annotated[str | None, Query(max_length=32, pattern="^[0-9a-z]+$")] = None,
@@ -36,13 +42,25 @@ async def list_callbacks(
     )
 
 
-@router.get("/callbacks/secret", response_model=CallbackSecret, responses=problems(422))
+@router.get(
+    "/callbacks/secret",
+    operation_id="get_callback_secret",
+    summary="Show the secret of callbacks",
+    response_model=CallbackSecret,
+    responses=problems(422),
+)
 async def show_callback_secret(call: Calling) -> JSONResponse:
     """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
     return JSONResponse(callback_secret(call.studio, call.account), headers={"Cache-Control": "no-store"})
 
 
-@router.get("/callbacks/{callback_id}", response_model=CallbackView, responses=problems(404, 422))
+@router.get(
+    "/callbacks/{callback_id}",
+    operation_id="get_callback",
+    summary="Show a callback",
+    response_model=CallbackView,
+    responses=problems(404, 422),
+)
 async def show_callback(call: Calling, callback_id: str) -> JSONResponse:
     """Return a callback: how often it was tried, and what was answered."""
     callback_id = known_callback_id(callback_id)
@@ -51,6 +69,8 @@ async def show_callback(call: Calling, callback_id: str) -> JSONResponse:
 
 @router.post(
     "/callbacks/{callback_id}/repeat",
+    operation_id="repeat_callback",
+    summary="Send a callback again",
     response_model=CallbackView,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(CALLBACK_FIELD, (), MULTIPART, URLENCODED, JSON),

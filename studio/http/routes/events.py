@@ -34,7 +34,13 @@ _NO_BUFFERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 router = APIRouter(tags=["tasks"])
 
 
-@router.get("/tasks/{task_id}/events", response_class=Response, responses={**_DOCUMENT, **problems(404, 422)})
+@router.get(
+    "/tasks/{task_id}/events",
+    operation_id="follow_task",
+    summary="Follow a task",
+    response_class=Response,
+    responses={**_DOCUMENT, **problems(404, 422)},
+)
 async def task_events(call: Calling, task_id: str) -> Response:
     """Follow a task: an event for each step of its progress, and one at its end."""
     task_id = known_task_id(task_id)

@@ -68,7 +68,14 @@ class _Wanted(BaseModel):
     cursor: Cursor = None
 
 
-@router.get("/models", response_model=Voices, response_model_exclude_unset=True, responses=problems(422))
+@router.get(
+    "/models",
+    operation_id="list_models",
+    summary="List voices",
+    response_model=Voices,
+    response_model_exclude_unset=True,
+    responses=problems(422),
+)
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
     return JSONResponse(await call.quickly(models_view, call.studio, call.account, **dict(wanted)))
@@ -76,6 +83,8 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
 
 @router.post(
     "/models/create",
+    operation_id="create_model",
+    summary="Create a voice",
     response_model=CreatedVoice,
     responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
     openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
@@ -108,6 +117,8 @@ _IMPORTED = {
 
 @router.post(
     "/models/import",
+    operation_id="import_model",
+    summary="Import a voice",
     response_model=ModelId,
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
@@ -140,6 +151,8 @@ _TRAINING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/train",
+    operation_id="train_model",
+    summary="Train a voice",
     response_model=StartedTraining,
     responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
@@ -178,6 +191,8 @@ _TEACHING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/teach",
+    operation_id="teach_model",
+    summary="Teach a voice by an imported one",
     response_model=StartedTask,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
@@ -203,13 +218,25 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
     return await promises.answer(call, task_id, {"task_id": task_id})
 
 
-@router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
+@router.get(
+    "/models/{model_id}",
+    operation_id="get_model",
+    summary="Show a voice",
+    response_model=VoiceView,
+    responses=problems(404, 422),
+)
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
     return JSONResponse(await call.quickly(model_view, call.studio, call.account, known_model_id(model_id)))
 
 
-@router.delete("/models/{model_id}", status_code=204, responses=problems(404, 409, 422))
+@router.delete(
+    "/models/{model_id}",
+    operation_id="delete_model",
+    summary="Delete a voice",
+    status_code=204,
+    responses=problems(404, 409, 422),
+)
 async def delete(call: Calling, model_id: str) -> Response:
     """Delete a voice with its recordings."""
     await call.deleted(delete_model, call.studio, call.account, known_model_id(model_id))
@@ -218,6 +245,8 @@ async def delete(call: Calling, model_id: str) -> Response:
 
 @router.get(
     "/models/{model_id}/package",
+    operation_id="export_model",
+    summary="Export a voice",
     response_class=FileResponse,
     responses={
         200: {

@@ -161,12 +161,13 @@ async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | No
     try:
         with call.watch.place(call.account.id):
             call.leave_room()
-            return await _while_connected(call, task_id, float(wait_s))
+            return await while_connected(call, task_id, float(wait_s))
     except TooMany:
         return None  # it is only a preference
 
 
-async def _while_connected(call: Call, task_id: str, wait_s: float) -> bool:
+async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
+    """Wait so long for the end of a task; return whether it has ended. Raises ClientDisconnect if the client leaves."""
     has_ended = has_left = False
 
     async def leave() -> None:

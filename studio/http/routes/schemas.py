@@ -39,6 +39,7 @@ class Problem(BaseModel):
     detail: str
     code: str
     errors: list[FieldProblem] | None = None
+    error: Any = Field(None, description="Below `/v1/`: the same as OpenAI's services write it.")
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -313,3 +314,32 @@ class Health(_Exact):
 
     status: Literal["ok"]
     workers: int | None = Field(description="Worker processes of this server; null if it has none.")
+
+
+class OpenaiModel(_Exact):
+    """A voice, as OpenAI's services list models."""
+
+    id: str = Field(examples=["kathleen"])
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class OpenaiModels(_Exact):
+    """Usable voices, as OpenAI's services list models."""
+
+    object: Literal["list"]
+    data: list[OpenaiModel]
+
+
+class NamedVoice(_Exact):
+    """A voice in a list to choose from."""
+
+    id: str = Field(examples=["kathleen"])
+    name: str = Field(examples=["Kathleen"])
+
+
+class NamedVoices(_Exact):
+    """Usable voices, to choose from."""
+
+    voices: list[NamedVoice]

@@ -28,7 +28,7 @@ Kind = Literal["conversion", "training", "report", "blend", "teaching"]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get("/tasks", response_model=Tasks, responses=problems(422))
+@router.get("/tasks", operation_id="list_tasks", summary="List tasks", response_model=Tasks, responses=problems(422))
 async def list_tasks(
     call: Calling,
     state: State | None = None,
@@ -44,7 +44,14 @@ async def list_tasks(
     return JSONResponse(found)
 
 
-@router.get("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 422), openapi_extra=PREFERENCE)
+@router.get(
+    "/tasks/{task_id}",
+    operation_id="get_task",
+    summary="Show a task",
+    response_model=TaskView,
+    responses=problems(404, 422),
+    openapi_extra=PREFERENCE,
+)
 async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
@@ -54,14 +61,26 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
     )  # fmt: skip
 
 
-@router.delete("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 409, 422))
+@router.delete(
+    "/tasks/{task_id}",
+    operation_id="cancel_task",
+    summary="Cancel a task",
+    response_model=TaskView,
+    responses=problems(404, 409, 422),
+)
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
     return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
-@router.delete("/tasks/{task_id}/results", status_code=204, responses=problems(404, 409, 422))
+@router.delete(
+    "/tasks/{task_id}/results",
+    operation_id="delete_results",
+    summary="Delete the results of a conversion",
+    status_code=204,
+    responses=problems(404, 409, 422),
+)
 async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""
     await call.deleted(delete_results, call.studio, call.account, known_task_id(task_id))
@@ -78,6 +97,8 @@ _COMP_FIELDS = {
 
 @router.post(
     "/tasks/{task_id}/comp",
+    operation_id="comp_takes",
+    summary="Make one take of several",
     response_model=StartedTask,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
@@ -107,6 +128,8 @@ _LABEL_FIELDS = {
 
 @router.put(
     "/tasks/{task_id}/takes/{number}",
+    operation_id="label_take",
+    summary="Name or star a take",
     response_model=LabelledTake,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),

@@ -139,6 +139,8 @@ def test_client_has_a_method_for_every_call_of_the_document(http, tmp_path):
     made = set().union(*(calls_of(method, tmp_path) for method in methods))
     missing = set()
     for template, operations in http.app.openapi()["paths"].items():
+        if template.startswith("/v1/"):
+            continue  # the same for clients of OpenAI's
         pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template))
         called = {method for method, path in made if re.fullmatch(pattern, path)}
         missing |= {(method, template) for method in map(str.upper, operations)} - {(one, template) for one in called}
