@@ -1,4 +1,4 @@
-"""A client of the service: the published calls, and whole conversions and trainings in one call.
+"""A client of the service: each of its calls as a method, and whole conversions and trainings in one call.
 
     with Client("http://127.0.0.1:7860", token) as client:
         takes = client.convert_and_wait("vocal.wav", "koguchi", transpose="auto", folder="converted")
@@ -11,8 +11,8 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -27,11 +27,13 @@ from engine.files import fitting_name, replacing
 from engine.progress import Report
 
 T = TypeVar("T")
+Sendable = Path | str | bytes  # a file, or its content
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
 LARGEST_ANSWER = 64 << 20  # bytes of JSON, unpacked
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_FILES = ("backing", "stem")  # of a song
 _UNREACHABLE, _NOT_SENDABLE = "unreachable", "not_sendable"
 
 
@@ -58,15 +60,26 @@ class ServiceError(EngineError):
         self.retry_after_s = retry_after_s
 
 
-class ConversionOptions(TypedDict, total=False):
-    """Further options of `Client.convert`."""
+class StartOptions(TypedDict, total=False):
+    """Further options of calls that start something.
+
+    idempotency_key: with one of your own, even a restarted program starts nothing twice. callback_url: receives a
+    signed POST when the task has ended. cancel_after_s: the task's deadline.
+    """
 
     idempotency_key: str | None
-    untrained: bool
+    callback_url: str | None
+    cancel_after_s: int | None
 
 
 class StatedProfile(TypedDict, total=False):
-    """What `Client.create_model` says of a voice, as model.json does. consent: a statement; or statement, by, date."""
+    """What `Client.create_model` says of a voice, as model.json does. consent: a statement; or statement, by, date.
+
+    callback_url, cancel_after_s: of the report on its recordings, as in StartOptions.
+    """
+
+    callback_url: str | None
+    cancel_after_s: int | None
 
     name: str
     gender: str
@@ -80,6 +93,22 @@ class StatedProfile(TypedDict, total=False):
     licence: str
     source: str
     consent: str | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What `Client.events` yields. name: progress, or how the task has ended: completed, failed, cancelled.
+
+    data: state, progress and message; at the end all of `Client.task`.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the task has ended."""
+        return self.name != "progress"
 
 
 class Client:
@@ -104,71 +133,196 @@ class Client:
         """Close the connections; tasks continue on the service."""
         self._http.close()
 
-    # ---- the published calls
+    # ---- conversions
 
     def convert(
         self,
-        audio: Path | str | bytes,
+        audio: Sendable,
         model: str,
         transpose: int | Literal["auto", "best"] = 0,
         generations_count: int = 1,
         idempotency_key: str | None = None,
-        *,
-        untrained: bool = False,
+        **settings: Any,
     ) -> str:
         """Queue the conversion of a recording, a file or its bytes; return the task's id.
 
-        transpose: semitones, auto or best. untrained: accept a voice that has not been trained yet. With your own
-        `idempotency_key` even a restarted program starts nothing twice.
+        transpose: semitones, auto or best. settings: any other field of the call, such as preset, effects, likeness or
+        untrained; of a song backing and stem, which are files; and callback_url and cancel_after_s of StartOptions.
         """
-        fields = {"model": model, "transpose": str(transpose), "generations_count": str(generations_count)}
-        fields |= {"untrained": "true"} if untrained else {}  # unknown to an earlier service
-        return self._post_file("/convert", "audio", audio, fields, "task_id", idempotency_key)
+        fields = {"model": model, "transpose": transpose, "generations_count": generations_count, **settings}
+        files = {"audio": audio, **{name: fields.pop(name) for name in _FILES if name in fields}}
+        return str(self._start("/convert", "task_id", fields, files, idempotency_key)["task_id"])
 
-    def check_task(self, task_id: str) -> dict[str, Any]:
-        """Return the `status` of a conversion, and once it is completed its links and output settings."""
-        return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status")
+    def check_task(self, task_id: str, wait_s: int | None = None) -> dict[str, Any]:
+        """Return the `status` of a conversion, and once it is completed its links and output settings.
 
-    def models(self, **filters: str | int) -> list[dict[str, Any]]:
-        """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
-        return list(self._call("GET", "/models", expected="models", params=filters)["models"])
+        wait_s: let the service wait for its end, up to 60 s.
+        """
+        return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status", headers=_waiting(wait_s))
 
-    def create_model(
-        self, archive: Path | str | bytes, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
-    ) -> str:
-        """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
-        return its id. stated: replaces what model.json says."""
-        fields = {name: said if isinstance(said, str) else json.dumps(said) for name, said in stated.items()}
-        return self._post_file("/models/create", "training_audio_files", archive, fields, "model_id", idempotency_key)
+    def verify(self, audio: Sendable) -> dict[str, Any]:
+        """Return what the content credentials of an audio file prove: `state`, `sentence`, and more."""
+        return self._start("/verify", "state", {}, {"audio": audio}, None)
 
-    def train(self, model_id: str, epochs: int) -> dict[str, Any]:
-        """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
-        nothing twice, but continue a failed training."""
-        return self._post(f"/models/{_segment(model_id)}/train", "status", None, data={"epochs": str(epochs)})
+    # ---- tasks
 
-    # ---- the richer views
+    def tasks(self, **filters: str | int) -> dict[str, Any]:
+        """Return `tasks`, newest first, and the `next_cursor`; filters: state, kind, limit, cursor."""
+        return self._call("GET", "/tasks", expected="tasks", params=filters)
 
-    def task(self, task_id: str) -> dict[str, Any]:
-        """Return all that is known about a task: progress, message, error, times, scores."""
-        return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state")
+    def task(self, task_id: str, wait_s: int | None = None) -> dict[str, Any]:
+        """Return all that is known about a task: progress, message, error, times, scores. wait_s: as in check_task."""
+        return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state", headers=_waiting(wait_s))
 
-    def delete_results(self, task_id: str) -> None:
-        """Delete the recording and the takes of a conversion that has ended. Raises ServiceError."""
-        self._call("DELETE", f"/tasks/{_segment(task_id)}/results", expected=None)
+    def events(self, task_id: str) -> Iterator[Event]:
+        """Yield what happens to a task until it has ended, through lost connections and restarts of the service."""
+        end_s = time.monotonic() + self._retry_s
+        while True:
+            try:
+                for event in self._events(f"/tasks/{_segment(task_id)}/events"):
+                    yield event
+                    if event.is_last:
+                        return
+                    end_s = time.monotonic() + self._retry_s
+            except ServiceError as failure:
+                if not _may_be_repeated(failure) or time.monotonic() > end_s:
+                    raise
+            time.sleep(FIRST_PAUSE_S)
 
     def cancel(self, task_id: str) -> None:
         """Cancel a queued or running task; an ended one raises ServiceError (409)."""
         self._call("DELETE", f"/tasks/{_segment(task_id)}", expected=None)
 
+    def delete_results(self, task_id: str) -> None:
+        """Delete the recording and the takes of a conversion that has ended. Raises ServiceError."""
+        self._call("DELETE", f"/tasks/{_segment(task_id)}/results", expected=None)
+
+    def comp(self, task_id: str, takes: Sequence[int], **options: Unpack[StartOptions]) -> str:
+        """Queue one take made of a conversion's takes, one number for each phrase; return its task's id."""
+        key = options.pop("idempotency_key", None)
+        fields = {"takes": ",".join(map(str, takes)), **options}
+        return str(self._start(f"/tasks/{_segment(task_id)}/comp", "task_id", fields, {}, key)["task_id"])
+
+    def label_take(
+        self, task_id: str, number: int, name: str | None = None, starred: bool | None = None
+    ) -> dict[str, Any]:
+        """Name or star a take; what is left out stays. Return its number, name and star."""
+        path = f"/tasks/{_segment(task_id)}/takes/{number}"
+        return self._change(path, "starred", {"name": name, "starred": starred})
+
+    # ---- callbacks
+
+    def callbacks(self, **filters: str | int) -> dict[str, Any]:
+        """Return `callbacks`, newest first, and the `next_cursor`; filters: task_id, state, limit, cursor."""
+        return self._call("GET", "/callbacks", expected="callbacks", params=filters)
+
+    def callback(self, callback_id: str) -> dict[str, Any]:
+        """Return a callback: its state, attempts and the last answer."""
+        return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected="state")
+
+    def repeat_callback(self, callback_id: str, url: str | None = None) -> dict[str, Any]:
+        """Send a callback again; url: to another address."""
+        path = f"/callbacks/{_segment(callback_id)}/repeat"
+        return self._start(path, "state", {"callback_url": url}, {}, None)
+
+    def callback_secret(self) -> str:
+        """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
+        return str(self._call("GET", "/callbacks/secret", expected="secret")["secret"])
+
+    # ---- voices
+
+    def models(self, **filters: str | int) -> list[dict[str, Any]]:
+        """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
+        return list(self._call("GET", "/models", expected="models", params=filters)["models"])
+
     def model(self, model_id: str) -> dict[str, Any]:
         """Return all that is known about a voice: its state, its training, its data report."""
         return self._call("GET", f"/models/{_segment(model_id)}", expected="state")
+
+    def create_model(
+        self, archive: Sendable, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
+    ) -> str:
+        """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
+        return its id. stated: replaces what model.json says."""
+        files = {"training_audio_files": archive}
+        return str(self._start("/models/create", "model_id", stated, files, idempotency_key)["model_id"])
+
+    def train(self, model_id: str, epochs: int, **options: Unpack[StartOptions]) -> dict[str, Any]:
+        """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
+        nothing twice, but continue a failed training."""
+        key = options.pop("idempotency_key", None)
+        return self._start(f"/models/{_segment(model_id)}/train", "status", {"epochs": epochs, **options}, {}, key)
+
+    def teach(
+        self,
+        model_id: str,
+        recordings: Sendable | None = None,
+        name: str | None = None,
+        epochs: int = 0,
+        **options: Unpack[StartOptions],
+    ) -> str:
+        """Let an imported model of RVC teach a voice of the studio; return the task's id.
+
+        recordings: one, or a zip, to sing besides the bundled ones. epochs: of the training that follows; 0 for none.
+        """
+        key = options.pop("idempotency_key", None)
+        fields, files = {"name": name, "epochs": epochs, **options}, {"recordings": recordings}
+        return str(self._start(f"/models/{_segment(model_id)}/teach", "task_id", fields, files, key)["task_id"])
+
+    def import_model(
+        self, package: Path | str, index: Path | str | None = None, speaker: int = 0, idempotency_key: str | None = None
+    ) -> str:
+        """Import a voice package, or a model of RVC (.pth, .onnx) with its index; return the voice's id."""
+        files: dict[str, Sendable | None] = {"package": package, "index": index}
+        return str(self._start("/models/import", "model_id", {"speaker": speaker}, files, idempotency_key)["model_id"])
+
+    def export_model(self, model_id: str, path: Path | str) -> Path:
+        """Fetch a voice as one file, to import elsewhere. Raises as `download`."""
+        return self._fetch(self._http.base_url.join(f"models/{_segment(model_id)}/package"), Path(path), self._bearer)
+
+    def delete_model(self, model_id: str) -> None:
+        """Delete a voice with its recordings."""
+        self._call("DELETE", f"/models/{_segment(model_id)}", expected=None)
+
+    # ---- projects
+
+    def projects(self, **filters: str | int) -> dict[str, Any]:
+        """Return `projects`, the last changed first, and the `next_cursor`; filters: q, limit, cursor."""
+        return self._call("GET", "/projects", expected="projects", params=filters)
+
+    def project(self, project_id: str) -> dict[str, Any]:
+        """Return a project with its conversions, the newest first."""
+        return self._call("GET", f"/projects/{_segment(project_id)}", expected="conversions")
+
+    def change_project(self, project_id: str, **changes: Any) -> dict[str, Any]:
+        """Change the name, tempo_bpm, beats_per_bar or start_s of a project; return it."""
+        return self._change(f"/projects/{_segment(project_id)}", "conversions", changes)
+
+    def export_project(self, project_id: str, path: Path | str, dry: bool = False) -> Path:
+        """Fetch a project as a zip for a DAW; dry: its takes without effects. Raises as `download`."""
+        query = {"dry": "true"} if dry else {}
+        made = self._call("GET", f"/projects/{_segment(project_id)}/export", expected="url", params=query)
+        return self.download(made["url"], path)
+
+    def delete_project(self, project_id: str) -> None:
+        """Delete all conversions of a project with their recordings and takes."""
+        self._call("DELETE", f"/projects/{_segment(project_id)}", expected=None)
+
+    # ---- the service
+
+    def health(self) -> dict[str, Any]:
+        """Return `status` and the number of workers. Raises ServiceError if the service is not usable."""
+        return self._call("GET", "/health", expected="status")
+
+    def metrics(self) -> str:
+        """Return the metrics in Prometheus' text format."""
+        return self._patiently(lambda: self._answered("GET", "/metrics")).text
 
     # ---- start and wait
 
     def convert_and_wait(
         self,
-        audio: Path | str | bytes,
+        audio: Sendable,
         model: str,
         transpose: int | Literal["auto", "best"] = 0,
         generations_count: int = 1,
@@ -177,7 +331,7 @@ class Client:
         poll_s: float = 1.0,
         timeout_s: float = math.inf,
         report: Report | None = None,
-        **options: Unpack[ConversionOptions],
+        **options: Any,
     ) -> list[Path]:
         """Convert a recording and fetch the takes into `folder`: vocal.mia.wav, vocal.mia.take2.wav, ..., replacing
         files of these names.
@@ -225,9 +379,11 @@ class Client:
         An interrupted download resumes if the file has not changed. Raises ServiceError, and OSError if the file cannot
         be written.
         """
-        path = Path(path)
+        return self._fetch(_link(url), Path(path), None)
+
+    def _fetch(self, url: httpx.URL, path: Path, auth: httpx.Auth | None) -> Path:
         with replacing(path) as unfinished, unfinished.open("wb") as target:
-            fetch = _Download(self._http, _link(url), target)
+            fetch = _Download(self._http, url, target, auth)
             while not self._patiently(fetch.go_on):
                 pass  # progress: start retrying afresh; it cannot progress without end
         return path
@@ -282,35 +438,63 @@ class Client:
 
     # ---- calls
 
-    def _post_file(
-        self, path: str, field: str, file: Path | str | bytes, fields: Mapping[str, str], expected: str, key: str | None
-    ) -> str:
-        name = field if isinstance(file, bytes) else Path(file).name
-        with nullcontext(file) if isinstance(file, bytes) else _opened(Path(file)) as content:
-            answer = self._post(path, expected, key, data=dict(fields), files={field: (name, content)})
-        return str(answer[expected])
-
-    def _post(self, path: str, expected: str, key: str | None, **content: Any) -> dict[str, Any]:
+    def _start(
+        self,
+        path: str,
+        expected: str,
+        fields: Mapping[str, Any],
+        files: Mapping[str, Sendable | None],
+        key: str | None,
+    ) -> dict[str, Any]:
+        """POST a form; what is None is left out. The key makes it safe to repeat."""
+        given = dict(fields)
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
-        return self._call("POST", path, expected=expected, headers=headers, **content)
+        if (after_s := given.pop("cancel_after_s", None)) is not None:
+            headers["Cancel-After"] = str(after_s)
+        with ExitStack() as opened:
+            sent = {name: _sent(name, one, opened) for name, one in files.items() if one is not None}
+            data = _texts(given)
+            return self._call("POST", path, expected=expected, headers=headers, data=data, files=sent or None)
+
+    def _change(self, path: str, expected: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        return self._call("PUT", path, expected=expected, data=_texts(fields))
 
     def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> dict[str, Any]:
         """Call the service; return its JSON, which must have the field `expected`, or {} if that is None."""
+        response = self._patiently(lambda: self._answered(method, path, **content))
+        return _answer(response, expected) if expected else {}
 
-        def attempt() -> dict[str, Any]:
-            try:
-                with self._http.stream(method, path, auth=self._bearer, **content) as coming:
-                    response = _whole(coming, time.monotonic() + self._timeout_s)
-            except httpx.RequestError as cause:
-                raise _lost(cause, self._http.base_url) from cause
-            except (UnicodeError, httpx.InvalidURL) as cause:
-                text = "A value is too long, or has characters that cannot be sent."
-                raise ServiceError(None, _NOT_SENDABLE, text) from cause
-            if not response.is_success:
-                raise _refusal(response)
-            return _answer(response, expected) if expected else {}
+    def _answered(self, method: str, path: str, **content: Any) -> httpx.Response:
+        """Return the answer to one call. Raises ServiceError, also for a refusal."""
+        try:
+            with self._http.stream(method, path, auth=self._bearer, **content) as coming:
+                response = _whole(coming, time.monotonic() + self._timeout_s)
+        except httpx.RequestError as cause:
+            raise _lost(cause, self._http.base_url) from cause
+        except (UnicodeError, httpx.InvalidURL) as cause:
+            text = "A value is too long, or has characters that cannot be sent."
+            raise ServiceError(None, _NOT_SENDABLE, text) from cause
+        if not response.is_success:
+            raise _refusal(response)
+        return response
 
-        return self._patiently(attempt)
+    def _events(self, path: str) -> Iterator[Event]:
+        """Yield the events of one answer. Raises ServiceError."""
+        try:
+            with self._http.stream("GET", path, auth=self._bearer) as coming:
+                if not coming.is_success:
+                    raise _refusal(_whole(coming))
+                name = ""
+                for line in coming.iter_lines():
+                    label, _, value = line.partition(": ")
+                    name = value if label == "event" else name
+                    if label == "data":
+                        yield Event(name, json.loads(value))
+        except httpx.RequestError as cause:
+            raise _lost(cause, self._http.base_url) from cause
+        except ValueError as cause:
+            text = f"The server at {_shown(self._http.base_url)} is not Timbre Studio. Check the address."
+            raise ServiceError(None, "not_understood", text) from cause
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Run `attempt`, retrying for `retry_s` while the service is unreachable or refuses for now."""
@@ -320,7 +504,7 @@ class Client:
             try:
                 return attempt()
             except ServiceError as failure:
-                if failure.status not in _LATER and failure.code != _UNREACHABLE:
+                if not _may_be_repeated(failure):
                     raise
                 pause_s = usual_pause_s if failure.retry_after_s is None else failure.retry_after_s
                 if time.monotonic() + pause_s > end_s:
@@ -347,13 +531,14 @@ class _Download:
     http: httpx.Client
     url: httpx.URL
     target: BinaryIO
+    auth: httpx.Auth | None = None
     entity: str | None = None
     furthest: int = 0
 
     def go_on(self) -> bool:
         """Fetch the rest; return whether it is complete, or progressed further than before. Raises ServiceError."""
         try:
-            with self.http.stream("GET", self.url, headers=self._headers(), auth=None) as response:
+            with self.http.stream("GET", self.url, headers=self._headers(), auth=self.auth) as response:
                 self._prepare(response)
                 for block in response.iter_raw():
                     self.target.write(block)
@@ -384,6 +569,28 @@ class _Download:
             self.target.truncate()
             entity = response.headers.get("ETag", "")
             self.entity = entity if entity.startswith('"') else None  # a weak one does not identify bytes
+
+
+def _may_be_repeated(failure: ServiceError) -> bool:
+    return failure.status in _LATER or failure.code == _UNREACHABLE
+
+
+def _waiting(wait_s: int | None) -> dict[str, str]:
+    return {} if wait_s is None else {"Prefer": f"wait={wait_s}"}
+
+
+def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a form: records and lists as JSON, nothing for None."""
+    return {name: _text(value) for name, value in fields.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _sent(name: str, file: Sendable, opened: ExitStack) -> tuple[str, bytes | BinaryIO]:
+    """Return name and content of a file of a form. Raises ServiceError."""
+    return (name, file) if isinstance(file, bytes) else (Path(file).name, opened.enter_context(_opened(Path(file))))
 
 
 def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: float) -> T:

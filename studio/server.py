@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 
 import structlog
@@ -26,20 +27,38 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from studio.actions.tasks import task_view
 from studio.errors import NotFound
 from studio.executors.apart import ApartActions
+from studio.executors.attendant import Attendant
+from studio.executors.courier import Courier
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
+from studio.executors.recovery import settle
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
 from studio.http.root_path import RootPath
-from studio.http.routes import conversions, documentation, files, health, models, projects, tasks
+from studio.http.routes import (
+    callbacks,
+    conversions,
+    documentation,
+    events,
+    files,
+    health,
+    markdown,
+    models,
+    openai,
+    projects,
+    tasks,
+)
+from studio.http.task_watch import TaskWatch
 from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import LARGEST_LIVE_MESSAGE, ServiceSettings, is_for_this_machine
+from studio.store.deadlines import cancel_overdue
 from studio.store.studio import Studio, open_studio
 from studio.tracing import start_tracing
 
@@ -51,8 +70,8 @@ TELEMETRY: TelemetryConfig = {
 }  # fmt: skip
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
-    conversions.router, models.router, tasks.router, projects.router, files.router, health.router,
-    documentation.router,
+    conversions.router, models.router, tasks.router, events.router, callbacks.router, projects.router, files.router,
+    health.router, openai.router, documentation.router, markdown.router,
 )  # fmt: skip
 
 
@@ -63,7 +82,7 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     )
     state, metrics = ServerState(), Metrics(studio.database, dict if executor is None else executor.alive)
     app.state.studio, app.state.executor, app.state.server, app.state.metrics = studio, executor, state, metrics
-    app.state.checkup = health.Checkup(studio)
+    app.state.checkup, app.state.watch = health.Checkup(studio), TaskWatch(studio.database, lambda: state.shutting_down)
     for router in _ROUTERS:
         app.router.routes.extend(router.routes)
     app.router.routes.append(Mount(documentation.FILES, documentation.static_files()))
@@ -94,12 +113,25 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
         opened.callback(apart.close)
         studio = replace(studio, submit=apart.submit)
         app = build_app(studio, executor)
+        for attendant in attendants_of(studio):
+            attendant.start()
+            opened.callback(attendant.stop)
         local_only = is_for_this_machine(service)
         if service.page != "off":
             from studio.page.blocks import mount_page  # takes seconds, which a service without a page does not need
 
             app = mount_page(app, studio)
         serve_app(app, studio, executor, lambda address: announce(address, local_only))
+
+
+def attendants_of(studio: Studio) -> list[Attendant]:
+    """Return what looks after deadlines and callbacks."""
+    log = structlog.get_logger("studio.attendant")
+    courier = Courier(studio, task_view, log)
+    return [
+        Attendant("deadlines", partial(cancel_overdue, studio.database, settle), log),
+        Attendant("callbacks", courier.deliver_due, log),
+    ]
 
 
 def executor_of(settings: Settings, service: ServiceSettings) -> Executor | None:
@@ -206,7 +238,7 @@ async def _problem(request: Request, error: Exception) -> Response:
     """
     if isinstance(error, NotFound) and (words := _methods(request, literal=True)) and request.method not in words:
         error = HTTPException(405)
-    response = problem_of(error).response(request.headers.get("accept-language"))
+    response = problem_of(error).response(request.headers.get("accept-language"), request.scope["path"])
     if response.status_code == 405:
         response.headers["Allow"] = ", ".join(sorted(_methods(request))) or "GET, HEAD"  # those of static files
     return response

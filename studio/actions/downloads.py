@@ -11,8 +11,9 @@ from studio.actions.conversions import KIND
 from studio.actions.effects import wet_take
 from studio.actions.names import name_of_take
 from studio.actions.preferences import FORMATS, preferences_of
-from studio.errors import Invalid
+from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
+from studio.store.storage import StoredFile
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
@@ -36,6 +37,18 @@ def take_download(
     kbps = preferences_of(studio.database, account).mp3_kbps
     key = stored_take(studio, task, take, kind, effects=effects, mp3_kbps=kbps)
     return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio.database, account, task, take, kind)}
+
+
+def first_take(studio: Studio, account: Account, task_id: str, kind: str) -> StoredFile:
+    """Return the first take of a completed conversion in this format. Raises as `take_download`, also Invalid
+    for one that has failed or was cancelled, with the reason."""
+    task = find(studio.database, account.id, task_id, kind=KIND)
+    if task.state != "completed":
+        raise Invalid([("file", task.error or "The conversion was cancelled.")], task.error_code or task.state)
+    found = studio.storage.head(stored_take(studio, task, 1, kind))
+    if found is None:
+        raise NotFound("The takes of this conversion have been deleted.", "file_not_found")
+    return found
 
 
 def stored_take(

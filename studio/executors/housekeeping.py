@@ -16,7 +16,7 @@ from engine.files import UNFINISHED
 from studio.executors.recovery import WORK_FOLDER
 from studio.executors.visitors import delete_old_visitors
 from studio.settings.service import ServiceSettings
-from studio.store import answers
+from studio.store import answers, deliveries
 from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import Database, Now
@@ -51,6 +51,7 @@ class Swept:
     unfinished: int = 0  # files and folders that a killed process was writing
     uploads: int = 0  # abandoned uploads, and other temporary folders
     answers: int = 0
+    deliveries: int = 0
     rates: int = 0
 
 
@@ -69,6 +70,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
         unfinished=_delete_unfinished(database, storage),
         uploads=_delete_passing(storage.scratch),
         answers=answers.sweep(database),
+        deliveries=deliveries.sweep(database),
         rates=rates.sweep(database),
     )
 

@@ -11,7 +11,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -40,9 +40,11 @@ from studio.store.rate_limits import SharedReads, count_call
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
-API = frozenset({"convert", "check-task", "verify", "models", "tasks", "projects", "files", "health", "metrics"})
+API = frozenset(
+    {"convert", "check-task", "verify", "models", "tasks", "callbacks", "projects", "files", "health", "metrics", "v1"}
+)
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
-DOCUMENTATION = frozenset({"docs", "openapi.json", "docs-files"})
+DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
 DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
 DRAIN_S = 10.0  # at most
@@ -189,15 +191,18 @@ class ServiceMiddleware:
 
     @asynccontextmanager
     async def _room(self, scope: Scope, exchange: "Exchange") -> AsyncIterator[None]:
-        """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none."""
+        """Reserve a place for an upload, unless the body is known to be small. Calls without a token take none.
+
+        The call's `room` in the state closes before the call ends if only waiting is left.
+        """
         small = exchange.expected is not None and exchange.expected <= ROOM_BESIDE_A_FILE
-        if small or scope["state"]["account"] is None:
-            yield
-            return
-        service = self._studio.service
-        with self._state.upload(
-            scope["state"]["account"].id, service.uploads_at_once, service.uploads_per_account
-        ):  # fmt: skip
+        service, account = self._studio.service, scope["state"]["account"]
+        with ExitStack() as room:
+            scope["state"]["room"] = room
+            if not small and account is not None:
+                room.enter_context(
+                    self._state.upload(account.id, service.uploads_at_once, service.uploads_per_account)
+                )
             yield
 
     def _note(self, scope: Scope, exchange: "Exchange", area: str, took_s: float) -> None:
@@ -223,7 +228,7 @@ class Exchange:
     """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
-        self.headers = Headers(scope=scope)
+        self.headers, self._path = Headers(scope=scope), str(scope["path"])
         self.request_id = request_id
         self.expected = _expected(self.headers)  # bytes; None if unknown
         self.received = 0
@@ -273,7 +278,7 @@ class Exchange:
 
     async def refuse(self, error: Exception) -> None:
         """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
-        await self.answer(problem_of(error).response(self.headers.get("accept-language")))
+        await self.answer(problem_of(error).response(self.headers.get("accept-language"), self._path))
 
     async def answer(self, response: Response) -> None:
         """Answer with a short response, whatever of the body has been read."""

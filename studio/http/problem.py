@@ -39,6 +39,7 @@ from studio.languages.known import ENGLISH, LANGUAGES, Language, accepted
 from studio.languages.translation import translator
 
 MEDIA_TYPE = "application/problem+json"
+OPENAI = "/v1/"  # addresses as OpenAI's, for programs made for those
 CHALLENGE = 'Bearer realm="Timbre Studio"'
 INTERNAL = "An internal error. The service's log has the details under the X-Request-ID of this response."
 # the first match counts
@@ -121,11 +122,19 @@ class Problem:
             document["detail"] = " ".join(one["message"] for one in document["errors"])
         return document
 
-    def response(self, accept_language: str | None = None) -> JSONResponse:
-        """Return the problem document as a response, in the language that the client's Accept-Language prefers."""
+    def response(self, accept_language: str | None = None, path: str = "") -> JSONResponse:
+        """Return the problem document as a response, in the language that the client's Accept-Language prefers.
+
+        path: of the call; below OPENAI the same stands a second time where clients of that interface look for it.
+        """
         language = accepted(accept_language)
         said = {"Content-Language": language.code, "Vary": "Accept-Language"}
-        return JSONResponse(self.as_json(language), self.status, {**self.headers, **said}, MEDIA_TYPE)
+        document = self.as_json(language)
+        if path.startswith(OPENAI):
+            kind = "invalid_request_error" if self.status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+            field = self.errors[0][0] if self.errors else None
+            document["error"] = {"message": document["detail"], "type": kind, "param": field, "code": self.code}
+        return JSONResponse(document, self.status, {**self.headers, **said}, MEDIA_TYPE)
 
 
 def problem_of(error: Exception) -> Problem:

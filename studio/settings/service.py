@@ -82,6 +82,15 @@ class ServiceSettings:
     allow_unknown_fields: str = text_setting(
         "off", "Ignore unknown fields of calls, and name them in the header Ignored-Fields.", ("on", "off")
     )
+    callbacks: str = text_setting("public", "Addresses that calls may have results reported to (callback_url): public "
+                                  "ones, any (also of this machine and of private networks), or off.",
+                                  ("public", "any", "off"))  # fmt: skip
+    speech_url: str = text_setting(
+        "", "A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."
+    )
+    speech_voice: str = text_setting("alloy", "The voice that this service speaks with.")
+    speech_model: str = text_setting("tts-1", "The model that this service speaks with.")
+    speech_key: str = text_setting("", "The API key of this service, if it wants one.")
     lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
     attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
     stalled_minutes: float = setting(

@@ -5,7 +5,9 @@ accounts --< tokens
         |------< tasks     the queue and the record of all work
         |------< projects  names and timelines of recordings; the conversions of a recording are its project
         |------< presets   saved settings of conversions
+        |------< deliveries  what is reported to other addresses when a task has ended
         `------< answers   answers to POST calls with an Idempotency-Key
+    deadlines              when tasks are cancelled that have not ended by then
     rates                  calls of each account in the present minute
     duties                 leader locks: which process of the installation holds each
     secrets                for signing links
@@ -143,6 +145,33 @@ tasks = Table(
 )  # fmt: skip
 
 Index("ix_tasks_queue", tasks.c.state, tasks.c.queue, tasks.c.turn, tasks.c.created_at, tasks.c.id)
+
+deadlines = Table(
+    "deadlines",
+    METADATA,
+    Column("task_id", String(32), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("at", Float, nullable=False, index=True),
+)
+
+deliveries = Table(
+    "deliveries",
+    METADATA,
+    Column("id", String(32), primary_key=True),
+    Column("account_id", ForeignKey("accounts.id"), nullable=False),
+    Column("task_id", String(32), nullable=False),  # which may be deleted before it
+    Column("url", Text, nullable=False),
+    Column("base_url", Text, nullable=False),  # of the service as its client called it
+    Column("state", String(16), nullable=False),  # waiting, delivered, failed
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Float, nullable=False),
+    Column("status", Integer),  # of the last answer
+    Column("error", Text),
+    Column("created_at", Float, nullable=False),
+    Column("finished_at", Float),
+    Index(None, "state", "next_at"),
+    Index(None, "account_id", "created_at", "id"),
+)
 
 projects = Table(
     "projects",

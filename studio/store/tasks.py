@@ -286,7 +286,8 @@ def renew(
 
 def complete(connection: Connection, task: Task, result: dict[str, Any]) -> Task:
     """End a task with its result, as plain values; non-finite numbers become null. Raises LeaseLost."""
-    return _end(connection, task, "completed", result=_plain(result), progress=1.0, message="")
+    done = {"progress": 1.0, "message": "", "error": None, "error_code": None}  # those of a deadline just missed
+    return _end(connection, task, "completed", result=_plain(result), **done)
 
 
 def fail(connection: Connection, task: Task, text: str, code: str) -> Task:

@@ -49,6 +49,7 @@ STUDIO = {
     "languages": "catalogues of translations, and texts recognised by their templates",
     "client": "the service from Python",
     "doctor": "what works on this machine",
+    "addresses": "those that others gave, checked and called",
     "settings": "options of the service and of its environment",
     "tracing": "OpenTelemetry traces",
     "store": "database and storage, and what lies in them",

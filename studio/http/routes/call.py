@@ -17,6 +17,7 @@ from studio.http.bodies import BodyLimits, Form
 from studio.http.field_names import unknown_fields
 from studio.http.middleware import ServerState
 from studio.http.routes.documentation import OPEN_PATHS, form_names, query_names
+from studio.http.task_watch import TaskWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -54,6 +55,21 @@ class Call:
     def base_url(self) -> str:
         """Return the address the client used for the service."""
         return str(self.request.base_url).rstrip("/")
+
+    @property
+    def own_address(self) -> str:
+        """Return the address of the service as this client knows it, to begin links with."""
+        return self.studio.base_url(self.base_url)
+
+    @property
+    def watch(self) -> TaskWatch:
+        """Return what waits for tasks."""
+        watch: TaskWatch = self.request.app.state.watch
+        return watch
+
+    def leave_room(self) -> None:
+        """Give the place among the uploads to another call: what is left is to wait."""
+        self.request.state.room.close()
 
     @property
     def now_s(self) -> float:

@@ -7,14 +7,24 @@ from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
+from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
-from studio.http.bodies import MULTIPART
-from studio.http.routes.call import Calling
+from studio.http.bodies import MULTIPART, Form, UploadedFile
+from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
-from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
+from studio.http.routes.promises import (
+    PREFERENCE,
+    Promises,
+    answers_of_start,
+    looked,
+    promises_of,
+    starting,
+    true_to_the_queue,
+)
+from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
@@ -22,9 +32,8 @@ PRESETS = (AUTO, *ConversionSettings.presets)
 PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
-_FIELDS: dict[str, Any] = {
-    "audio": _RECORDING,
-    "model": {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]},
+_VOICE = {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]}
+FURTHER_FIELDS: dict[str, Any] = {
     "preset": {
         "type": "string", "enum": [*PRESETS], "default": AUTO,
         "description": "Settings for singing, rap or speech; auto chooses by the style of the recording.",
@@ -44,29 +53,44 @@ _FIELDS: dict[str, Any] = {
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
     **SONG_FIELDS,
 }  # fmt: skip
+_FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
 
 router = APIRouter(tags=["conversions"])
 
 
 @router.post(
     "/convert",
-    response_model=TaskId,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
+    operation_id="convert",
+    summary="Convert a recording or a song",
+    response_model=StartedTask,
+    responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(_FIELDS, ("audio", "model"), MULTIPART),
 )
 async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
     async with call.form() as form:
         fields = Fields(form)
-        audio = fields.file(*AUDIO_FIELDS)
-        model = fields.text("model")
-        preset = fields.choice("preset", PRESETS, AUTO)
-        untrained = fields.flag("untrained", False)
-        effects = fields.parsed("effects", written_effects, OFF)
-        settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
-        fields.check()
-        song = given_song(fields, model)
-        assert audio is not None
+        audio, model = fields.file(*AUDIO_FIELDS), fields.text("model")
+        task_id, promises = await started_conversion(call, form, fields, audio, model)
+    return await promises.answer(call, task_id, {"task_id": task_id})
+
+
+async def started_conversion(
+    call: Call, form: Form, fields: Fields, audio: UploadedFile | None, model: str
+) -> tuple[str, Promises]:
+    """Start what a form asks for beside the recording and the voice; return its task, and what else it asks for.
+
+    Raises Invalid with all that is wrong in the form, and what `start_conversion` raises.
+    """
+    preset = fields.choice("preset", PRESETS, AUTO)
+    untrained = fields.flag("untrained", False)
+    effects = fields.parsed("effects", written_effects, OFF)
+    settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+    promises = promises_of(call, fields)
+    fields.check()
+    song = given_song(fields, model)
+    assert audio is not None
+    async with true_to_the_queue(call, CONVERSION):
         task_id = await call.started(
             start_conversion,
             call.studio,
@@ -78,11 +102,13 @@ async def convert(call: Calling) -> JSONResponse:
             request_id=call.request_id,
         )
     call.note(task_id=task_id, model_id=model)
-    return JSONResponse({"task_id": task_id})
+    return task_id, promises
 
 
 @router.post(
     "/verify",
+    operation_id="verify",
+    summary="Verify where a file comes from",
     response_model=Verdict,
     responses=problems(*OF_UPLOADS),
     openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
@@ -99,11 +125,17 @@ async def verify(call: Calling) -> JSONResponse:
 
 
 @router.get(
-    "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
+    "/check-task/{task_id}",
+    operation_id="check_task",
+    summary="Check a conversion",
+    response_model=CompletedConversion | UnfinishedConversion,
+    responses=problems(404, 422),
+    openapi_extra=PREFERENCE,
 )
 async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
-    return JSONResponse(
-        await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
-    )
+    return await looked(
+        call, task_id,
+        lambda: call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s),
+    )  # fmt: skip

@@ -35,7 +35,13 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("/files/{key:path}", response_class=StreamingResponse, responses=_RESPONSES)
+@router.get(
+    "/files/{key:path}",
+    operation_id="get_file",
+    summary="Fetch a file",
+    response_class=StreamingResponse,
+    responses=_RESPONSES,
+)
 async def get_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
     """Return a file by its signed link. No token is needed."""
     file = await call.quickly(open_file, call.studio, key, expires, signature)
@@ -67,7 +73,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     return StreamingResponse(_blocks(first, blocks), 206 if part else 200, headers, media_type)
 
 
-@router.head("/files/{key:path}", responses=_RESPONSES)
+@router.head("/files/{key:path}", operation_id="head_file", summary="Look at a file", responses=_RESPONSES)
 async def head_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
     """Return the headers of `GET` without the file."""
     return await get_file(call, request, key, expires, signature)

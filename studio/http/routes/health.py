@@ -53,7 +53,13 @@ class Checkup:
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", response_model=Health, responses=problems())
+@router.get(
+    "/health",
+    operation_id="get_health",
+    summary="Check the service",
+    response_model=Health,
+    responses=problems(),
+)
 async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:
@@ -66,6 +72,8 @@ async def health(call: Calling) -> JSONResponse:
 
 @router.get(
     "/metrics",
+    operation_id="get_metrics",
+    summary="Show metrics",
     response_class=Response,
     responses={
         200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},

@@ -31,3 +31,12 @@ def known_model_id(given: str) -> str:
             f"There is no voice {shown(given)}. GET /models lists the voices you can use.", "model_not_found"
         )
     return given
+
+
+def known_callback_id(given: str) -> str:
+    """Return `given` if it can be a callback's id. Raises NotFound."""
+    if not _TASK_ID.fullmatch(given):
+        raise NotFound(
+            f"There is no callback {shown(given)}. GET /callbacks lists all callbacks.", "callback_not_found"
+        )
+    return given

@@ -3,7 +3,7 @@
 import secrets
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
@@ -13,20 +13,35 @@ from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.creations import create_model
+from studio.actions.creations import REPORT, create_model
 from studio.actions.packages import export_model, import_upload
 from studio.actions.rvc_models import RvcFiles
+from studio.actions.teachings import KIND as TEACHING
 from studio.actions.teachings import TeachingRequest, teach_from_upload
+from studio.actions.trainings import KIND as TRAINING
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
-from studio.http.routes.call import Calling
+from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
-from studio.http.routes.schemas import Age, Gender, Genre, ModelId, TaskId, TrainingStatus, Voices, VoiceType, VoiceView
+from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
+from studio.http.routes.schemas import (
+    Age,
+    CreatedVoice,
+    Gender,
+    Genre,
+    ModelId,
+    StartedTask,
+    StartedTraining,
+    Voices,
+    VoiceType,
+    VoiceView,
+)
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
+from studio.store.tasks import latest
 
 MOST_MODELS = 1000
 OUTGOING = "outgoing"  # the folder in the studio's work folder where packages are made
@@ -53,7 +68,14 @@ class _Wanted(BaseModel):
     cursor: Cursor = None
 
 
-@router.get("/models", response_model=Voices, response_model_exclude_unset=True, responses=problems(422))
+@router.get(
+    "/models",
+    operation_id="list_models",
+    summary="List voices",
+    response_model=Voices,
+    response_model_exclude_unset=True,
+    responses=problems(422),
+)
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
     """List usable voices: the account's trained ones, and the demo voices."""
     return JSONResponse(await call.quickly(models_view, call.studio, call.account, **dict(wanted)))
@@ -61,15 +83,17 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
 
 @router.post(
     "/models/create",
-    response_model=ModelId,
-    responses=problems(409, *OF_UPLOADS),
-    openapi_extra=body(_CREATED, (_ZIP,), MULTIPART),
+    operation_id="create_model",
+    summary="Create a voice",
+    response_model=CreatedVoice,
+    responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
+    openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
 )
 async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
-        archive, given = fields.file(_ZIP), given_profile(fields)
+        archive, given, promises = fields.file(_ZIP), given_profile(fields), promises_of(call, fields)
         fields.check()
         assert archive is not None
         idempotency = call.idempotency("create", form)
@@ -77,7 +101,7 @@ async def create(call: Calling) -> JSONResponse:
             create_model, call.account, archive.path, idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
-    return JSONResponse({"model_id": model_id})
+    return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
 
 _SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
@@ -93,6 +117,8 @@ _IMPORTED = {
 
 @router.post(
     "/models/import",
+    operation_id="import_model",
+    summary="Import a voice",
     response_model=ModelId,
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
@@ -125,9 +151,11 @@ _TRAINING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/train",
-    response_model=TrainingStatus,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
+    operation_id="train_model",
+    summary="Train a voice",
+    response_model=StartedTraining,
+    responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
 async def train(call: Calling, model_id: str) -> JSONResponse:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
@@ -135,13 +163,20 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs = int(fields.setting("epochs", _EPOCHS.metadata))
+        epochs, promises = int(fields.setting("epochs", _EPOCHS.metadata)), promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
-        answer = await call.started(
-            train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
-        )
-    return JSONResponse(answer)
+        async with true_to_the_queue(call, TRAINING):
+            answer = await call.started(
+                train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
+            )
+
+    async def reached() -> dict[str, Any]:
+        view = await call.quickly(model_view, call.studio, call.account, model_id)
+        status = view["state"] if view["state"] in ("training", "completed") else "failed"
+        return {"status": status, "current_epoch": view["training"]["current_epoch"]}
+
+    return await promises.answer(call, await _latest_id(call, model_id, TRAINING), answer, reached)
 
 
 _TEACHING_FIELDS = {
@@ -156,9 +191,11 @@ _TEACHING_FIELDS = {
 
 @router.post(
     "/models/{model_id}/teach",
-    response_model=TaskId,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_TEACHING_FIELDS, (), MULTIPART),
+    operation_id="teach_model",
+    summary="Teach a voice by an imported one",
+    response_model=StartedTask,
+    responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
 )
 async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
@@ -168,24 +205,38 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)
         epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        promises = promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)
         upload = (sent.path, sent.name) if sent else None
         asked = TeachingRequest(name, epochs)
-        task_id = await call.apart(
-            teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
-        )
+        async with true_to_the_queue(call, TEACHING):
+            task_id = await call.apart(
+                teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
+            )
     call.note(task_id=task_id)
-    return JSONResponse({"task_id": task_id})
+    return await promises.answer(call, task_id, {"task_id": task_id})
 
 
-@router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))
+@router.get(
+    "/models/{model_id}",
+    operation_id="get_model",
+    summary="Show a voice",
+    response_model=VoiceView,
+    responses=problems(404, 422),
+)
 async def one_model(call: Calling, model_id: str) -> JSONResponse:
     """Return a voice with its state, its training with losses and scores, and the report on its recordings."""
     return JSONResponse(await call.quickly(model_view, call.studio, call.account, known_model_id(model_id)))
 
 
-@router.delete("/models/{model_id}", status_code=204, responses=problems(404, 409, 422))
+@router.delete(
+    "/models/{model_id}",
+    operation_id="delete_model",
+    summary="Delete a voice",
+    status_code=204,
+    responses=problems(404, 409, 422),
+)
 async def delete(call: Calling, model_id: str) -> Response:
     """Delete a voice with its recordings."""
     await call.deleted(delete_model, call.studio, call.account, known_model_id(model_id))
@@ -194,6 +245,8 @@ async def delete(call: Calling, model_id: str) -> Response:
 
 @router.get(
     "/models/{model_id}/package",
+    operation_id="export_model",
+    summary="Export a voice",
     response_class=FileResponse,
     responses={
         200: {
@@ -227,6 +280,12 @@ class _PassingFile(FileResponse):
             await super().__call__({**scope, "headers": headers}, receive, send)
         finally:
             await _remove(Path(self.path).parent)
+
+
+async def _latest_id(call: Call, model_id: str, kind: str) -> str | None:
+    """Return the id of the newest task of this kind for a voice of the account."""
+    task = await call.quickly(latest, call.studio.database, call.account.id, model_id, kind)
+    return None if task is None else task.id
 
 
 async def _remove(folder: Path) -> None:

@@ -35,7 +35,13 @@ _CHANGES = {
 }
 
 
-@router.get("/projects", response_model=Projects, responses=problems(422))
+@router.get(
+    "/projects",
+    operation_id="list_projects",
+    summary="List projects",
+    response_model=Projects,
+    responses=problems(422),
+)
 async def list_projects(
     call: Calling,
     q: Words = "",
@@ -54,7 +60,13 @@ def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[st
     )
 
 
-@router.get("/projects/{project_id}", response_model=ProjectView, responses=problems(404, 422))
+@router.get(
+    "/projects/{project_id}",
+    operation_id="get_project",
+    summary="Show a project",
+    response_model=ProjectView,
+    responses=problems(404, 422),
+)
 async def one_project(call: Calling, project_id: str) -> JSONResponse:
     """Return a project with its conversions, the newest first."""
     return JSONResponse(await _view(call, known_project_id(project_id)))
@@ -62,6 +74,8 @@ async def one_project(call: Calling, project_id: str) -> JSONResponse:
 
 @router.put(
     "/projects/{project_id}",
+    operation_id="change_project",
+    summary="Change a project",
     response_model=ProjectView,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_CHANGES, (), MULTIPART, URLENCODED, JSON),
@@ -78,7 +92,13 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
     return JSONResponse(await _view(call, project_id))
 
 
-@router.get("/projects/{project_id}/export", response_model=ProjectExport, responses=problems(404, 422, 507))
+@router.get(
+    "/projects/{project_id}/export",
+    operation_id="export_project",
+    summary="Export a project",
+    response_model=ProjectExport,
+    responses=problems(404, 422, 507),
+)
 async def export(
     call: Calling,
     project_id: str,
@@ -90,7 +110,13 @@ async def export(
     return JSONResponse(made)
 
 
-@router.delete("/projects/{project_id}", status_code=204, responses=problems(404, 409, 422))
+@router.delete(
+    "/projects/{project_id}",
+    operation_id="delete_project",
+    summary="Delete a project",
+    status_code=204,
+    responses=problems(404, 409, 422),
+)
 async def remove(call: Calling, project_id: str) -> Response:
     """Delete all conversions of a project with their recordings and takes."""
     await call.deleted(delete_project, call.studio, call.account, known_project_id(project_id))

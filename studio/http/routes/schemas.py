@@ -39,6 +39,7 @@ class Problem(BaseModel):
     detail: str
     code: str
     errors: list[FieldProblem] | None = None
+    error: Any = Field(None, description="Below `/v1/`: the same as OpenAI's services write it.")
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -59,12 +60,6 @@ class Problem(BaseModel):
             ]
         }
     )
-
-
-class TaskId(_Exact):
-    """The task that was started."""
-
-    task_id: str = Field(examples=[TASK_ID])
 
 
 class ModelId(_Exact):
@@ -214,6 +209,56 @@ class TaskView(BaseModel):
     notes: list[str] | None = Field(None, description="Of a song: what was noticed, such as two pitches at once.")
 
 
+_WAITED = "How the task has ended, if the call waited for that (`Prefer: wait=N`). Left out otherwise."
+
+
+class StartedTask(_Exact):
+    """The task that was started."""
+
+    task_id: str = Field(examples=[TASK_ID])
+    task: TaskView | None = Field(None, description=_WAITED)
+
+
+class CreatedVoice(ModelId):
+    """The voice that was created; the task is the report on its recordings."""
+
+    task: TaskView | None = Field(None, description=_WAITED)
+
+
+class StartedTraining(TrainingStatus):
+    """The progress of a training."""
+
+    task: TaskView | None = Field(None, description=_WAITED)
+
+
+class CallbackView(_Exact):
+    """A report of the end of a task to an address."""
+
+    id: str = Field(description="Also the header `webhook-id`; the same in each attempt.")
+    task_id: str
+    url: Url
+    state: Literal["waiting", "delivered", "failed"]
+    attempts: int = Field(ge=0)
+    next_attempt_at: Time | None = Field(description="Not before that, and not before the task has ended.")
+    status: int | None = Field(description="Of the last answer.")
+    error: str | None = Field(description="Why the last attempt failed.")
+    created_at: Time
+    finished_at: Time | None
+
+
+class Callbacks(_Exact):
+    """Callbacks, the newest first."""
+
+    callbacks: list[CallbackView]
+    next_cursor: str | None
+
+
+class CallbackSecret(_Exact):
+    """What callbacks to this account are signed with."""
+
+    secret: str = Field(examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"])
+
+
 class LabelledTake(_Exact):
     """The name and the star of a take."""
 
@@ -269,3 +314,32 @@ class Health(_Exact):
 
     status: Literal["ok"]
     workers: int | None = Field(description="Worker processes of this server; null if it has none.")
+
+
+class OpenaiModel(_Exact):
+    """A voice, as OpenAI's services list models."""
+
+    id: str = Field(examples=["kathleen"])
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class OpenaiModels(_Exact):
+    """Usable voices, as OpenAI's services list models."""
+
+    object: Literal["list"]
+    data: list[OpenaiModel]
+
+
+class NamedVoice(_Exact):
+    """A voice in a list to choose from."""
+
+    id: str = Field(examples=["kathleen"])
+    name: str = Field(examples=["Kathleen"])
+
+
+class NamedVoices(_Exact):
+    """Usable voices, to choose from."""
+
+    voices: list[NamedVoice]

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
 from studio.actions.comps import start_comp
+from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
@@ -14,7 +15,8 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
-from studio.http.routes.schemas import LabelledTake, TaskId, Tasks, TaskView
+from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
+from studio.http.routes.schemas import LabelledTake, StartedTask, Tasks, TaskView
 from studio.store.task_filter import TaskFilter
 
 MOST_TASKS = 200
@@ -26,7 +28,7 @@ Kind = Literal["conversion", "training", "report", "blend", "teaching"]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get("/tasks", response_model=Tasks, responses=problems(422))
+@router.get("/tasks", operation_id="list_tasks", summary="List tasks", response_model=Tasks, responses=problems(422))
 async def list_tasks(
     call: Calling,
     state: State | None = None,
@@ -42,21 +44,43 @@ async def list_tasks(
     return JSONResponse(found)
 
 
-@router.get("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 422))
+@router.get(
+    "/tasks/{task_id}",
+    operation_id="get_task",
+    summary="Show a task",
+    response_model=TaskView,
+    responses=problems(404, 422),
+    openapi_extra=PREFERENCE,
+)
 async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
-    return JSONResponse(await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s))
+    return await looked(
+        call, task_id,
+        lambda: call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s),
+    )  # fmt: skip
 
 
-@router.delete("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 409, 422))
+@router.delete(
+    "/tasks/{task_id}",
+    operation_id="cancel_task",
+    summary="Cancel a task",
+    response_model=TaskView,
+    responses=problems(404, 409, 422),
+)
 async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
     return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
-@router.delete("/tasks/{task_id}/results", status_code=204, responses=problems(404, 409, 422))
+@router.delete(
+    "/tasks/{task_id}/results",
+    operation_id="delete_results",
+    summary="Delete the results of a conversion",
+    status_code=204,
+    responses=problems(404, 409, 422),
+)
 async def remove_results(call: Calling, task_id: str) -> Response:
     """Delete the recording and the takes of a conversion that has ended; their links end with them."""
     await call.deleted(delete_results, call.studio, call.account, known_task_id(task_id))
@@ -73,24 +97,27 @@ _COMP_FIELDS = {
 
 @router.post(
     "/tasks/{task_id}/comp",
-    response_model=TaskId,
-    responses=problems(404, 409, *OF_UPLOADS),
-    openapi_extra=body(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
+    operation_id="comp_takes",
+    summary="Make one take of several",
+    response_model=StartedTask,
+    responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
+    openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )
 async def comp(call: Calling, task_id: str) -> JSONResponse:
     """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
         fields = Fields(form)
-        numbers = fields.numbers("takes")
+        numbers, promises = fields.numbers("takes"), promises_of(call, fields)
         fields.check()
         if min(numbers) < 1:
             raise Invalid([("takes", "takes must be numbers of takes, 1 for the first.")])
         choice = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
-        new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
+        async with true_to_the_queue(call, CONVERSION):
+            new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
     call.note(task_id=new_id)
-    return JSONResponse({"task_id": new_id})
+    return await promises.answer(call, new_id, {"task_id": new_id})
 
 
 _LABEL_FIELDS = {
@@ -101,6 +128,8 @@ _LABEL_FIELDS = {
 
 @router.put(
     "/tasks/{task_id}/takes/{number}",
+    operation_id="label_take",
+    summary="Name or star a take",
     response_model=LabelledTake,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),

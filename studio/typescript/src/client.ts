@@ -9,6 +9,10 @@ export type Task = components["schemas"]["TaskView"];
 export type Voice = components["schemas"]["Voice"];
 /** Settings of a conversion, by the service's names: transpose, generations_count, preset, likeness, ... */
 export type ConversionSettings = Partial<Omit<ConvertForm, "audio" | "model">>;
+/** What happens to a task: progress, or how it has ended, then with all of it. */
+export type TaskEvent =
+  | { name: "progress"; data: Pick<Task, "state" | "progress" | "message"> }
+  | { name: "completed" | "failed" | "cancelled"; data: Task };
 
 export interface WaitOptions {
   /** Milliseconds between two looks at the task. */
@@ -33,13 +37,24 @@ export class ServiceError extends Error {
 }
 
 export class Studio {
-  /** Every call of the service: `studio.api.GET("/models", {})`. Errors are thrown as ServiceError. */
+  /**
+   * Every call of the service: `studio.api.GET("/models", {})`, `studio.api.POST("/verify", { body: { audio } })`. Bodies
+   * are objects, sent as forms: files as files, records as JSON. Errors are thrown as ServiceError.
+   */
   readonly api: Client<paths>;
 
   /** baseUrl: of the service, in a browser "" for the page's own. token: `python -m studio token create` prints one. */
   constructor(baseUrl: string, token: string) {
-    this.api = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
-    this.api.use({ onResponse: async ({ response }) => void (response.ok || (await refuse(response))) });
+    const headers = { Authorization: `Bearer ${token}` };
+    this.api = createClient<paths>({ baseUrl, headers, bodySerializer: formOf });
+    this.api.use({
+      onRequest: ({ request }) => {
+        const repeats = request.method !== "POST" || request.headers.has("Idempotency-Key");
+        if (!repeats) request.headers.set("Idempotency-Key", crypto.randomUUID());
+        return request;
+      },
+      onResponse: async ({ response }) => void (response.ok || (await refuse(response))),
+    });
   }
 
   /** List the usable voices. */
@@ -50,17 +65,8 @@ export class Studio {
 
   /** Start a conversion; returns the id of its task. */
   async convert(audio: Blob, voice: string, settings: ConversionSettings = {}): Promise<string> {
-    const form = new FormData();
-    form.append("audio", audio, audio instanceof File ? audio.name : "recording");
-    form.append("model", voice);
-    for (const [name, value] of Object.entries(settings)) {
-      append(form, name, value);
-    }
-    const { data } = await this.api.POST("/convert", {
-      params: { header: { "Idempotency-Key": crypto.randomUUID() } },
-      body: form as unknown as ConvertForm,
-      bodySerializer: (body) => body as unknown as FormData,
-    });
+    const body = { ...settings, audio, model: voice };
+    const { data } = await this.api.POST("/convert", { body });
     return data!.task_id;
   }
 
@@ -76,6 +82,20 @@ export class Studio {
       }
       onProgress?.(task.progress, task.message);
       await pause(pollMs, signal);
+    }
+  }
+
+  /** Follow a task until it has ended: `for await (const { name, data } of studio.events(id))`. */
+  async *events(taskId: string, signal?: AbortSignal): AsyncGenerator<TaskEvent> {
+    refuseNoId(taskId);
+    const given = { params: { path: { task_id: taskId } }, parseAs: "stream", signal } as const;
+    for (;;) {
+      const { data } = await this.api.GET("/tasks/{task_id}/events", given);
+      for await (const event of eventsOf(data as ReadableStream<Uint8Array>)) {
+        yield event;
+        if (event.name !== "progress") return;
+      }
+      await pause(1000, signal); // the service starts again
     }
   }
 
@@ -100,10 +120,35 @@ export class Studio {
   }
 }
 
-/** Add a field: files as files, records such as effects as JSON, nothing for undefined. */
-function append(form: FormData, name: string, value: unknown): void {
-  if (value instanceof Blob) form.append(name, value, value instanceof File ? value.name : name);
-  else if (value !== undefined) form.append(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+/** A form of these fields: files as files, records such as effects as JSON, nothing for undefined and null. */
+function formOf(fields: unknown): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    if (value instanceof Blob) form.append(name, value, value instanceof File ? value.name : name);
+    else if (value !== undefined && value !== null)
+      form.append(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+  return form;
+}
+
+/** The server-sent events of an answer. */
+async function* eventsOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<TaskEvent> {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let coming = "";
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const blocks = (coming + decoder.decode(part.value, { stream: true })).split("\n\n");
+      coming = blocks.pop()!;
+      for (const block of blocks) {
+        const field = (label: string) => block.match(new RegExp(`^${label}: (.*)$`, "m"))?.[1];
+        const name = field("event");
+        if (name !== undefined) yield { name, data: JSON.parse(field("data")!) } as TaskEvent;
+      }
+    }
+  } finally {
+    await reader.cancel();
+  }
 }
 
 /** Throw for what would lead elsewhere: "." and ".." are steps in an address. */

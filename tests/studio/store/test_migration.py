@@ -50,6 +50,8 @@ ALTER TABLE tasks DROP COLUMN recording
 ALTER TABLE tasks DROP COLUMN texts
 ALTER TABLE tasks DROP COLUMN take_labels
 ALTER TABLE accounts DROP COLUMN preferences
+DROP TABLE deadlines
+DROP TABLE deliveries
 DROP TABLE projects
 DROP TABLE presets
 DROP TABLE rates

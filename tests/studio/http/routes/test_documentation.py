@@ -16,7 +16,11 @@ EXAMPLES = 10  # of each call, right ones and wrong ones
 CALLS = {
     ("POST", "/convert"), ("GET", "/check-task/{task_id}"), ("GET", "/models"), ("POST", "/models/create"),
     ("POST", "/models/{model_id}/train"), ("POST", "/models/{model_id}/teach"), ("GET", "/tasks"),
-    ("GET", "/tasks/{task_id}"),
+    ("GET", "/tasks/{task_id}"), ("GET", "/tasks/{task_id}/events"),
+    ("GET", "/callbacks"), ("GET", "/callbacks/secret"), ("GET", "/callbacks/{callback_id}"),
+    ("POST", "/callbacks/{callback_id}/repeat"),
+    ("GET", "/v1/models"), ("GET", "/v1/models/{model_id}"), ("GET", "/v1/audio/voices"),
+    ("POST", "/v1/audio/conversions"), ("POST", "/v1/audio/speech"),
     ("DELETE", "/tasks/{task_id}"), ("DELETE", "/tasks/{task_id}/results"), ("GET", "/models/{model_id}"),
     ("DELETE", "/models/{model_id}"), ("POST", "/tasks/{task_id}/comp"), ("PUT", "/tasks/{task_id}/takes/{number}"),
     ("GET", "/models/{model_id}/package"),
@@ -54,6 +58,8 @@ def test_openapi_document_describes_every_call_and_its_errors(document):
     ids = set()
     for method, path, operation in operations(document):
         ids.add(operation["operationId"])
+        assert re.fullmatch("[a-z]+(_[a-z]+)*", operation["operationId"])  # as programs name functions, not paths
+        assert 1 < len(operation["summary"].split()) < 8, path
         assert operation.get("description"), path
         open_to_all = path in ("/health", "/files/{key}")
         assert operation.get("security", document["security"]) == ([] if open_to_all else [{"token": []}])
@@ -78,8 +84,8 @@ def test_openapi_document_has_no_missing_schemas(document):
 
 def test_openapi_document_describes_the_published_fields_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    ours = {"preset", "untrained", "effects", *SONG_FIELDS, *(one.name for one in fields(ConversionSettings))}
-    ours -= {"transpose", "takes"}
+    ours = {"preset", "untrained", "effects", "callback_url", *SONG_FIELDS}
+    ours |= {one.name for one in fields(ConversionSettings)} - {"transpose", "takes"}
     assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
     assert ours < set(convert["properties"])
     assert convert["required"] == ["audio", "model"]
@@ -89,6 +95,33 @@ def test_openapi_document_describes_the_published_fields_exactly(document):
     assert set(voice["properties"]) == {
         "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
     }  # fmt: skip
+
+
+def test_markdown_has_every_call_with_its_fields(http, document):
+    text = http.stranger().get("/docs.md")
+    assert text.headers["content-type"].startswith("text/markdown")
+    sections = dict(one.split("\n", 1) for one in text.text.split("\n### ")[1:])
+    assert len(sections) == len(CALLS)
+    for method, path, operation in operations(document):
+        section = sections[operation["summary"]]
+        assert f"`{method} {path}`" in section
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            assert all(f"\n| {name}" in section for name in content["schema"]["properties"])
+        for table in re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE):
+            rows = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+            assert rows == {4}, table
+    assert "| epochs (required) | integer 1 to 100000 |" in sections["Train a voice"]
+
+
+def test_llms_txt_names_every_call_and_links_to_the_documentation(http):
+    text = http.stranger().get("/llms.txt").text
+    assert text.startswith("# Timbre Studio\n\n> ")
+    for method, path in CALLS:
+        assert f"`{method} {path}`" in text
+    links = re.findall(r"\]\((\S+)\)", text)
+    assert len(links) == 3
+    for link in links:
+        assert http.stranger().get(link).status_code == 200
 
 
 def test_docs_page_loads_nothing_from_other_hosts(http):

@@ -1,0 +1,46 @@
+"""Attendants: threads of a server that keep what calls were promised for later, whichever process does the work.
+
+The whole state is in the database, so that a server that starts again, or another beside it, goes on with it.
+"""
+
+import threading
+from collections.abc import Callable
+
+from structlog.typing import FilteringBoundLogger
+
+from engine.errors import EngineError
+
+_LOOK_S = 1.0
+
+
+class Attendant:
+    """A thread that looks, between `start` and `stop`, whether something is due, and does it."""
+
+    def __init__(self, name: str, due: Callable[[], int], log: FilteringBoundLogger) -> None:
+        """Watch over `name`. due: does what is due, and returns how much it was."""
+        self._name, self._due, self._log = name, due, log
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the thread end; what it has begun is finished, or done again by another."""
+        self._stopping.set()
+        self._thread.join()
+
+    def look(self) -> None:
+        """Do what is due; a failure is logged, and the next look tries again."""
+        try:
+            if number := self._due():
+                self._log.info("attended", to=self._name, number=number)
+        except EngineError as trouble:
+            self._log.warning("attendant_waits", of=self._name, reason=str(trouble))
+        except Exception:  # noqa: BLE001 - the thread must live on
+            self._log.exception("attendant_failed", of=self._name)
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(_LOOK_S):
+            self.look()

@@ -1,0 +1,186 @@
+"""Addresses as OpenAI's, for programs that are made for those: voices, and recordings or text in a voice.
+
+What OpenAI's services do not have is named as they would: `/v1/audio/conversions` takes a recording and returns it in
+another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated, Any
+
+from anyio import CancelScope
+from fastapi import APIRouter, Path
+from starlette.concurrency import iterate_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from engine.audio.containers import CONTAINERS
+from studio.actions.conversions import KIND as CONVERSION
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.downloads import first_take
+from studio.actions.preferences import FORMATS
+from studio.actions.tasks import cancel_task
+from studio.actions.voices import models_view
+from studio.errors import NotFound, StudioError, TooLarge
+from studio.http.bodies import JSON, MULTIPART, URLENCODED
+from studio.http.routes.call import Call, Calling
+from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
+from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
+from studio.http.routes.fields import Fields
+from studio.http.routes.identifiers import known_model_id
+from studio.http.routes.promises import CALLBACK_FIELD, true_to_the_queue, while_connected
+from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
+from studio.http.speech import spoken
+
+PREFIX = "/v1"
+LONGEST_TEXT = 4096
+LONGEST_WORK_S = 600.0  # as clients of OpenAI's wait
+_OWNER = "timbre-studio"
+_MEDIA_TYPES = {suffix.lstrip("."): one.media_type for one in CONTAINERS for suffix in one.suffixes}
+_VOICE = {"type": "string", "maxLength": 64, "examples": ["kathleen"]}
+_FORMAT = {"type": "string", "enum": list(FORMATS), "description": "The format of the answer."}
+_CONVERTED = {
+    "file": also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio"),
+    "voice": _VOICE | {"description": "The id of a voice."},
+    "model": _VOICE | {"description": "The id of a voice, where `voice` is left out."},
+    "response_format": _FORMAT | {"default": "wav"},
+    **FURTHER_FIELDS,
+    **CALLBACK_FIELD,
+}  # fmt: skip
+_SPOKEN: dict[str, Any] = {
+    "input": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The text."},
+    "voice": _VOICE | {"description": "The id of a voice."},
+    "model": {"type": "string", "description": "Ignored: the host chooses what speaks the text."},
+    "response_format": _FORMAT | {"default": "mp3"},
+    "speed": {"type": "number", "minimum": 0.25, "maximum": 4, "default": 1, "description": "Of the speech."},
+    "instructions": {"type": "string", "description": "Ignored."},
+    "stream_format": {"type": "string", "enum": ["audio"], "default": "audio"},
+}
+_SOUND: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The sound.",
+        "content": {_MEDIA_TYPES[one]: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS},
+    }
+}
+
+router = APIRouter(prefix=PREFIX, tags=["openai"])
+
+
+@router.get(
+    "/models",
+    operation_id="openai_list_models",
+    summary="List voices as OpenAI lists models",
+    response_model=OpenaiModels,
+    responses=problems(422),
+)
+async def list_openai_models(call: Calling) -> JSONResponse:
+    """List usable voices as OpenAI's services list models."""
+    return JSONResponse({"object": "list", "data": [_model(one["id"]) for one in await _voices(call)]})
+
+
+@router.get(
+    "/models/{model_id}",
+    operation_id="openai_get_model",
+    summary="Show a voice as OpenAI shows models",
+    response_model=OpenaiModel,
+    responses=problems(404, 422),
+)
+async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_length=64)]) -> JSONResponse:
+    """Show a usable voice as OpenAI's services show models."""
+    if known_model_id(model_id) not in {one["id"] for one in await _voices(call)}:
+        raise NotFound("There is no such voice. GET /v1/models lists the voices you can use.", "model_not_found")
+    return JSONResponse(_model(model_id))
+
+
+@router.get(
+    "/audio/voices",
+    operation_id="openai_list_voices",
+    summary="List voices to choose from",
+    response_model=NamedVoices,
+    responses=problems(422),
+)
+async def list_openai_voices(call: Calling) -> JSONResponse:
+    """List usable voices by id and name, for programs that let their users choose one."""
+    return JSONResponse({"voices": [{"id": one["id"], "name": one["name"]} for one in await _voices(call)]})
+
+
+@router.post(
+    "/audio/conversions",
+    operation_id="openai_convert",
+    summary="Return a recording in another voice",
+    response_class=Response,
+    responses={**_SOUND, **problems(404, 409, *OF_UPLOADS)},
+    openapi_extra=body(_CONVERTED, ("file",), MULTIPART),
+)
+async def convert_speech(call: Calling) -> Response:
+    """Return a recording in another voice."""
+    async with call.form() as form:
+        fields = Fields(form)
+        recording = fields.file("file", "audio")
+        voice = fields.text("voice" if fields.has("voice") else "model")
+        kind = fields.choice("response_format", FORMATS, "wav")
+        task_id, _ = await started_conversion(call, form, fields, recording, voice)
+    return await _sound_of(call, task_id, kind)
+
+
+@router.post(
+    "/audio/speech",
+    operation_id="openai_speak",
+    summary="Return text in a voice",
+    response_class=Response,
+    responses={**_SOUND, **problems(404, 409, *OF_UPLOADS)},
+    openapi_extra=body(_SPOKEN, ("input", "voice"), JSON, MULTIPART, URLENCODED),
+)
+async def speak(call: Calling) -> Response:
+    """Return text spoken in a voice: a speech service that the host has named speaks it, and that is converted."""
+    async with call.form() as form:
+        fields = Fields(form)
+        text, voice = fields.text("input", LONGEST_TEXT), fields.text("voice")
+        kind = fields.choice("response_format", FORMATS, "mp3")
+        speed = fields.number("speed", 0.25, 4.0)
+        fields.choice("stream_format", ("audio",), "audio")
+        fields.check()
+    asked = ConversionRequest(known_model_id(voice), {})
+    async with (
+        spoken(call.studio, text, 1.0 if speed is None else speed) as recording,
+        true_to_the_queue(call, CONVERSION),
+    ):
+        task_id = await call.started(
+            start_conversion, call.studio, call.account, recording, recording.name, asked, request_id=call.request_id
+        )
+    call.note(task_id=task_id, model_id=voice)
+    return await _sound_of(call, task_id, kind)
+
+
+async def _voices(call: Call) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await call.quickly(models_view, call.studio, call.account))["models"]
+    return found
+
+
+def _model(voice_id: str) -> dict[str, Any]:
+    return {"id": voice_id, "object": "model", "created": 0, "owned_by": _OWNER}
+
+
+async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
+    """Wait for a conversion and return its first take. Raises TooLarge if it takes too long, and Invalid with the
+    reason if it fails: statuses after which clients do not begin again by themselves."""
+    try:
+        with call.watch.place(call.account.id):
+            call.leave_room()
+            has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
+    except ClientDisconnect:
+        with CancelScope(shield=True):
+            await _cancel(call, task_id)
+        raise
+    if not has_ended:
+        await _cancel(call, task_id)
+        raise TooLarge("The recording is too long for this call: use /convert.", "too_long")
+    take = await call.apart(first_take, call.account, task_id, kind)
+    headers = {"Content-Length": str(take.size), "X-Task-ID": task_id}
+    blocks: AsyncIterator[bytes] = iterate_in_threadpool(call.studio.storage.read(take.key, 0, take.size))
+    return StreamingResponse(blocks, headers=headers, media_type=_MEDIA_TYPES[kind])
+
+
+async def _cancel(call: Call, task_id: str) -> None:
+    with suppress(StudioError):  # it has ended meanwhile
+        await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s)

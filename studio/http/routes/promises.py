@@ -1,0 +1,223 @@
+"""What a call may ask for beside its work: to wait for the task (`Prefer: wait=60`), a deadline (`Cancel-After`), a
+report of its end to an address (`callback_url`).
+
+Waiting is a preference (RFC 7240): a call that cannot wait is answered at once, as it is without the header.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from fastapi import Request
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+
+from engine.errors import SettingsError
+from studio.actions.queue_times import ends_in_s, with_true_wait
+from studio.actions.tasks import task_view
+from studio.addresses import LONGEST_ADDRESS, checked_address
+from studio.errors import Invalid, TooMany
+from studio.http.routes.call import Call
+from studio.http.routes.documentation import body, problems
+from studio.http.routes.fields import Fields, shown
+from studio.store.deadlines import set_deadline
+from studio.store.deliveries import promise_delivery
+
+PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
+LONGEST_WAIT_S = 60
+LONGEST_DEADLINE_S = 30 * 86_400
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?([0-9]{1,9})\"?\s*(?=$|[,;])", re.IGNORECASE)
+_DURATION = re.compile(r"(?=.)(?:([0-9]{1,7})h)?(?:([0-9]{1,7})m)?(?:([0-9]{1,7})s?)?", re.IGNORECASE)
+CALLBACK = "callback_url"
+CALLBACK_FIELD = {
+    CALLBACK: {
+        "type": "string", "format": "uri", "maxLength": LONGEST_ADDRESS, "examples": ["https://example.com/done"],
+        "description": "An address that receives a signed POST when the task has ended; see `GET /callbacks`.",
+    }
+}  # fmt: skip
+_HEADER_FIELDS: tuple[dict[str, Any], ...] = (
+    {
+        "name": PREFER, "in": "header", "required": False, "example": "wait=30",
+        "description": f"`wait=N`: answer when the task has ended, or after N seconds, at most {LONGEST_WAIT_S}.",
+        "schema": {"type": "string", "pattern": "^wait=[0-9]{1,2}$"},
+    },
+    {
+        "name": CANCEL_AFTER, "in": "header", "required": False, "example": "5m",
+        "description": "Cancels the task if it has not ended by then: seconds, or `90s`, `5m`, `1h30m`.",
+        "schema": {"type": "string", "pattern": "^([1-9][0-9]{0,3}[hms]?)$"},
+    },
+)  # fmt: skip
+PREFERENCE = {"parameters": [_HEADER_FIELDS[0]]}  # of a call that looks at a task
+
+
+@dataclass(frozen=True)
+class Promises:
+    """wait_s: how long to wait for the end of the task; None to answer at once. cancel_after_s: its deadline.
+    callback_url: where its end is reported."""
+
+    wait_s: int | None = None
+    cancel_after_s: int | None = None
+    callback_url: str | None = None
+
+    async def answer(
+        self,
+        call: Call,
+        task_id: str | None,
+        answer: Mapping[str, Any],
+        again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
+    ) -> JSONResponse:
+        """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
+        has not ended by then. Without a task there is nothing to keep or to wait for.
+
+        again: returns those parts of the answer that change while the task goes on.
+        """
+        if task_id is None:
+            return JSONResponse(answer)
+        if self.cancel_after_s is not None:
+            await call.quickly(
+                set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
+            )
+        if self.callback_url:
+            await call.quickly(
+                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
+            )
+        waited = await _waited_for(call, task_id, self.wait_s)
+        if waited is None:
+            return JSONResponse(answer)
+        if again is not None:
+            answer = {**answer, **await again()}
+        if not waited:
+            headers = _applied(self.wait_s) | await _retry_after(call, task_id)
+            return JSONResponse(answer, 202, headers | {"Location": f"{call.own_address}/tasks/{task_id}"})
+        task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+        return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
+
+
+def promises_of(call: Call, fields: Fields) -> Promises:
+    """Return what a call asks for in its headers and its form, before it starts anything.
+
+    Raises Invalid for a deadline that is none; notes what is wrong in the form.
+    """
+    headers = call.request.headers
+    return Promises(
+        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), given_callback(call, fields)
+    )
+
+
+def given_callback(call: Call, fields: Fields) -> str | None:
+    """Read the address in the form that may be called, if there is one."""
+    if not fields.has(CALLBACK):
+        return None
+    allowed = call.studio.service.callbacks
+
+    def checked(written: str) -> str:
+        if allowed == "off":
+            raise SettingsError("Callbacks are switched off here: ask for the task instead, or follow its events.")
+        return checked_address(written, private=allowed == "any")
+
+    found: str | None = fields.parsed(CALLBACK, checked, "")
+    return found
+
+
+def preferred_wait_s(request: Request) -> int | None:
+    """Return for how many seconds the client prefers to wait; None if it does not."""
+    found = [match for one in request.headers.getlist(PREFER) if (match := _WAIT.search(one))]
+    return min(int(found[0][1]), LONGEST_WAIT_S) if found else None
+
+
+def starting(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
+    """Return what `body` does, for a call that starts a task."""
+    described = body({**properties, **CALLBACK_FIELD}, required, *media_types)
+    return {**described, "parameters": [*described["parameters"], *_HEADER_FIELDS]}
+
+
+def answers_of_start(answer: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return FastAPI's `responses` of such a call; answer: as it is with 200."""
+    later = {"model": answer, "description": "With `Prefer: wait=N`: as 200, but the task has not ended by now."}
+    return {202: later, **problems(*statuses)}
+
+
+async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[dict[str, Any]]]) -> JSONResponse:
+    """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
+    found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first
+    waited = await _waited_for(call, task_id, wait_s)
+    if waited is None:
+        return JSONResponse(found)
+    headers = _applied(wait_s) | ({} if waited else await _retry_after(call, task_id))
+    return JSONResponse(await view(), headers=headers)
+
+
+async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | None:
+    """Wait for the end of a task; return whether it has ended, None if there is no waiting.
+
+    Raises ClientDisconnect where the client leaves.
+    """
+    if wait_s is None:
+        return None
+    try:
+        with call.watch.place(call.account.id):
+            call.leave_room()
+            return await while_connected(call, task_id, float(wait_s))
+    except TooMany:
+        return None  # it is only a preference
+
+
+async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
+    """Wait so long for the end of a task; return whether it has ended. Raises ClientDisconnect if the client leaves."""
+    has_ended = has_left = False
+
+    async def leave() -> None:
+        nonlocal has_left
+        while (await call.request.receive())["type"] != "http.disconnect":
+            pass
+        has_left = True
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(leave)
+        with anyio.move_on_after(wait_s):
+            has_ended = await call.watch.ended(task_id)
+        group.cancel_scope.cancel()
+    if has_left:
+        raise ClientDisconnect
+    return has_ended
+
+
+def _applied(wait_s: int | None) -> dict[str, str]:
+    """Return the header that says how long the call was willing to wait."""
+    return {APPLIED: f"wait={wait_s}"}
+
+
+async def _retry_after(call: Call, task_id: str) -> dict[str, str]:
+    """Return the header that says when a task will have ended, roughly; none if that is unknown."""
+    left_s = await call.quickly(ends_in_s, call.studio, call.account, task_id, call.now_s)
+    return {} if left_s is None else {RETRY_AFTER: str(max(1, round(left_s)))}
+
+
+@asynccontextmanager
+async def true_to_the_queue(call: Call, kind: str) -> AsyncIterator[None]:
+    """Refuse for a full queue with the time until there is room, of tasks of this kind."""
+    try:
+        yield
+    except TooMany as refused:
+        if refused.code != "queue_full":
+            raise
+        raise await call.quickly(
+            with_true_wait, call.studio, call.account, kind, refused, call.now_s
+        ) from None
+
+
+def _deadline_s(written: str | None) -> int | None:
+    if written is None:
+        return None
+    match = _DURATION.fullmatch(written.strip())
+    hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
+    found = hours * 3600 + minutes * 60 + seconds
+    if not 1 <= found <= LONGEST_DEADLINE_S:
+        text = f"{CANCEL_AFTER} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {shown(written)}."
+        raise Invalid([(CANCEL_AFTER, text)])
+    return found

@@ -1,0 +1,73 @@
+"""Speech from another service, which the host has chosen, to be converted: the studio itself speaks no text."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+from anyio import to_thread
+
+from studio.errors import NotFound, TooLarge, Unavailable
+from studio.http.uploads import INCOMING
+from studio.settings.service import MEGABYTE
+from studio.store.holds import hold
+from studio.store.studio import Studio
+
+_PATIENCE_S = 120.0
+_RETRY_S = 10.0
+_NONE = "There is no text to speech here: send a recording to /v1/audio/conversions."
+_SILENT = "The speech service cannot be reached, or refuses. Check --speech-url and the log of that service."
+
+
+@asynccontextmanager
+async def spoken(
+    studio: Studio, text: str, speed: float, transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[Path]:
+    """Yield a recording in which the speech service says the text; it exists until the block ends.
+
+    Raises NotFound where there is no such service, Unavailable where it does not answer, TooLarge.
+    """
+    service = studio.service
+    if not service.speech_url:
+        raise NotFound(f"{_NONE}{_hint(studio)}", "no_speech_service")
+    place = studio.settings.work / INCOMING / secrets.token_hex(12)
+    await to_thread.run_sync(lambda: place.mkdir(parents=True))
+    release = hold(place)
+    try:
+        recording = place / "speech.wav"
+        asked = {"model": service.speech_model, "voice": service.speech_voice, "input": text, "speed": speed}
+        await _fetch(studio, {**asked, "response_format": "wav"}, recording, transport)
+        yield recording
+    finally:
+        with anyio.CancelScope(shield=True):
+            recording.unlink(missing_ok=True)
+            place.rmdir()
+            release()
+
+
+async def _fetch(
+    studio: Studio, asked: dict[str, object], target: Path, transport: httpx.AsyncBaseTransport | None
+) -> None:
+    service = studio.service
+    most = service.largest_upload_mb * MEGABYTE
+    headers = {"Authorization": f"Bearer {service.speech_key}"} if service.speech_key else {}
+    try:
+        address = f"{service.speech_url.rstrip('/')}/audio/speech"
+        async with (
+            httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False, transport=transport) as client,
+            client.stream("POST", address, json=asked, headers=headers) as answer,
+            await anyio.open_file(target, "wb") as file,
+        ):
+            answer.raise_for_status()
+            async for block in answer.aiter_bytes():
+                await file.write(block)
+                if await file.tell() > most:
+                    raise TooLarge("The speech is too long: send less text.", "too_large")
+    except (httpx.HTTPError, httpx.InvalidURL) as cause:
+        raise Unavailable(_SILENT, _RETRY_S, "speech_service") from cause
+
+
+def _hint(studio: Studio) -> str:
+    return "" if studio.service.is_demo else " Its host can name a speech service with --speech-url."

@@ -1,0 +1,99 @@
+"""Deadlines of tasks: cancelled in time, with the reason, whatever they were doing."""
+
+import pytest
+from sqlalchemy import select, update
+
+from studio.executors.recovery import settle
+from studio.store.accounts import local_account
+from studio.store.database import Now, open_database
+from studio.store.deadlines import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
+from studio.store.tables import deadlines
+from studio.store.tasks import cancelled, claim, complete, find, submit
+
+
+@pytest.fixture
+def account(database):
+    return local_account(database).id
+
+
+def queued(database, account) -> str:
+    with database.write() as connection:
+        return submit(connection, account, "conversion", {})
+
+
+def pass_time(database, seconds: float) -> None:
+    """Let all deadlines be so much nearer: the clock is the database's."""
+    with database.write() as connection:
+        connection.execute(update(deadlines).values(at=deadlines.c.at - seconds))
+
+
+def kept(database) -> list[str]:
+    with database.read() as connection:
+        return list(connection.scalars(select(deadlines.c.task_id)))
+
+
+def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
+    task_id = queued(database, account)
+    set_deadline(database, account, task_id, 3600)
+    pass_time(database, 1800)
+    assert cancel_overdue(database, settle) == 0
+    assert find(database, account, task_id).state == "queued"
+    assert kept(database) == [task_id]
+
+
+def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
+    task_id = queued(database, account)
+    set_deadline(database, account, task_id, 3600)
+    pass_time(database, 3601)
+    assert cancel_overdue(database, settle) == 1
+    task = find(database, account, task_id)
+    assert (task.state, task.error_code) == ("cancelled", NOT_BEGUN)
+    assert "did not begin before its deadline" in task.error
+    assert kept(database) == []
+
+
+def test_cancel_overdue_asks_the_worker_of_a_running_task_to_stop(database, account):
+    task_id = queued(database, account)
+    task = claim(database, "worker", ["conversion"], 60)
+    set_deadline(database, account, task_id, 3600)
+    pass_time(database, 3601)
+    assert cancel_overdue(database, settle) == 1
+    assert find(database, account, task_id).cancel_requested
+    with database.write() as connection:
+        cancelled(connection, task)
+    ended = find(database, account, task_id)
+    assert (ended.state, ended.error_code) == ("cancelled", RUNNING)
+
+
+def test_a_task_that_is_completed_all_the_same_has_no_error(database, account):
+    task_id = queued(database, account)
+    task = claim(database, "worker", ["conversion"], 60)
+    set_deadline(database, account, task_id, 1)
+    pass_time(database, 2)
+    cancel_overdue(database, settle)
+    with database.write() as connection:
+        complete(connection, task, {})
+    assert (find(database, account, task_id).state, find(database, account, task_id).error) == ("completed", None)
+
+
+def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
+    task_id = queued(database, account)
+    task = claim(database, "worker", ["conversion"], 60)
+    set_deadline(database, account, task_id, 1)
+    with database.write() as connection:
+        complete(connection, task, {})
+    pass_time(database, 2)
+    assert cancel_overdue(database, settle) == 0
+    assert find(database, account, task_id).error is None
+    assert kept(database) == []
+
+
+def test_set_deadline_keeps_the_first_and_survives_a_restart(database, database_url, account):
+    task_id = queued(database, account)
+    set_deadline(database, account, task_id, 100)
+    set_deadline(database, account, task_id, 1_000_000)
+    again = open_database(database_url)
+    with again.read() as connection:
+        left_s = connection.scalar(select(deadlines.c.at - Now()))
+    again.close()
+    assert left_s < 101

@@ -1,0 +1,130 @@
+"""Addresses that others gave: what may be called, and that the address called is the one that was checked."""
+
+import asyncio
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from ipaddress import ip_address
+
+import httpx
+import pytest
+
+from engine.errors import SettingsError
+from studio import addresses
+from studio.addresses import GuardedTransport, checked_address, is_public
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8", "64:ff9b::808:808"],
+)
+def test_is_public_takes_addresses_of_the_internet(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.9.9.9", "0.0.0.0", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254",
+        "100.64.0.1", "192.0.0.8", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255",
+        "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12:3456::1", "ff02::1", "2001:db8::1",
+        "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+        "2002:7f00:1::", "2002:a00:1::1", "2001:0:a00:1:0:0:80ff:fffe",
+    ],
+)  # fmt: skip
+def test_is_public_refuses_everything_else_in_all_its_disguises(address):
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("https://example.com/done?x=1", "https://example.com/done?x=1"), ("http://example.com:8080", "http://example.com:8080"),
+        ("https://bücher.example/a#b", "https://xn--bcher-kva.example/a"), ("https://8.8.8.8/", "https://8.8.8.8/"),
+    ],
+)  # fmt: skip
+def test_checked_address_takes_public_ones_without_their_fragment(written, read):
+    assert checked_address(written) == read
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "", "example.com", "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "https://",
+        "https://user:pass@example.com/", "https://example.com/" + "x" * 2000, "https://exa mple.com/", "http://[::1/",
+        "https://example.com/\r\nX: y", "http://localhost/", "http://LOCALHOST./", "http://a.localhost/",
+        "http://printer.local/", "http://metadata.google.internal/", "http://127.0.0.1:7860/", "http://[::1]/",
+        "http://169.254.169.254/latest/", "http://192.168.0.1/", "http://[::ffff:10.0.0.1]/",
+    ],
+)  # fmt: skip
+def test_checked_address_refuses_what_must_not_be_called(written):
+    with pytest.raises(SettingsError):
+        checked_address(written)
+
+
+def test_checked_address_takes_private_ones_where_they_are_allowed():
+    assert checked_address("http://127.0.0.1:9/x", private=True) == "http://127.0.0.1:9/x"
+    with pytest.raises(SettingsError):
+        checked_address("http://user@127.0.0.1/", private=True)
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.server.seen.append((self.path, self.headers["Host"], self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *said):
+        pass
+
+
+@pytest.fixture
+def receiver():
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    server.seen = []
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def call(url: str, *answers: list[str], private: bool = False) -> tuple[httpx.Response, list[str]]:
+    """Post to the address; each look-up of a name gives the next of the answers. Also return the names."""
+    names, left = [], list(answers)
+
+    async def resolve(name, port):
+        names.append(name)
+        return left.pop(0)
+
+    async def post():
+        async with httpx.AsyncClient(transport=GuardedTransport(private, resolve), trust_env=False) as client:
+            return await client.post(url, content=b"sound")
+
+    return asyncio.run(post()), names
+
+
+def test_transport_resolves_once_and_calls_the_address_that_was_checked(receiver, monkeypatch):
+    """A name that means something else a moment later gains nothing."""
+    port = receiver.server_port
+    monkeypatch.setattr(addresses, "is_public", lambda address: str(ip_address(address)) == "127.0.0.1")
+    answer, names = call(f"http://example.com:{port}/done", ["127.0.0.1"], ["10.0.0.1"])
+    assert (answer.status_code, names) == (204, ["example.com"])
+    assert receiver.seen == [("/done", f"example.com:{port}", b"sound")]
+
+
+@pytest.mark.parametrize("found", [["127.0.0.1"], ["::1"], ["8.8.8.8", "10.0.0.1"], ["169.254.169.254"]])
+def test_transport_refuses_names_that_lead_inside(receiver, found):
+    with pytest.raises(SettingsError, match="private network"):
+        call(f"http://example.com:{receiver.server_port}/", found)
+    assert receiver.seen == []
+
+
+def test_transport_reports_names_that_lead_nowhere():
+    with pytest.raises(httpx.ConnectError):
+        call("http://example.com/", [])
+
+
+def test_transport_calls_this_machine_where_that_is_allowed(receiver):
+    answer, _ = call(f"http://127.0.0.1:{receiver.server_port}/", ["127.0.0.1"], private=True)
+    assert answer.status_code == 204
