@@ -19,7 +19,7 @@ import numpy as np
 from engine.audio.channels import Samples, fold
 from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
-from engine.audio.encoders import open_encoder, refuse_unwritable
+from engine.audio.encoders import DEPTHS, open_encoder, refuse_unwritable
 from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
@@ -170,7 +170,7 @@ def read_audio(path: Path | str) -> Audio:
 
 
 class AudioWriter:
-    """Write an audio file; the suffix selects .wav (of any length), .flac or .aiff, of 24 bits, .mp3, .m4a or .ogg.
+    """Write an audio file; the suffix selects .wav (of any length), .flac or .aiff, .mp3, .m4a or .ogg.
 
     Use it in a `with` statement. The samples go to a temporary file in the same folder, which is renamed to the target
     when the block succeeds and deleted when it raises. Raises AudioError if the format does not support the rate or
@@ -178,7 +178,7 @@ class AudioWriter:
 
     statement: how the recording was made, if it is synthetic: it becomes a tag, and where the format can hold them
     content credentials, signed by `installation` (by default that of the environment). If they cannot be signed, the
-    file is written without them, and `unsigned` gives the reason. time_reference, mp3_kbps: see
+    file is written without them, and `unsigned` gives the reason. time_reference, mp3_kbps, bits: see
     `open_encoder`.
     """
 
@@ -191,6 +191,7 @@ class AudioWriter:
         installation: Installation | None = None,
         time_reference: int | None = None,
         mp3_kbps: int = 0,
+        bits: int = DEPTHS[0],
     ) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
         self._count = 0
@@ -207,7 +208,9 @@ class AudioWriter:
             self._unfinished = stack.enter_context(replacing(self.path))
             self._file: BinaryIO = self._unfinished.open("x+b")
             stack.callback(self._close)
-            self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps)
+            self._encoder = open_encoder(
+                self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps, bits
+            )
             stack.callback(self._encoder.abandon)  # which does nothing once it has finished
             self._stack = stack.pop_all()
 

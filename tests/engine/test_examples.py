@@ -26,6 +26,7 @@ CALLED_BY_USERS = {
     "analysis.pitch": ("detect_pitch",),
     "analysis.recording": ("analyse", "analyse_file"),
     "audio.files": ("open_audio", "read_audio", "write_audio"),
+    "audio.result_format": ("write_result",),
     "conversion.comping": ("comp", "comp_files", "joins", "parts_of", "refuse_other_recordings"),
     "conversion.convert": ("convert", "convert_file", "refuse_overwriting"),
     "conversion.pitch_edits": ("edit_pitch",),
