@@ -58,6 +58,9 @@ class ResultFormat:
         return max((rate for rate in _RATES.get(suffix.lower(), ()) if rate <= wanted), default=wanted)
 
 
+PUBLISHED: Final = ResultFormat(str(SAMPLE_RATE))  # what the service gives unless it is asked for another form
+
+
 def write_result(
     rendered: Path,
     target: Path,

@@ -1,10 +1,12 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
@@ -15,12 +17,13 @@ from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
 from studio.http.routes.schemas import CompletedConversion, TaskId, UnfinishedConversion, Verdict
-from studio.http.routes.setting_fields import given_settings, setting_properties
+from studio.http.routes.setting_fields import given_settings, setting_properties, setting_property
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
 PRESETS = (AUTO, *ConversionSettings.presets)
 PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
+_OF_FORMAT = dataclass_fields(ResultFormat)
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
 _FIELDS: dict[str, Any] = {
     "audio": _RECORDING,
@@ -42,6 +45,7 @@ _FIELDS: dict[str, Any] = {
         "description": "EQ, dynamics and reverb on the takes: a preset, or a JSON object of single values.",
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
+    **{one.name: {**setting_property(one), "default": getattr(PUBLISHED, one.name)} for one in _OF_FORMAT},
     **SONG_FIELDS,
 }  # fmt: skip
 
@@ -64,6 +68,10 @@ async def convert(call: Calling) -> JSONResponse:
         untrained = fields.flag("untrained", False)
         effects = fields.parsed("effects", written_effects, OFF)
         settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+        form_words = {
+            one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name))
+            for one in _OF_FORMAT
+        }
         fields.check()
         song = given_song(fields, model)
         assert audio is not None
@@ -73,7 +81,9 @@ async def convert(call: Calling) -> JSONResponse:
             call.account,
             audio.path,
             audio.name,
-            ConversionRequest(known_model_id(model), settings, preset, untrained, effects, song),
+            ConversionRequest(
+                known_model_id(model), settings, preset, untrained, effects, song, ResultFormat(**form_words)
+            ),
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )
