@@ -4,7 +4,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import count
@@ -60,6 +60,18 @@ def numbered(path: Path) -> Iterator[Path]:
     yield path
     for number in count(2):
         yield beside(path, f"-{number}{path.suffix}")
+
+
+def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
+    """Raise SettingsError if one of the targets is the recording itself, or has a name that is too long.
+
+    >>> refuse_overwriting(Path("vocal.flac"), [Path("vocal.flac")])
+    Traceback (most recent call last):
+    engine.errors.SettingsError: The result would overwrite the recording: choose another file name.
+    """
+    with names_that_fit():
+        if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+            raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
 @contextmanager

@@ -17,13 +17,12 @@ import numpy as np
 import soundfile as sf
 
 from engine.audio.channels import Samples
+from engine.audio.result_format import DEPTHS, M4A_RATES, MP3_RATES
 from engine.errors import AudioError
 
 FULL_SCALE_24 = 2**23
-DEPTHS = (24, 16)  # bits of a sample, where the format has a choice
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
 CHUNK = 65_536  # samples per channel passed to libsndfile at once: its Vorbis encoder overflows the stack on more
-MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 LOWEST_MPEG1_RATE = 32_000  # Hz
 HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
 SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
@@ -33,7 +32,6 @@ SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".aiff": {"format": "AIFF", "subtype": "PCM_24"},
 }
 M4A = ".m4a"
-M4A_RATES = (*MP3_RATES, 88_200, 96_000)
 _M4A_BITS_PER_S = 160_000  # per channel, beyond which AAC is said to be transparent
 _M4A_FRAME = 1024  # samples
 SUFFIXES = (".wav", *SNDFILE_OPTIONS, M4A)

@@ -19,7 +19,8 @@ import numpy as np
 from engine.audio.channels import Samples, fold
 from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
-from engine.audio.encoders import DEPTHS, open_encoder, refuse_unwritable
+from engine.audio.encoders import open_encoder, refuse_unwritable
+from engine.audio.result_format import DEPTHS
 from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError

@@ -4,24 +4,17 @@ The engine renders at SAMPLE_RATE. A session at 48 kHz gets 48 kHz back, exactly
 of less than 44.1 kHz gets 44.1 kHz, since the rendered voice has more than it can hold.
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from engine.audio.channels import Samples
-from engine.audio.encoders import DEPTHS, M4A, M4A_RATES, MP3_RATES
-from engine.audio.files import READ_BLOCK, AudioWriter, open_audio
-from engine.audio.streams import at_rate
-from engine.provenance.installation import Installation
-from engine.provenance.statement import Statement
 from engine.settings import check_settings, text_setting
 from engine.units import SAMPLE_RATE
 
 SOURCE: Final = "source"
-_RATES = {".mp3": MP3_RATES, M4A: M4A_RATES}  # of formats that do not hold all
+DEPTHS = (24, 16)  # bits of a sample, where the format has a choice
+MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+M4A_RATES = (*MP3_RATES, 88_200, 96_000)
+_RATES = {".mp3": MP3_RATES, ".m4a": M4A_RATES}  # of formats that do not hold all
 
 
 @dataclass(frozen=True)
@@ -59,43 +52,3 @@ class ResultFormat:
 
 
 PUBLISHED: Final = ResultFormat(str(SAMPLE_RATE))  # what the service gives unless it is asked for another form
-
-
-def write_result(
-    rendered: Path,
-    target: Path,
-    form: ResultFormat,
-    recording: Path,
-    statement: Statement | None = None,
-    installation: Installation | None = None,
-) -> str | None:
-    """Write a rendered file in this form; return why it carries no content credentials, if it should.
-
-    recording: what it was rendered from; a result at its rate has exactly as many samples. statement, installation: as
-    of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target is then untouched.
-
-    >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
-    >>> with open_audio("vocal.wav") as written:
-    ...     written.rate, written.duration_s
-    (48000, 3.0)
-    """
-    with open_audio(recording) as original:
-        rate = form.rate_for(original.rate, target.suffix)
-        is_back = rate == original.rate != SAMPLE_RATE
-        count = sum(block.shape[1] for block in original.blocks(READ_BLOCK)) if is_back else None
-    with (
-        open_audio(rendered) as opened,
-        AudioWriter(target, rate, opened.channels, statement, installation, bits=form.depth) as writer,
-    ):
-        blocks = at_rate(opened, rate)
-        for block in blocks if count is None else _of_length(blocks, count, opened.channels):
-            writer.write(block)
-    return writer.unsigned
-
-
-def _of_length(blocks: Iterable[Samples], count: int, channels: int) -> Iterator[Samples]:
-    """Yield blocks (channels, n) of `count` samples in all: there and back, rates round to one more or one less."""
-    for block in blocks:
-        yield block[:, :count]
-        count -= min(count, block.shape[1])
-    yield np.zeros((channels, count), np.float32)

@@ -110,6 +110,7 @@ def start_conversion(
             connection, account.id, KIND, parameters, model_id=request.model, cost=cost,
             task_id=task_id, request_id=request_id,
         )  # fmt: skip
+        studio.submitted(connection, task_id)
         return {"task_id": task_id}
 
     kept = False

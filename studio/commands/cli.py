@@ -18,12 +18,13 @@ from typer.main import get_command
 
 from studio.commands.analyse import analyse
 from studio.commands.comp import comp
-from studio.commands.convert import convert, demo
+from studio.commands.convert import RESULTS, convert, demo
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
+from studio.commands.mix import mix
 from studio.commands.notebooks import notebooks
 from studio.commands.output import writable_output
 from studio.commands.presets import presets
@@ -31,7 +32,6 @@ from studio.commands.projects import projects
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
-from studio.commands.songs import mix
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
@@ -48,12 +48,19 @@ from studio.settings.options import DEFAULT, setting_options, with_options
 
 OR_THE_PRESETS = "(Default: {default}, or the preset's.)"
 OR_THE_ENVIRONMENTS = "(Default: {default}, or the environment's.)"
-# commands whose options are the fields of a dataclass: its module and name, their panel, and what is said of defaults
-_WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
-    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
-    "live": (live, "engine.live.settings", "LiveSettings", "How it sounds", DEFAULT),
-    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", DEFAULT),
-    "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS),
+# of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
+_Mirrored = tuple[str, str, str, str]
+_WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
+    "convert": (
+        convert,
+        [
+            ("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT),
+            ("engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
+        ],
+    ),
+    "live": (live, [("engine.live.settings", "LiveSettings", "How it sounds", DEFAULT)]),
+    "train": (train, [("engine.training.plan", "TrainingPlan", "How to train", DEFAULT)]),
+    "serve": (serve, [("studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS)]),
 }
 
 
@@ -82,9 +89,13 @@ class Commands(TyperGroup):
 @in_one_sentence
 def _completed(name: str) -> Any:
     """Return a command with an option for every setting."""
-    command, module, settings, panel, default = _WITH_SETTINGS[name]
+    command, mirrored = _WITH_SETTINGS[name]
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    options = setting_options(getattr(import_module(module), settings), panel, default)
+    options = [
+        option
+        for module, settings, panel, default in mirrored
+        for option in setting_options(getattr(import_module(module), settings), panel, default)
+    ]
     single.command(name)(with_options(command, options))
     return get_command(single)
 

@@ -32,7 +32,7 @@ def comp(
     from engine.analysis.phrases import find_phrases
     from engine.analysis.recording import analyse_file
     from engine.conversion.comping import comp_files, joins, parts_of, refuse_other_recordings
-    from engine.conversion.convert import refuse_overwriting
+    from engine.files import refuse_overwriting
 
     target = output or beside(takes[0], ".comp.wav")
     refuse_overwriting(target, [source, *takes])

@@ -78,7 +78,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
-    from engine.conversion.convert import refuse_overwriting
+    from engine.files import refuse_overwriting
     from engine.live.session import convert_recording, live_statement
     from studio.commands.progress import progress_bar
 

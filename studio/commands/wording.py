@@ -12,6 +12,7 @@ from studio.languages.sorting import sort_key
 
 OPTION = "--language"
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
     "Show this message and exit.",
@@ -60,8 +61,24 @@ def filled(template: str, **values: object) -> str:
     return translator(terminal_language()).format(template, **values)
 
 
+def be_quiet(quiet: bool) -> None:
+    """Say nothing but errors and what the command was asked for, or speak again."""
+    _QUIET.set(quiet)
+
+
+def is_quiet() -> bool:
+    """Return whether only errors and results are wanted."""
+    return _QUIET.get()
+
+
 def say(text: object) -> None:
-    """Write a text for the person at the terminal to stderr."""
+    """Write a text for the person at the terminal to stderr, unless that is not wanted."""
+    if not is_quiet():
+        complain(text)
+
+
+def complain(text: object) -> None:
+    """Write an error to stderr, and what must be read before an answer or a secret."""
     typer.echo(translated(str(text)), err=True)
 
 

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.audio.result_format import ResultFormat, write_result
+from engine.audio.result_files import write_result
+from engine.audio.result_format import ResultFormat
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, effects_of
 from engine.errors import AudioError, VoiceError
