@@ -27,7 +27,7 @@ OPTIONAL = {
     "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
     "the page": (("gradio",), "pip install 'gradio>=6.31,<7'"),
     "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
-    "scores of likeness and words": (
+    "scores of speakers and words": (
         ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
         "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
     ),

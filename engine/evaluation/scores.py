@@ -1,4 +1,4 @@
-"""Scores of a conversion: likeness to the target voice, kept words and melody, and sound quality.
+"""Scores of a conversion: speaker similarity to the target voice, kept words and melody, and sound quality.
 
 Each recording is measured by itself, and then two measurements are compared, so that a source or a target
 of many comparisons is measured once:
@@ -10,7 +10,7 @@ of many comparisons is measured once:
 The full scores use third-party networks, none of which takes part in converting: speaker
 embeddings by resemblyzer (Wan et al., 2018, generalized end-to-end loss), DNSMOS (Reddy et al., 2021 and
 2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. For orientation:
-likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
+speaker similarity is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
 runs from 1 to 5; the word error of a small recogniser is only meaningful as a mean over several clips, compared
 with that of copy synthesis.
 
@@ -99,8 +99,8 @@ class PerformanceScores:
 class Scores(PerformanceScores):
     """All scores; the module's docstring explains the scales."""
 
-    likeness: float | None  # cosine of speaker embeddings, output against target
-    source_likeness: float | None  # the same against the source; high means the source speaker is still recognisable
+    speaker_similarity: float | None  # cosine of speaker embeddings, output against target
+    source_similarity: float | None  # the same against the source; high means the source speaker is still recognisable
     word_error: float | None  # recogniser's text of the output against its text of the source; 0 is best
     ovrl: float  # DNSMOS overall, of the output
     p808: float  # DNSMOS as a P.808 listening test would rate it, of the output
@@ -202,8 +202,8 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(
         **vars(performance),
-        likeness=likeness(output.embedding, target),
-        source_likeness=likeness(output.embedding, source.embedding),
+        speaker_similarity=speaker_similarity(output.embedding, target),
+        source_similarity=speaker_similarity(output.embedding, source.embedding),
         word_error=_word_error(source.text, output.text),
         ovrl=output.ovrl,
         p808=output.p808,
@@ -212,7 +212,7 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
     )
 
 
-def likeness(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
+def speaker_similarity(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
     """Return the cosine of two speaker embeddings, (256,) each; None if either recording was silent."""
     if embedding is None or other is None:
         return None

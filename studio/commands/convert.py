@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +31,7 @@ SAMPLE = "singing.flac"  # in the engine's folder of samples
 Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE...", help="Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a."),
+    typer.Argument(metavar="FILE", help="Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a."),
 ]
 VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to convert with; `voices` lists them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -152,7 +153,7 @@ def demo(voice: VoiceId = DEFAULT_VOICE, as_json: AsJson = False) -> None:
     """Convert the bundled recording with a demo voice and score the result."""
     sample = bundled_sample()
     say(f"Converting {sample.name}, a recording that comes with the project ...")
-    convert([sample], voice, scores=True, as_json=as_json)
+    convert([sample], voice, str(Path.cwd()), scores=True, as_json=as_json)
     say("Now convert one of your own: python -m studio convert RECORDING")
 
 
@@ -192,6 +193,7 @@ def _wanted(
     from studio.actions.conversions import ConversionRequest
     from studio.commands.takes import TakesWanted
 
+    import_module("engine.conversion.convert")  # what the installation lacks is said here
     working_device(device)
     settings = {**preset.settings, **values}
     request = ConversionRequest(

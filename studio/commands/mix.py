@@ -8,7 +8,7 @@ import typer
 from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
-from studio.commands.result_names import Named, ResultNames
+from studio.commands.result_names import free_path
 from studio.commands.wording import say
 
 
@@ -31,7 +31,6 @@ def mix(
     overwrite: Overwrite = False,
 ) -> None:
     """Mix a vocal with its backing, in place and at its level; prints the path of the mix."""
-    from engine.files import refuse_overwriting
     from engine.provenance.verification import statement_of
     from engine.songs.alignment import align
     from engine.songs.mixing import Fader, Lane, mix_files
@@ -39,14 +38,12 @@ def mix(
 
     installation = installation_of(load_settings(), load_service_settings())
     sources = [path for path in (vocal, backing, original) if path is not None]
-    for path in sources:
-        refuse_overwriting(path, [output])
+    target = free_path(output, overwrite, sources)
     found = align(original or vocal, backing, offset)
     lanes = [
         Lane(vocal, Fader(vocal_db), found.samples, original, statement_of(vocal, installation)),
         Lane(backing, Fader(backing_db), statement=statement_of(backing, installation)),
     ]
-    [target] = ResultNames(str(output), overwrite).free([Named(output)], sources)
     with progress_bar() as report:
         done = mix_files(lanes, target, report=report, installation=installation)
     say(f"The vocal begins {found.offset_s:+.3f} s from the backing ({found.reason}).")

@@ -17,19 +17,24 @@ def find_recordings(given: Sequence[Path]) -> list[Path]:
     return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
 
 
+def find_recording(given: Path) -> None:
+    """Raise AudioError for a file that is not there."""
+    if not given.exists():
+        raise AudioError(f'The file "{given}" does not exist.')
+
+
 def _meant(given: Path) -> Iterator[Path]:
     if given.is_dir():
         inside = sorted(path for path in given.rglob("*") if _is_recording(path.relative_to(given)) and path.is_file())
         if not inside:
             raise AudioError(f'There are no recordings in the folder "{given}".')
         yield from inside
-    elif given.exists():
-        yield given
-    elif matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor)))):
+    elif not given.exists() and (matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor))))):
         for match in matches:
             yield from _meant(match)
     else:
-        raise AudioError(f'The file "{given}" does not exist.')
+        find_recording(given)
+        yield given
 
 
 def _is_recording(path: Path) -> bool:

@@ -139,5 +139,15 @@ class ResultNames:
             pass
 
 
+def free_path(path: Path, overwrite: bool, sources: Sequence[Path] = ()) -> Path:
+    """Return where to write one file: numbered if something has its name, unless that may be overwritten.
+
+    Raises SettingsError if the name is that of one of the sources.
+    """
+    for source in sources:
+        refuse_overwriting(source, [path])
+    return ResultNames(str(path), overwrite).free([Named(path)], sources)[0]
+
+
 def _paths(files: Sequence[Named], number: int) -> list[Path]:
     return [one.path(number) for one in files]

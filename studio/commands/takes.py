@@ -13,7 +13,7 @@ from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
 from engine.effects.chain import stating_effects
 from engine.effects.settings import effects_of
-from engine.errors import Cancelled, EngineError
+from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace
@@ -159,13 +159,20 @@ def _converted(studio: "Studio", recording: Path, wanted: TakesWanted, report: R
     started: list[str] = []
 
     def start(here: "Studio") -> None:
-        with workplace(here) as place:  # the action takes the file away
-            refuse_full_disk(here, recording.stat().st_size)
-            copy = Path(shutil.copyfile(recording, place / "recording"))
+        with workplace(here) as place:
+            copy = _copied(here, recording, place / "recording")  # which the action takes away
             started.append(start_conversion(here, here.local, copy, recording.name, wanted.request))
 
     carry_out_reporting(studio, start, report, wanted.device, voices)
     return find(studio.database, studio.local.id, started[0])
+
+
+def _copied(studio: "Studio", recording: Path, target: Path) -> Path:
+    try:
+        refuse_full_disk(studio, recording.stat().st_size)
+        return Path(shutil.copyfile(recording, target))
+    except OSError as cause:
+        raise AudioError(f'"{recording.name}" cannot be copied: {cause.strerror or cause}.') from cause
 
 
 def _written(
