@@ -31,7 +31,7 @@ _OFFERS = {
     "conversion.pitch_edits": "Draw FixOctave Shift Smooth Snap",
     "conversion.preview": "render_preview",
     "conversion.rerendering": "FileTake edit_file edit_take",
-    "conversion.settings": "ConversionSettings",
+    "conversion.settings": "ConversionSettings by_style",
     "live.converter": "LiveConverter",
     "live.settings": "LiveSettings",
     "effects.chain": "apply_effects",

@@ -146,7 +146,7 @@ def _conversion() -> str:
 
     tone, voice = _tone(), load_voice(list_voices()[0].id)
     started = perf_counter()
-    result = convert(tone, voice, ConversionSettings()).takes[0].audio
+    result = convert(tone, voice, ConversionSettings(transpose=0)).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
         raise EngineError("The result's length differs from the recording's, or it contains invalid samples.")
     return f"{tone.duration_s:.0f} s of tone to {voice.card.name} in {perf_counter() - started:.1f} s"

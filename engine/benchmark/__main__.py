@@ -237,7 +237,7 @@ def convert_measured(source: Path, output: Path, voice: str | Path) -> tuple[flo
     """Convert a file; return the wall time in seconds and the peak memory of this process in 1e6 bytes."""
     loaded = load_voice(voice)
     start = time.perf_counter()
-    convert_file(source, [output], loaded, ConversionSettings())
+    convert_file(source, [output], loaded, ConversionSettings(transpose=0))
     return time.perf_counter() - start, peak_memory_mb()
 
 

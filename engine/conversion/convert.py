@@ -27,7 +27,8 @@ from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.rvc_renderer import renderer_for
-from engine.conversion.settings import BEST, REFUSE, ConversionSettings
+from engine.conversion.settings import AUTO as AUTO_PRESET
+from engine.conversion.settings import BEST, REFUSE, ConversionSettings, by_style
 from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -86,13 +87,14 @@ def convert(
 ) -> Conversion:
     """Convert a recording in memory; each take has the same length and channels, at SAMPLE_RATE.
 
-    settings: fixed settings, or a function that returns them for the style of the recording. `report(fraction,
+    settings: fixed settings, or a function that returns them for the style of the recording; by default those of its
+    style, transposed as `auto` finds. `report(fraction,
     message)` shows progress and may raise Cancelled. device: see `engine.devices.choose_device`. Raises SettingsError
     if the device does not work or runs out of memory.
 
     >>> from engine import load_voice, read_audio
     >>> vocal = read_audio("vocal.flac")
-    >>> conversion = convert(vocal, load_voice("koguchi"), ConversionSettings(transpose="auto", takes=2))
+    >>> conversion = convert(vocal, load_voice("koguchi"), ConversionSettings(takes=2))
     >>> [take.audio.duration_s for take in conversion.takes], conversion.transpose, conversion.style
     ([3.0, 3.0], 0, 'melodic')
     """
@@ -133,8 +135,8 @@ def convert_file(
     >>> done.paths[0].name, done.transpose
     ('koguchi.wav', 0)
     """
-    if not callable(settings):
-        _refuse_other_count(settings or ConversionSettings(), targets)
+    if isinstance(settings, ConversionSettings):
+        _refuse_other_count(settings, targets)
     refuse_overwriting(source, targets)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s, len(targets))
@@ -172,7 +174,8 @@ def _surveyed(
     base = base_on(device)
     analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
     survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
-    chosen = settings(survey.style) if callable(settings) else settings or ConversionSettings()
+    by_its_style = by_style(AUTO_PRESET, {}) if settings is None else settings
+    chosen = by_its_style(survey.style) if callable(by_its_style) else by_its_style
     transpose = chosen_transpose(chosen, survey, voice)
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose).refuse()

@@ -33,7 +33,7 @@ def comp(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put one take together out of several, joined where the recording IN is quiet.
+    """Put one take together out of several, with cross-fades where the recording IN is quiet.
 
     Without --choose it lists the phrases.
     """
