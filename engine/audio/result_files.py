@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.audio.channels import Samples
 from engine.audio.files import READ_BLOCK, AudioWriter, open_audio
+from engine.audio.resampling import resampled_length
 from engine.audio.result_format import ResultFormat
 from engine.audio.streams import at_rate
 from engine.provenance.installation import Installation
@@ -24,8 +25,8 @@ def write_result(
 ) -> str | None:
     """Write a rendered file in this form; return why it carries no content credentials, if it should.
 
-    recording: what it was rendered from; a result at its rate has exactly as many samples. statement, installation: as
-    of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target is then untouched.
+    recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples. statement,
+    installation: as of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target is then untouched.
 
     >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
     >>> with open_audio("vocal.wav") as written:
@@ -35,13 +36,14 @@ def write_result(
     with open_audio(recording) as original:
         rate = form.rate_for(original.rate, target.suffix)
         is_back = rate == original.rate != SAMPLE_RATE
-        count = sum(block.shape[1] for block in original.blocks(READ_BLOCK)) if is_back else None
+        count = sum(block.shape[1] for block in original.blocks(READ_BLOCK)) if is_back else 0
     with (
         open_audio(rendered) as opened,
         AudioWriter(target, rate, opened.channels, statement, installation, bits=form.depth) as writer,
     ):
+        is_whole = is_back and opened.sample_count == resampled_length(count, rate, opened.rate)
         blocks = at_rate(opened, rate)
-        for block in blocks if count is None else _of_length(blocks, count, opened.channels):
+        for block in _of_length(blocks, count, opened.channels) if is_whole else blocks:
             writer.write(block)
     return writer.unsigned
 

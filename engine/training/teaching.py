@@ -56,7 +56,7 @@ def teach(
     try:
         shutil.rmtree(sung, ignore_errors=True)  # left by a crash
         recordings = teaching_recordings(
-            voice, sources, sung, ConversionSettings(transpose=0), _share(report, 0.0, _SUNG_SHARE), device, installation
+            voice, sources, sung, ConversionSettings(), _share(report, 0.0, _SUNG_SHARE), device, installation
         )
         dataset = create_dataset(recordings, folder, taught_profile(voice.card, name))
         started = True

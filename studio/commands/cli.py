@@ -67,6 +67,7 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
             ("engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
         ],
     ),
+    "mix": (mix, [("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT)]),
     "live": (live, [("engine.live.settings", "LiveSettings", "How it sounds", DEFAULT)]),
     "train": (train, [("engine.training.plan", "TrainingPlan", "How to train", DEFAULT)]),
     "serve": (serve, [("studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS)]),
@@ -176,7 +177,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 app.command()(with_options(serve, []))  # Commands completes it
 app.command()(with_options(convert, []))  # as above
-app.command()(mix)
+app.command()(with_options(mix, []))  # as above
 app.add_typer(separation, name="separation")
 app.command()(with_options(live, []))  # as above
 app.add_typer(voices, name="voices")

@@ -1,28 +1,24 @@
 """`convert` of a song, or of a recording in several voices."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from engine.audio.result_format import DEPTHS
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
 from engine.errors import SettingsError
-from engine.units import SAMPLE_RATE
 from studio.commands.in_process import local_studio
 from studio.commands.progress import progress_bar
+from studio.commands.rendering import rendered_in
 from studio.commands.song_options import KEEP_BACKING, SongOptions
 from studio.commands.takes import TakesWanted
 from studio.commands.wording import say
 
 if TYPE_CHECKING:  # torch takes seconds to load
-    from engine.audio.result_format import ResultFormat
     from engine.conversion.convert import Chosen
     from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion, Work
@@ -54,10 +50,10 @@ def _in_parts(song: "Song", voices: Mapping[str, "AnyVoice"], chosen: "Chosen", 
     from engine.songs.part_conversion import convert_parts
     from engine.songs.two_pitches import find_two_pitches
 
-    source, [target] = song.lead.path, _targets(song, (), wanted)
-    with progress_bar() as report, _rendered([target], source, wanted.form) as [rendered]:
+    source, [target], work = song.lead.path, _targets(song, (), wanted), _work(wanted.device)
+    with progress_bar() as report, rendered_in([target], source, wanted.form, work.installation) as [rendered]:
         done = convert_parts(
-            source, rendered, song.lead.parts, voices.__getitem__, chosen, report, _work(wanted.device),
+            source, rendered, song.lead.parts, voices.__getitem__, chosen, report, work,
             say_what_is_wrong,
         )  # fmt: skip
     notes = [find_two_pitches(source).sentence, done.notes_warning]
@@ -72,16 +68,17 @@ def _mixed(song: "Song", voices: Mapping[str, "AnyVoice"], chosen: "Chosen", wan
 
     source, home = song.lead.path, load_settings()
     lanes = ["vocal", "backing", *(f"stem{number}" for number in range(2, 2 + len(song.stems)))]
-    targets = _targets(song, lanes, wanted)
+    targets, work = _targets(song, lanes, wanted), _work(wanted.device)
     stages = home.work / f"song-{sha256(str(source.absolute()).encode()).hexdigest()[:16]}"
 
     def separator() -> OnnxSeparator:
         return OnnxSeparator(checked_separator(home.separators))
 
-    with progress_bar() as report, _rendered(targets, source, wanted.form) as [mix, vocal, backing, *stems]:
+    with progress_bar() as report, rendered_in(targets, source, wanted.form, work.installation) as rendered:
+        mix, vocal, backing, *stems = rendered
         done = make_song(
             song, SongFiles(mix, vocal, backing, stems), voices.__getitem__, FolderStages(stages), separator, chosen,
-            report, _work(wanted.device),
+            report, work,
         )  # fmt: skip
     shutil.rmtree(stages, ignore_errors=True)  # kept only while it is not finished
     said = _say([one for one in done.conversions if one], done.notes, done.mix.unsigned)
@@ -98,26 +95,6 @@ def _targets(song: "Song", lanes: Sequence[str], wanted: TakesWanted) -> list[Pa
         raise typer.Exit
     others = [song.backing, *(stem.path for stem in song.stems)]
     return names.free(planned, [source, *(one for one in others if one is not None)])
-
-
-@contextmanager
-def _rendered(targets: Sequence[Path], source: Path, form: "ResultFormat") -> "Iterator[list[Path]]":
-    """Yield paths to render to, which become the targets in the form that is wanted."""
-    from engine.audio.files import open_audio
-    from engine.audio.result_files import write_result
-    from engine.provenance.verification import statement_of
-
-    with open_audio(source) as opened:
-        rate = form.rate_for(opened.rate, targets[0].suffix)
-    if rate == SAMPLE_RATE and form.depth == DEPTHS[0]:  # as it is rendered
-        yield list(targets)
-        return
-    installation = _work("auto").installation
-    with TemporaryDirectory() as folder:
-        rendered = [Path(folder) / f"{number}.wav" for number in range(len(targets))]
-        yield rendered
-        for path, target in zip(rendered, targets, strict=True):
-            write_result(path, target, form, source, statement_of(path, installation), installation)
 
 
 def _voice(name: str, device: str) -> "AnyVoice":

@@ -8,6 +8,7 @@ import soundfile
 
 from engine.audio.encoders import Dither
 from engine.audio.files import AudioWriter, read_audio
+from engine.audio.resampling import resampled_length
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
 
@@ -30,7 +31,7 @@ def saved(path: Path, rate: int, count: int) -> Path:
 def test_write_result_gives_a_recording_its_rate_and_its_samples_back(tmp_path, rate, extra):
     count = rate // 2 + extra
     recording = saved(tmp_path / "recording.wav", rate, count)
-    rendered = saved(tmp_path / "rendered.wav", RATE, round(count * RATE / rate))
+    rendered = saved(tmp_path / "rendered.wav", RATE, resampled_length(count, rate, RATE))
     assert write_result(rendered, tmp_path / "result.wav", ResultFormat(), recording) is None
     made = read_audio(tmp_path / "result.wav")
     assert made.rate == max(rate, RATE)
@@ -38,6 +39,13 @@ def test_write_result_gives_a_recording_its_rate_and_its_samples_back(tmp_path, 
         assert made.sample_count == count
         inside = slice(2000, -2000)  # what filters know of both sides
         np.testing.assert_allclose(made.samples[:, inside], tone(rate, count)[:, inside], atol=1e-3)
+
+
+def test_write_result_keeps_what_is_longer_than_the_recording(tmp_path):
+    recording = saved(tmp_path / "vocal.wav", 48_000, 48_000)
+    mix = saved(tmp_path / "mix.wav", RATE, 2 * RATE)
+    write_result(mix, tmp_path / "result.wav", ResultFormat(), recording)
+    assert read_audio(tmp_path / "result.wav").samples.shape == (1, 96_000)
 
 
 @pytest.mark.parametrize(("asked", "suffix", "rate"), [("44100", ".wav", 44_100), ("source", ".mp3", 48_000)])
