@@ -132,7 +132,7 @@ def convert(
         raise SettingsError("--project names the project of one recording: give one, or leave it out.")
     names.check(recordings)
     wanted = _wanted(voice, _preset(preset), values, effects, form, names, project, device)
-    shown = _Shown(scores, as_json, preset)
+    shown = _Shown(scores, as_json, preset, several=len(recordings) > 1)
     if song.is_used:
         from studio.commands.songs import convert_song
 
@@ -221,6 +221,7 @@ class _Shown:
     scores: bool
     as_json: bool
     preset: str
+    several: bool = False
     records: list[dict[str, Any]] = field(default_factory=list)
     failures: int = 0
 
@@ -231,7 +232,7 @@ class _Shown:
         if isinstance(outcome, Failed):
             self.failures += 1
             self.records.append({"recording": str(outcome.recording), "error": outcome.reason})
-            complain(f'"{outcome.recording}": {outcome.reason}')
+            complain(outcome.reason, about=str(outcome.recording))
             return
         self._say(outcome)
         self.records.append(outcome.as_json())
@@ -256,13 +257,11 @@ class _Shown:
             typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
     def _say(self, done: "Converted") -> None:
-        facts = done.facts
-        if facts["untrained"]:
-            say(
-                f"{facts['voice']} is untrained: python -m studio train {facts['model']} makes it more like the "
-                "recordings."
-            )
+        facts, about = done.facts, str(done.recording) if self.several else ""
+        voice, name = facts["voice"], facts["model"]
+        if facts["untrained"] and not any("error" not in one for one in self.records):
+            say(f"{voice} is untrained: python -m studio train {name} makes it more like the recordings.")
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(f"{facts['voice']}, {used}, transposed by {facts['transpose']:+g} semitones.")
+        say(f"{voice}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
         for sentence in done.warnings:
-            say(sentence)
+            say(sentence, about)

@@ -63,7 +63,7 @@ class ResultNames:
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""
         numbers = range(2, takes + 1)
-        if self._is_template and "{take}" in str(self.output):
+        if self._is_template and "{take" in str(self.output):
             return [Named(self._filled(recording.stem, voice, number)) for number in (1, *numbers)]
         base = self._base(recording, voice)
         return [Named(base), *(Named(base, f".take{number}{base.suffix}") for number in numbers)]

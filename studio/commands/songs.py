@@ -91,7 +91,7 @@ def _targets(song: "Song", lanes: Sequence[str], wanted: TakesWanted) -> list[Pa
     source, voice, names = song.lead.path, wanted.request.model, wanted.names
     planned = names.lanes(source, voice, lanes) if lanes else names.takes(source, voice, 1)
     if names.skips(planned):
-        say(f'"{source}" has its results already.')
+        say("Its results are there already.", about=str(source))
         raise typer.Exit
     others = [song.backing, *(stem.path for stem in song.stems)]
     return names.free(planned, [source, *(one for one in others if one is not None)])

@@ -124,7 +124,7 @@ def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
     takes = int(wanted.request.settings.get("takes", 1))
     skipped = wanted.names.skips(wanted.names.takes(recording, wanted.request.model, takes))
     if skipped:
-        say(f'"{recording}" has its results already.')
+        say("Its results are there already.", about=str(recording))
     return skipped
 
 

@@ -86,15 +86,15 @@ def is_quiet() -> bool:
     return _QUIET.get()
 
 
-def say(text: object) -> None:
-    """Write a text for the person at the terminal to stderr, unless that is not wanted."""
+def say(text: object, about: str = "") -> None:
+    """Write a text for the person at the terminal to stderr, unless that is not wanted; about: a file, named first."""
     if not is_quiet():
-        complain(text)
+        complain(text, about)
 
 
-def complain(text: object) -> None:
-    """Write an error to stderr, and what must be read before an answer or a secret."""
-    typer.echo(translated(str(text)), err=True)
+def complain(text: object, about: str = "") -> None:
+    """Write an error to stderr, or what must be read before a secret; about: a file, named first."""
+    typer.echo((f'"{about}": ' if about else "") + translated(str(text)), err=True)
 
 
 def show(text: object) -> None:
