@@ -29,7 +29,7 @@ def add_quiet(command: Any) -> None:
     single = typer.Typer(add_completion=False)
     single.command()(_with_it)
     option: Any = next(one for one in get_command(single).params if _FLAG in one.opts)
-    option.help = translated(option.help)
+    option.help, option.metavar = translated(option.help), ""
     command.params.append(option)
 
 

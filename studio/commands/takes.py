@@ -190,6 +190,7 @@ def _written(
             rendered = studio.storage.fetch(key_of_take(task, number), place)
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
             unsigned = unsigned or reason
+    facts["voice"] = statement.voice_name  # which an untrained voice has of its recordings
     return Converted(recording, targets, facts, str(task.recording), unsigned)
 
 

@@ -590,7 +590,7 @@ def test_comp_json_and_a_wrong_choice_list_the_phrases(here, source):
     wrong = run("comp", source, "take.wav", "--choose", "1," * len(phrases) + "1")
     assert wrong.exit_code == 1
     assert wrong.stderr.splitlines()[0].split() == ["1", "from", "0.00", "s"]
-    assert f"has {len(phrases)} phrases" in wrong.stderr
+    assert f"has {len(phrases)} phrase" in wrong.stderr
 
 
 def test_comp_joins_takes_and_lists_phrases(here, source):

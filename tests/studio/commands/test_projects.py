@@ -84,7 +84,7 @@ def test_presets_show_prints_what_the_programs_own_set():
     assert styles["rhythmic"]["likeness"] == 0.8
 
 
-def test_presets_lists_shows_and_deletes_a_preset(project):
+def test_presets_lists_shows_and_deletes_a_preset(project, tmp_path):
     assert run("presets").stdout.split() == ["auto", "melodic", "rhythmic", "spoken"]
     with local_studio() as studio:
         save_preset(studio, studio.local, "Dark", Preset("melodic", {"formant_shift_semitones": -2.0}, "hall"))
@@ -92,7 +92,8 @@ def test_presets_lists_shows_and_deletes_a_preset(project):
     assert json.loads(run("presets", "show", "Dark").stdout)["effects"] == "hall"
     assert run("presets", "delete", "Dark").exit_code == 1  # nobody answers
     assert run("presets", "delete", "Dark", "--yes").exit_code == 0
-    assert "There is no preset 'Dark'" in refused(run("convert", "take.wav", "--preset", "Dark"))
+    soundfile.write(tmp_path / "other.wav", np.zeros(RATE), RATE)
+    assert "There is no preset 'Dark'" in refused(run("convert", "other.wav", "--preset", "Dark"))
 
 
 @pytest.mark.slow
