@@ -114,7 +114,13 @@ def replacing(path: Path, durable: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def writing_errors(path: Path) -> Iterator[None]:
-    """Turn a system error in writing `path` into an AudioError that gives the reason."""
+    """Turn a system error in writing `path` into an AudioError that gives the reason.
+
+    >>> with writing_errors(Path("nowhere/a.txt")):
+    ...     Path("nowhere/a.txt").write_text("")
+    Traceback (most recent call last):
+    engine.errors.AudioError: The folder "...nowhere" does not exist.
+    """
     folder = path.absolute().parent
     try:
         yield
@@ -129,7 +135,12 @@ def writing_errors(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:
-    """Write bytes, or text as UTF-8, so that `path` never holds a partial file. Raises OSError."""
+    """Write bytes, or text as UTF-8, so that `path` never holds a partial file. Raises OSError.
+
+    >>> write_atomically(Path("notes.txt"), "A4")
+    >>> Path("notes.txt").read_text()
+    'A4'
+    """
     with replacing(path, durable) as unfinished:
         unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
 

@@ -35,7 +35,11 @@ class Statement:
 
 
 def engine_version() -> str:
-    """Return the version of this program; "unknown" where it runs without being installed."""
+    """Return the version of this program; "unknown" where it runs without being installed.
+
+    >>> isinstance(engine_version(), str)
+    True
+    """
     try:
         return version("timbre-studio")
     except PackageNotFoundError:

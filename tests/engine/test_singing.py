@@ -7,6 +7,7 @@ from engine.analysis.envelope import measure_envelope
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.conversion.convert import convert
+from engine.conversion.settings import ConversionSettings
 from engine.units import DECIBELS_PER_NEPER, FRAME_RATE, SAMPLE_RATE
 from engine.voices.voice import load_voice
 
@@ -31,7 +32,8 @@ def seconds(length: float) -> np.ndarray:
 
 
 def sung_by(name: str, semitones: np.ndarray) -> np.ndarray:
-    return convert(Audio(vowel(semitones)[None], SAMPLE_RATE), load_voice(name)).takes[0].audio.samples[0]
+    recording, settings = Audio(vowel(semitones)[None], SAMPLE_RATE), ConversionSettings(transpose=0)
+    return convert(recording, load_voice(name), settings).takes[0].audio.samples[0]
 
 
 def vibrato_of(semitones: np.ndarray) -> tuple[float, float]:
