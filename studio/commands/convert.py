@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,6 +73,9 @@ def convert(
             metavar="NAME", rich_help_panel=RESULTS, help="The name of its project. Default: as the recording's."
         ),
     ] = None,
+    no_project: Annotated[
+        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help="Keep nothing of it in the studio.")
+    ] = False,
     preset: Annotated[
         str,
         typer.Option(
@@ -130,8 +133,12 @@ def convert(
         song.check(recordings, int(values.get("takes", 1)), effects, project)
     if project is not None and len(recordings) > 1:
         raise SettingsError("--project names the project of one recording: give one, or leave it out.")
+    if project is not None and no_project:
+        raise SettingsError("Choose one of --project and --no-project.")
     names.check(recordings)
-    wanted = _wanted(voice, _preset(preset), values, effects, form, names, project, device)
+    wanted = replace(
+        _wanted(voice, _preset(preset), values, effects, form, names, device), project=project, is_kept=not no_project
+    )
     shown = _Shown(scores, as_json, preset, several=len(recordings) > 1)
     if song.is_used:
         from studio.commands.songs import convert_song
@@ -186,7 +193,6 @@ def _wanted(
     effects: str | None,
     form: "ResultFormat",
     names: ResultNames,
-    project: str | None,
     device: str,
 ) -> "TakesWanted":
     from engine.devices import working_device
@@ -199,7 +205,7 @@ def _wanted(
     request = ConversionRequest(
         voice, settings, preset.style, untrained=True, effects=preset.effects if effects is None else effects
     )
-    return TakesWanted(request, form, names, project, device)
+    return TakesWanted(request, form, names, device)
 
 
 def _preset(name: str) -> "Preset":

@@ -21,6 +21,7 @@ from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
 from studio.actions.repeats import key_of_take
 from studio.actions.results import result_view
+from studio.actions.tasks import delete_tasks
 from studio.commands.in_process import carry_out_reporting, local_studio
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames
@@ -36,23 +37,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TakesWanted:
-    """What every recording of a call becomes. project: the name for the project of a single one."""
+    """What every recording of a call becomes.
+
+    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes.
+    """
 
     request: ConversionRequest
     form: ResultFormat
     names: ResultNames
-    project: str | None = None
     device: str = "auto"
+    project: str | None = None
+    is_kept: bool = True
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A recording with its takes. facts: as `result_view` has them; project: its id."""
+    """A recording with its takes. facts: as `result_view` has them; project: its id, None if it is not kept."""
 
     recording: Path
     takes: list[Path]
     facts: dict[str, Any]
-    project: str
+    project: str | None
     unsigned: str | None
 
     @property
@@ -191,7 +196,9 @@ def _written(
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
             unsigned = unsigned or reason
     facts["voice"] = statement.voice_name  # which an untrained voice has of its recordings
-    return Converted(recording, targets, facts, str(task.recording), unsigned)
+    if not wanted.is_kept:
+        delete_tasks(studio, studio.local, [task.id])
+    return Converted(recording, targets, facts, task.recording if wanted.is_kept else None, unsigned)
 
 
 def _statement(task: "Task") -> Statement:

@@ -158,6 +158,9 @@ def test_convert_puts_its_conversions_in_a_project_with_the_name_given(here, sou
     refused = run("convert", source, "other.wav", "--project", "Summer")
     assert_one_sentence(refused)
     assert "one recording" in refused.stderr
+    assert run("convert", "other.wav", "--no-project").exit_code == 0
+    assert "other" not in run("projects").stdout
+    assert_one_sentence(run("convert", source, "--project", "Summer", "--no-project"))
     assert run("projects", "delete", "Summer", "--yes").stderr.startswith("Deleted 2 conversions")
 
 
