@@ -19,6 +19,8 @@ _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
     "Show this message and exit.",
+    "Install completion for the current shell.",
+    "Show completion for the current shell, to copy it or customize the installation.",
     "Missing command.",
     "Missing argument '{name}'.",
     "Missing option '{name}'.",
