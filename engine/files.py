@@ -4,7 +4,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from hashlib import sha256
@@ -63,6 +63,18 @@ def numbered(path: Path) -> Iterator[Path]:
         yield beside(path, f"-{number}{path.suffix}")
 
 
+def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
+    """Raise SettingsError if one of the targets is the recording itself, or has a name that is too long.
+
+    >>> refuse_overwriting(Path("vocal.flac"), [Path("vocal.flac")])
+    Traceback (most recent call last):
+    engine.errors.SettingsError: The result would overwrite the recording: choose another file name.
+    """
+    with names_that_fit():
+        if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
+            raise SettingsError("The result would overwrite the recording: choose another file name.")
+
+
 @contextmanager
 def names_that_fit() -> Iterator[None]:
     """Raise SettingsError for a name that is too long for the file system. Other errors pass.
@@ -103,7 +115,13 @@ def replacing(path: Path, durable: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def writing_errors(path: Path) -> Iterator[None]:
-    """Turn a system error in writing `path` into an AudioError that gives the reason."""
+    """Turn a system error in writing `path` into an AudioError that gives the reason.
+
+    >>> with writing_errors(Path("nowhere/a.txt")):
+    ...     Path("nowhere/a.txt").write_text("")
+    Traceback (most recent call last):
+    engine.errors.AudioError: The folder "...nowhere" does not exist.
+    """
     folder = path.absolute().parent
     try:
         yield
@@ -118,7 +136,12 @@ def writing_errors(path: Path) -> Iterator[None]:
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:
-    """Write bytes, or text as UTF-8, so that `path` never holds a partial file. Raises OSError."""
+    """Write bytes, or text as UTF-8, so that `path` never holds a partial file. Raises OSError.
+
+    >>> write_atomically(Path("notes.txt"), "A4")
+    >>> Path("notes.txt").read_text()
+    'A4'
+    """
     with replacing(path, durable) as unfinished:
         unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
 

@@ -27,7 +27,7 @@ OPTIONAL = {
     "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
     "the page": (("gradio",), "pip install 'gradio>=6.31,<7'"),
     "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
-    "scores of likeness and words": (
+    "scores of speakers and words": (
         ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
         "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
     ),
@@ -146,7 +146,7 @@ def _conversion() -> str:
 
     tone, voice = _tone(), load_voice(list_voices()[0].id)
     started = perf_counter()
-    result = convert(tone, voice, ConversionSettings()).takes[0].audio
+    result = convert(tone, voice, ConversionSettings(transpose=0)).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
         raise EngineError("The result's length differs from the recording's, or it contains invalid samples.")
     return f"{tone.duration_s:.0f} s of tone to {voice.card.name} in {perf_counter() - started:.1f} s"

@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError, WithJsonSchema
 
+from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.arrivals import workplace
@@ -37,6 +38,7 @@ from studio.errors import Invalid
 from studio.http.field_names import unknown_fields
 from studio.http.problem import field_text
 from studio.http.routes.fields import shown
+from studio.http.routes.setting_fields import setting_named
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
@@ -56,7 +58,8 @@ _Takes = Annotated[int, Field(strict=True)]
 # the engine knows the range, and says it in one sentence
 _Transpose = Annotated[
     Annotated[float, Field(strict=True)] | Annotated[str, Field(max_length=20)],
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["auto", "best"]}], "default": "auto"}),
+    Field(description=setting_named(ConversionSettings, "transpose").metadata["meaning"]),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": ["auto", "best"]}], "default": AUTO}),
 ]
 
 
@@ -119,7 +122,7 @@ class _Tools:
         recording: _Path,
         voice: _Id,
         context: Context,
-        transpose: _Transpose = "auto",
+        transpose: _Transpose = AUTO,
         takes: _Takes = 1,
         preset: Literal["auto", "melodic", "rhythmic", "spoken"] = "auto",
         folder: _Path = "",
@@ -127,9 +130,8 @@ class _Tools:
     ) -> dict[str, Any]:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
-        recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. transpose: in
-        semitones; or auto, which moves the recording into the voice's range by octaves; or best, the key that leaves
-        the fewest notes outside that range. takes: 1 to 10 renderings. folder: where the takes go, numbered where files
+        recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. takes: 1 to 10
+        renderings. folder: where the takes go, numbered where files
         have their names; default: beside the recording. wait_s: if the state is still queued or running after these
         seconds, ask with `task`.
         """

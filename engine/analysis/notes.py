@@ -111,6 +111,9 @@ def notes_as_midi(
 
     tempo_bpm: of the file, so that the notes lie on the bars of a song with this tempo; their times stay the same.
     markers: (seconds, text), which sequencers show in their marker track.
+
+    >>> notes_as_midi([Note(0.0, 0.5, 69, 0.0)])[:4]
+    b'MThd'
     """
     ticks_per_s = _TICKS_PER_BEAT * tempo_bpm / 60
     events: list[tuple[int, int, bytes]] = [

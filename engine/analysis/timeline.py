@@ -78,6 +78,9 @@ def pitch_table(
     """Write curves (points,) as a table (CSV): seconds, hertz where it is above 0, confidence 0..1 and loudness.
 
     start_s: the time of the first point.
+
+    >>> pitch_table(np.array([0.0, 440.0]), np.array([0.1, 0.9]), np.array([-60.0, -20.0])).splitlines()[2]
+    '0.01,440.00,0.900,-20.00'
     """
     values = zip(hertz.tolist(), confidence.tolist(), loudness_db.tolist(), strict=True)
     lines = (

@@ -1,8 +1,9 @@
 """Encode audio files: the encoders behind AudioWriter, each writing to an open binary file.
 
-WAV is written here (24-bit PCM, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited and its
-errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples beyond full scale
-are clipped, never wrapped.
+WAV is written here (PCM of 24 or 16 bits, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited
+and its errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples beyond
+full scale are clipped, never wrapped. 16 bits get dither of triangular density, two steps wide, which makes the error
+independent of the signal (Lipshitz, Wannamaker and Vanderkooy, "Quantization and dither", J. Audio Eng. Soc., 1992).
 """
 
 import struct
@@ -16,13 +17,12 @@ import numpy as np
 import soundfile as sf
 
 from engine.audio.channels import Samples
+from engine.audio.result_format import DEPTHS, M4A_RATES, MP3_RATES
 from engine.errors import AudioError
 
 FULL_SCALE_24 = 2**23
-BYTES_PER_SAMPLE = 3
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
 CHUNK = 65_536  # samples per channel passed to libsndfile at once: its Vorbis encoder overflows the stack on more
-MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 LOWEST_MPEG1_RATE = 32_000  # Hz
 HIGHEST_ODD_FLAC_RATE = 65_535  # Hz; above, FLAC stores the rate in tens
 SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
@@ -32,10 +32,10 @@ SNDFILE_OPTIONS: dict[str, dict[str, object]] = {
     ".aiff": {"format": "AIFF", "subtype": "PCM_24"},
 }
 M4A = ".m4a"
-M4A_RATES = (*MP3_RATES, 88_200, 96_000)
 _M4A_BITS_PER_S = 160_000  # per channel, beyond which AAC is said to be transparent
 _M4A_FRAME = 1024  # samples
 SUFFIXES = (".wav", *SNDFILE_OPTIONS, M4A)
+_DITHER_SEED = 16  # the same samples give the same file
 
 
 class Encoder(Protocol):
@@ -77,34 +77,56 @@ def open_encoder(
     comment: str = "",
     time_reference: int | None = None,
     mp3_kbps: int = 0,
+    bits: int = DEPTHS[0],
 ) -> Encoder:
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
     time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
-    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. Raises AudioError
-    if the format does not support the rate or channels, most of which `refuse_unwritable` says before.
+    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. bits: 24 or 16 of
+    .wav, .flac and .aiff. Raises AudioError if the format does not support the rate or channels, most of which
+    `refuse_unwritable` says before.
     """
     if suffix == ".wav":
-        return WavEncoder(file, rate, channels, comment, time_reference)
+        return WavEncoder(file, rate, channels, comment, time_reference, bits)
     if suffix == M4A:
         return AacEncoder(file, rate, channels, comment)
-    return SndfileEncoder(file, suffix, rate, channels, comment, mp3_kbps)
+    return SndfileEncoder(file, suffix, rate, channels, comment, mp3_kbps, bits)
+
+
+class Dither:
+    """Noise for samples that are rounded to 16 bits."""
+
+    def __init__(self) -> None:
+        self._random = np.random.default_rng(_DITHER_SEED)
+
+    def apply(self, block: Samples) -> Samples:
+        """Return float32 (channels, samples) on the steps of 16 bits."""
+        noise = self._random.random((2, *block.shape), np.float32)
+        steps = np.rint(block * np.float32(2**15) + noise[0] - noise[1])
+        return (steps / np.float32(2**15)).astype(np.float32)
 
 
 class WavEncoder:
-    """Encode 24-bit PCM. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
+    """Encode PCM of 24 or 16 bits. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
 
     def __init__(
-        self, file: BinaryIO, rate: int, channels: int, comment: str = "", time_reference: int | None = None
+        self,
+        file: BinaryIO,
+        rate: int,
+        channels: int,
+        comment: str = "",
+        time_reference: int | None = None,
+        bits: int = DEPTHS[0],
     ) -> None:
-        self._file, self._rate, self._channels = file, rate, channels
+        self._file, self._rate, self._channels, self._bits = file, rate, channels, bits
+        self._dither = Dither()
         self._data_size = 0
         self._tags = wav_comment(comment) if comment else b""
         self._broadcast = b"" if time_reference is None else broadcast_extension(time_reference)
-        file.write(wav_header(rate, channels, 0, before=self._broadcast))
+        file.write(wav_header(rate, channels, 0, before=self._broadcast, bits=bits))
 
     def write(self, block: Samples) -> None:
-        data = pcm24(block)
+        data = pcm24(block) if self._bits == DEPTHS[0] else pcm16(self._dither.apply(block))
         self._file.write(data)
         self._data_size += len(data)
 
@@ -113,7 +135,9 @@ class WavEncoder:
             self._file.write(b"\0")
         self._file.write(self._tags)
         self._file.seek(0)
-        self._file.write(wav_header(self._rate, self._channels, self._data_size, len(self._tags), self._broadcast))
+        self._file.write(
+            wav_header(self._rate, self._channels, self._data_size, len(self._tags), self._broadcast, self._bits)
+        )
 
     def abandon(self) -> None:
         pass
@@ -123,7 +147,12 @@ def pcm24(block: Samples) -> bytes:
     """Convert float (channels, samples) to interleaved little-endian 24-bit integers, clipped at full scale."""
     scaled = np.rint(block.T.astype(np.float64) * FULL_SCALE_24)
     integers = np.clip(scaled, -FULL_SCALE_24, FULL_SCALE_24 - 1).astype("<i4")
-    return np.ascontiguousarray(integers).view(np.uint8).reshape(-1, 4)[:, :BYTES_PER_SAMPLE].tobytes()
+    return np.ascontiguousarray(integers).view(np.uint8).reshape(-1, 4)[:, :3].tobytes()
+
+
+def pcm16(block: Samples) -> bytes:
+    """Convert float (channels, samples) to interleaved little-endian 16-bit integers, clipped at full scale."""
+    return np.clip(np.rint(block.T * 2.0**15), -(2**15), 2**15 - 1).astype("<i2").tobytes()
 
 
 def wav_comment(text: str) -> bytes:
@@ -140,13 +169,15 @@ def broadcast_extension(time_reference: int) -> bytes:
     return struct.pack("<4sI", b"bext", len(content)) + content
 
 
-def wav_header(rate: int, channels: int, data_size: int, size_after: int = 0, before: bytes = b"") -> bytes:
+def wav_header(
+    rate: int, channels: int, data_size: int, size_after: int = 0, before: bytes = b"", bits: int = DEPTHS[0]
+) -> bytes:
     """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits.
 
     size_after: bytes of the chunks after the samples; before: further chunks ahead of them.
     """
-    frame = channels * BYTES_PER_SAMPLE
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, 8 * BYTES_PER_SAMPLE)
+    frame = channels * bits // 8
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, bits)
     form = before + form
     riff_size = 72 + len(before) + data_size + data_size % 2 + size_after
     if riff_size <= LARGEST_RIFF:
@@ -161,10 +192,20 @@ class SndfileEncoder:
     """Encode FLAC, MP3, OGG and AIFF with libsndfile; `_HonestFile` keeps the cause of a failed write."""
 
     def __init__(
-        self, file: BinaryIO, suffix: str, rate: int, channels: int, comment: str = "", mp3_kbps: int = 0
+        self,
+        file: BinaryIO,
+        suffix: str,
+        rate: int,
+        channels: int,
+        comment: str = "",
+        mp3_kbps: int = 0,
+        bits: int = DEPTHS[0],
     ) -> None:
         self._target = _HonestFile(file)
         options = SNDFILE_OPTIONS[suffix]
+        self._dither = None
+        if options["subtype"] == "PCM_24" and bits != DEPTHS[0]:
+            options, self._dither = options | {"subtype": "PCM_16"}, Dither()
         if suffix == ".mp3" and mp3_kbps:
             options = options | {"bitrate_mode": "CONSTANT", "compression_level": _mp3_level(rate, mp3_kbps)}
         try:
@@ -176,7 +217,7 @@ class SndfileEncoder:
             raise AudioError(f"A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.") from error
 
     def write(self, block: Samples) -> None:
-        clipped = np.clip(block, -1.0, 1.0).T
+        clipped = np.clip(self._dither.apply(block) if self._dither else block, -1.0, 1.0).T
         for start in range(0, len(clipped), CHUNK):
             piece = np.ascontiguousarray(clipped[start : start + CHUNK], np.float32)
             with self._target.telling_why():

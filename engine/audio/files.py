@@ -25,6 +25,7 @@ from engine.audio.containers import refuse_outside_limits
 from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.audio.players import player
+from engine.audio.result_format import DEPTHS
 from engine.audio.streams import Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
@@ -330,7 +331,7 @@ class AudioWriter:
     Parameters
     ----------
     path : Path or str
-        The suffix selects the format: .wav (of any length), .flac or .aiff, of 24 bits, .mp3, .m4a or .ogg.
+        The suffix selects the format: .wav (of any length), .flac or .aiff, .mp3, .m4a or .ogg.
     rate : int
         Samples per second, in Hz.
     channels : int
@@ -344,6 +345,8 @@ class AudioWriter:
         The sample of a song at which the file begins; only .wav can hold it.
     mp3_kbps : int
         Constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate.
+    bits : int
+        Of each sample of .wav, .flac and .aiff; see `engine.audio.result_format`.
 
     Raises
     ------
@@ -361,6 +364,7 @@ class AudioWriter:
         installation: Installation | None = None,
         time_reference: int | None = None,
         mp3_kbps: int = 0,
+        bits: int = DEPTHS[0],
     ) -> None:
         self.path, self.rate, self.channels = Path(path), rate, channels
         self._count = 0
@@ -377,7 +381,9 @@ class AudioWriter:
             self._unfinished = stack.enter_context(replacing(self.path))
             self._file: BinaryIO = self._unfinished.open("x+b")
             stack.callback(self._close)
-            self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps)
+            self._encoder = open_encoder(
+                self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps, bits
+            )
             stack.callback(self._encoder.abandon)  # which does nothing once it has finished
             self._stack = stack.pop_all()
 

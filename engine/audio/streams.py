@@ -32,11 +32,16 @@ class Source(Protocol):
 
 def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
     """Yield blocks (channels, n) of a source at SAMPLE_RATE, in total exactly its length at that rate."""
+    return at_rate(source, SAMPLE_RATE)
+
+
+def at_rate(source: Source, rate: int) -> Iterator[np.ndarray]:
+    """Yield blocks (channels, n) of a source at a rate in hertz, in total exactly its length at that rate."""
     blocks = source.blocks(_BLOCK_S * source.rate)
-    if source.rate == SAMPLE_RATE:
+    if source.rate == rate:
         yield from blocks
         return
-    resampler = Resampler(source.rate, SAMPLE_RATE, source.channels)
+    resampler = Resampler(source.rate, rate, source.channels)
     for block in blocks:
         yield resampler.push(block)
     yield resampler.push(np.zeros((source.channels, 0), np.float32), last=True)

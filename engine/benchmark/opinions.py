@@ -1,10 +1,10 @@
-"""Second opinions on conversions that were kept: another judge of likeness, and another of naturalness.
+"""Second opinions on conversions that were kept: another judge of speaker similarity, and another of naturalness.
 
     python -m engine.benchmark --parts quality --sources SOURCES --targets CORPUS --keep OUT
     python -m engine.benchmark.control --sources SOURCES --targets CORPUS --keep CONTROL
     python -m engine.benchmark.opinions --sources SOURCES --targets CORPUS --outputs OUT --control CONTROL
 
-likeness, source   resemblyzer (Wan et al., 2018) and CAM++ (Wang et al., 2023), both against the mean of the voice's
+similarity, source resemblyzer (Wan et al., 2018) and CAM++ (Wang et al., 2023), both against the mean of the voice's
                    recordings, and against the source. `share` is the way from a stranger (the source itself) to the
                    control (engine/benchmark/control.py): 0 is as unlike as the source, 1 is as alike as the control.
 P.808, OVRL        DNSMOS (Reddy et al., 2022), less the source's
@@ -32,9 +32,9 @@ from engine.evaluation.scores import EVALUATION_RATE, equal_error_rate, known_me
 from engine.voices.voice import Voice, load_voice
 
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones
-_SHARES = {"share": "likeness", "second_share": "second"}
+_SHARES = {"share": "speaker_similarity", "second_share": "second"}
 _COLUMNS = (
-    "likeness", "source", "share", "second", "second_source", "second_share", "p808", "ovrl", "distilled",
+    "speaker_similarity", "source", "share", "second", "second_source", "second_share", "p808", "ovrl", "distilled",
     "intelligible",
 )  # fmt: skip
 
@@ -43,7 +43,7 @@ _COLUMNS = (
 class Opinion:
     """What the judges say of one output, or the mean of several; the ratings less those of the source."""
 
-    likeness: float
+    speaker_similarity: float
     source: float
     second: float
     second_source: float
@@ -56,7 +56,7 @@ class Opinion:
 def judge(source: Heard, output: Heard, voice: Embeddings) -> Opinion:
     """Compare an output with its source and with the voice."""
     return Opinion(
-        likeness=float(output.embeddings.first @ voice.first),
+        speaker_similarity=float(output.embeddings.first @ voice.first),
         source=float(output.embeddings.first @ source.embeddings.first),
         second=float(output.embeddings.second @ voice.second),
         second_source=float(output.embeddings.second @ source.embeddings.second),
@@ -67,7 +67,7 @@ def judge(source: Heard, output: Heard, voice: Embeddings) -> Opinion:
 
 
 def share_of_the_way(value: float, stranger: float, control: float) -> float | None:
-    """Return how far a likeness lies from a stranger's (0) to the control's (1); None where the two are the same."""
+    """Return how far a similarity lies from a stranger's (0) to the control's (1); None where the two are the same."""
     return (value - stranger) / (control - stranger) if abs(control - stranger) > 1e-6 else None
 
 
@@ -201,7 +201,9 @@ def _verified(
         own = [opinion for output, opinion in said if output.voice == voice]
         if genuine and own:
             target = voices[voice]
-            first = equal_error_rate([float(one.first @ target.first) for one in genuine], [o.likeness for o in own])
+            first = equal_error_rate(
+                [float(one.first @ target.first) for one in genuine], [o.speaker_similarity for o in own]
+            )
             second = equal_error_rate([float(one.second @ target.second) for one in genuine], [o.second for o in own])
             rows.append([f"{name}: {voice}", f"{first:.2f}", f"{second:.2f}"])
     return rows

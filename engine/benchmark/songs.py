@@ -3,10 +3,10 @@
 Measure what becomes of songs, with recordings over backings made for it (chords, drums and noise):
 
 level       a vocal with its true backing: loudness against the backing before and after, in LU; the largest difference
-            between the mix less the backing and the vocal's lane, and between the lengths, in samples; likeness to the
-            singer of the recording of the mix less the backing, beside that of the conversion.
+            between the mix less the backing and the vocal's lane, and between the lengths, in samples; similarity to
+            the singer of the recording of the mix less the backing, beside that of the conversion.
 robustness  what is left of other sounds in a separated vocal: the backing at -20 and -12 dB, a harmony a third above at
-            -6 dB. Likeness to the voice and to the source, and pitch against the dry recording, beside the conversion
+            -6 dB. Similarity to the voice and to the source, and pitch against the dry recording, beside the conversion
             of the dry one. The outputs (--keep) are named for the counting of words.
 cost        seconds of work on a song beside separation and conversion (alignment, two pitches, joins, mix), and the
             peak memory of it, each length in a process of its own.
@@ -39,7 +39,7 @@ from engine.benchmark.__main__ import (
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError
-from engine.evaluation.scores import Evaluator, compare_performances, likeness, trace
+from engine.evaluation.scores import Evaluator, compare_performances, speaker_similarity, trace
 from engine.progress import no_report
 from engine.songs.alignment import align
 from engine.songs.mixing import Lane, mix_files, programme_lufs
@@ -61,15 +61,15 @@ _SETTINGS = ConversionSettings(transpose="auto")
 
 @dataclass(frozen=True)
 class LevelRow:
-    """A vocal with its true backing; loudness in LU, differences in full scale and samples, likenesses 0..1."""
+    """A vocal with its true backing; loudness in LU, differences in full scale and samples, similarities 0..1."""
 
     source: str
     voice: str
     loudness_change: float
     largest_difference: float
     length_error: int
-    mix_likeness: float
-    conversion_likeness: float
+    mix_similarity: float
+    conversion_similarity: float
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class RobustnessRow:
     condition: str
     source: str
     voice: str
-    likeness: float
-    source_likeness: float
+    speaker_similarity: float
+    source_similarity: float
     pitch_accuracy: float
     pitch_corr: float
 
@@ -184,8 +184,9 @@ def measure_robustness(
                 scores = compare_performances(performance, trace(output), done.transpose)
                 rows.append(
                     RobustnessRow(
-                        condition, source.name, voice.card.id, likeness(found, targets[voice.card.id]) or 0.0,
-                        likeness(found, singer) or 0.0, scores.pitch_accuracy or 0.0, scores.pitch_corr or 0.0,
+                        condition, source.name, voice.card.id, speaker_similarity(found, targets[voice.card.id]) or 0.0,
+                        speaker_similarity(found, singer) or 0.0, scores.pitch_accuracy or 0.0,
+                        scores.pitch_corr or 0.0,
                     )
                 )  # fmt: skip
     return rows
@@ -253,10 +254,10 @@ def _level(place: Path, source: Path, voice: Voice, evaluator: Evaluator, singer
     # the judge trims by level, so both are compared at the same
     level = 10 ** ((done.mix.corrections_db[0] + done.mix.gain_db) / 20)
     judged = (Audio(alone, SAMPLE_RATE), Audio(plain.samples * np.float32(level), SAMPLE_RATE))
-    likenesses = [likeness(evaluator.embed(audio), singer) or 0.0 for audio in judged]
+    similarities = [speaker_similarity(evaluator.embed(audio), singer) or 0.0 for audio in judged]
     return LevelRow(
         source.name, voice.card.id, loudness[1] - loudness[0] , float(np.abs(alone - lane).max()),
-        mixed.shape[1] - played.shape[1], *likenesses,
+        mixed.shape[1] - played.shape[1], *similarities,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from engine.voices.card import list_voices
 from engine.voices.voice import Voice, load_voice
 
 TAKES = 3
-_SHOWN = ("likeness", "source_likeness", "word_error", "pitch_accuracy", "p808")
+_SHOWN = ("speaker_similarity", "source_similarity", "word_error", "pitch_accuracy", "p808")
 
 
 @dataclass(frozen=True)

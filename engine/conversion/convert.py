@@ -36,7 +36,7 @@ from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
-from engine.files import names_that_fit
+from engine.files import refuse_overwriting
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
@@ -278,18 +278,6 @@ def convert_file(
         paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
         _warning(renderer, transpose), _notes_warning(renderer, transpose),
     )  # fmt: skip
-
-
-def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
-    """Raise SettingsError if one of the targets is the recording itself, or has a name that is too long.
-
-    >>> refuse_overwriting(Path("vocal.flac"), [Path("vocal.flac")])
-    Traceback (most recent call last):
-    engine.errors.SettingsError: The result would overwrite the recording: choose another file name.
-    """
-    with names_that_fit():
-        if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-            raise SettingsError("The result would overwrite the recording: choose another file name.")
 
 
 def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: str | None) -> Statement:

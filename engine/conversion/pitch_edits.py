@@ -206,7 +206,7 @@ class Snap(PitchEdit):
     """Pull sustained notes to the notes of a scale."""
 
     tool: ClassVar[str] = "snap"
-    meaning: ClassVar[str] = "Pulls held notes to the nearest note of the scale; vibrato and glides stay."
+    meaning: ClassVar[str] = "Pulls sustained notes to the nearest note of the scale; vibrato and glides stay."
 
     strength: float = setting(1.0, 0.0, 1.0, "How far they are pulled; 1 is all the way.")
     scale: str = text_setting(CHROMATIC, "The scale; chromatic has all notes.", words=tuple(SCALES))

@@ -28,8 +28,8 @@ class ConversionSettings:
 
     Examples
     --------
-    >>> ConversionSettings(transpose="auto", takes=3).takes
-    3
+    >>> ConversionSettings(takes=3).transpose
+    'auto'
     >>> ConversionSettings(likeness=2)
     Traceback (most recent call last):
     engine.errors.SettingsError: likeness must be a number from 0.0 to 1.0, not 2.
@@ -40,13 +40,13 @@ class ConversionSettings:
     presets: ClassVar[dict[str, "ConversionSettings"]]
 
     transpose: float | Literal["auto", "best"] = setting(
-        0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
+        AUTO, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
         "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
         "best is the key that leaves the fewest notes outside the voice's range.",
         words=(AUTO, BEST), step=1,
     )  # fmt: skip
     takes: int = setting(
-        1, 1, 10, "How many performances to make: the first is the plain one, the others vary a little."
+        1, 1, 10, "How many takes to make: the first is the plain conversion, the others vary a little."
     )
     seed: int = setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
     likeness: float = setting(
@@ -54,11 +54,11 @@ class ConversionSettings:
     )
     retrieval: float = setting(
         0.0, 0.0, 1.0,
-        "How far each sound is drawn towards the voice's own sounds; higher is more like the voice, lower clearer.",
+        "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower clearer.",
     )  # fmt: skip
     accent: float = setting(
         0.8, 0.0, 1.0,
-        "How much of the voice's own pronunciation is heard; lower is clearer, above all in languages foreign to it.",
+        "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to it.",
     )  # fmt: skip
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
@@ -74,7 +74,7 @@ class ConversionSettings:
     pitch_smoothing_ms: float = setting(
         0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato."
     )
-    pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls held notes to the nearest semitone.")
+    pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls sustained notes to the nearest semitone.")
     notes_out_of_range: str = text_setting(
         REFUSE,
         "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings them "
@@ -113,7 +113,7 @@ def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:
         return chosen
     if not isinstance(chosen, Mapping | None):
         raise SettingsError(f"Settings are ConversionSettings or a dictionary of them, not {type(chosen).__name__}.")
-    return by_style(AUTO, {"transpose": AUTO, **(chosen or {})})
+    return by_style(AUTO, chosen or {})
 
 
 def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], ConversionSettings]:

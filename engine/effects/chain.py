@@ -125,13 +125,18 @@ def apply_effects_to_file(
             yield from recording.blocks(size)
 
     if statement is not None:
-        statement = replace(statement, settings={**statement.settings, "effects": asdict(settings)})
+        statement = stating_effects(statement, settings)
     written = 0
     with AudioWriter(target, rate, channels, statement, installation) as writer:
         for block in _prepared(blocks, settings, rate, channels):
             writer.write(block)
             written += block.shape[1]
             report(min(1.0, written / max(count or written, 1)), "applying effects")
+
+
+def stating_effects(statement: Statement, settings: EffectSettings) -> Statement:
+    """Return the statement with the effects as one more setting."""
+    return replace(statement, settings={**statement.settings, "effects": asdict(settings)})
 
 
 def load_effects() -> None:

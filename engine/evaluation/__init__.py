@@ -1,1 +1,1 @@
-"""Judges conversions: likeness, words, sound quality, pitch."""
+"""Judges conversions: speaker similarity, words, sound quality, pitch."""

@@ -1,4 +1,4 @@
-"""Scores of a conversion: likeness to the target voice, kept words and melody, and sound quality.
+"""Scores of a conversion: speaker similarity to the target voice, kept words and melody, and sound quality.
 
 Each recording is measured by itself, and then two measurements are compared, so that a source or a target
 of many comparisons is measured once:
@@ -10,7 +10,7 @@ of many comparisons is measured once:
 The full scores use third-party networks, none of which takes part in converting: speaker
 embeddings by resemblyzer (Wan et al., 2018, generalized end-to-end loss), DNSMOS (Reddy et al., 2021 and
 2022) for quality without a reference, PocketSphinx (Huggins-Daines et al., 2006) for words. For orientation:
-likeness is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
+speaker similarity is about 0.93 between two recordings of one speaker and 0.58 between strangers; DNSMOS
 runs from 1 to 5; the word error of a small recogniser is only meaningful as a mean over several clips, compared
 with that of copy synthesis.
 
@@ -139,9 +139,9 @@ class Scores(PerformanceScores):
     ----------
     pitch_accuracy, pitch_corr, voicing_error, leak_db, length_error, pitch_seconds : float or None
         As of PerformanceScores.
-    likeness : float or None
+    speaker_similarity : float or None
         Cosine of the speaker embeddings of output and target: about 0.93 for one speaker, 0.58 for strangers.
-    source_likeness : float or None
+    source_similarity : float or None
         The same against the source; high means that the source's speaker is still recognisable.
     word_error : float or None
         Recognised text of the output against that of the source; 0 is best.
@@ -151,8 +151,8 @@ class Scores(PerformanceScores):
         The same of the source.
     """
 
-    likeness: float | None
-    source_likeness: float | None
+    speaker_similarity: float | None
+    source_similarity: float | None
     word_error: float | None
     ovrl: float
     p808: float
@@ -365,8 +365,8 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
     performance = compare_performances(source.performance, output.performance, transpose)
     return Scores(
         **vars(performance),
-        likeness=likeness(output.embedding, target),
-        source_likeness=likeness(output.embedding, source.embedding),
+        speaker_similarity=speaker_similarity(output.embedding, target),
+        source_similarity=speaker_similarity(output.embedding, source.embedding),
         word_error=_word_error(source.text, output.text),
         ovrl=output.ovrl,
         p808=output.p808,
@@ -375,7 +375,7 @@ def compare(source: Measurement, output: Measurement, target: np.ndarray, transp
     )
 
 
-def likeness(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
+def speaker_similarity(embedding: np.ndarray | None, other: np.ndarray | None) -> float | None:
     """Return the cosine of two speaker embeddings, (256,) each; None if either recording was silent."""
     if embedding is None or other is None:
         return None

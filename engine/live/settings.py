@@ -29,8 +29,8 @@ class LiveSettings:
     transpose: float = setting(
         0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), "Semitones up or down.", step=1
     )  # fmt: skip
-    style: str = text_setting(SINGING, "Singing keeps the vowels of held notes steady.", (SINGING, SPEECH))
-    accent: float = setting(0.8, 0.0, 1.0, "How much of the voice's own pronunciation is heard; lower is clearer.")
+    style: str = text_setting(SINGING, "Singing keeps the vowels of sustained notes steady.", (SINGING, SPEECH))
+    accent: float = setting(0.8, 0.0, 1.0, "How much of the voice's own pronunciation is used; lower is clearer.")
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, "How much of your own breaths and unvoiced consonants is kept."
     )
@@ -46,7 +46,7 @@ class LiveSettings:
         60, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
     )
     look_ahead_ms: int = setting(
-        60, 30, 100, "What is known of the sound after each moment; longer is clearer.", step=10
+        60, 30, 100, "What is known of the sound after each frame; longer is clearer.", step=10
     )
     reserve_ms: int = setting(
         60, 10, 300, "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",

@@ -152,6 +152,7 @@ def _control(one: Field[Any]) -> Any:
     if "minimum" not in one.metadata:
         return ipywidgets.Dropdown(options=list(one.metadata["words"]), value=value, **label)
     lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
+    value = 0 if isinstance(value, str) else value  # of a setting that finds its number itself
     whole = isinstance(lowest, int)
     if whole and highest - lowest > _STEPS:
         return ipywidgets.BoundedIntText(value=value, min=lowest, max=highest, **label)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
@@ -22,7 +23,7 @@ from studio.actions.recordings import (
 )
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, lane_links
-from studio.errors import TooMany
+from studio.errors import Invalid, TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import Model, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
@@ -45,6 +46,7 @@ class ConversionRequest:
     settings: fields of ConversionSettings; omitted ones come from the preset, or with `auto` from the preset for the
     recording's style. untrained: whether a voice without a training is accepted; a trained voice ignores it.
     effects: the name of a preset of EffectSettings, or its fields. song: what else to make of it, if anything.
+    form: of the takes' files; a song's are all of the published form.
     """
 
     model: str
@@ -53,6 +55,7 @@ class ConversionRequest:
     untrained: bool = False
     effects: Effects = OFF
     song: SongRequest | None = None
+    form: ResultFormat = PUBLISHED
 
 
 def start_conversion(
@@ -98,6 +101,7 @@ def start_conversion(
         "untrained": voice.is_untrained,
         **asdict(origin or origin_of_file(audio)),
         **({} if song is None else {"song": song.described(place)}),
+        **({} if request.form == PUBLISHED else {"form": asdict(request.form)}),
     }
 
     def act(connection: Connection) -> dict[str, Any]:
@@ -106,6 +110,7 @@ def start_conversion(
             connection, account.id, KIND, parameters, model_id=request.model, cost=cost,
             task_id=task_id, request_id=request_id,
         )  # fmt: skip
+        studio.submitted(connection, task_id)
         return {"task_id": task_id}
 
     kept = False
@@ -126,6 +131,8 @@ def check_request(studio: Studio, account: Account, request: ConversionRequest) 
     """Check all that can be checked without the recording; return the voice. Raises as `start_conversion`."""
     by_style(request.preset, request.settings)
     effects_of(request.effects)
+    if request.song is not None and request.form != PUBLISHED:
+        raise Invalid([("rate", "A song is made at 44100 Hz with 24 bits: leave rate and bits out.")])
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
     refuse_without_contentvec(voice)

@@ -5,10 +5,13 @@ one sentence with exit status 1; Ctrl-C gives 130, an invalid command line 2. Th
 command imports what it needs when it runs: `--help` stays fast.
 """
 
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,25 +21,29 @@ from typer.main import get_command
 
 from studio.commands.analyse import analyse
 from studio.commands.comp import comp
-from studio.commands.convert import convert, demo
+from studio.commands.convert import RESULTS, AsJson, convert, demo
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
+from studio.commands.mix import mix
 from studio.commands.notebooks import notebooks
 from studio.commands.output import writable_output
 from studio.commands.presets import presets
 from studio.commands.projects import projects
+from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
-from studio.commands.songs import mix
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.commands.wording import (
     OPTION,
+    be_called,
+    be_quiet,
+    called_as,
     choose_language,
     padded,
     show,
@@ -46,14 +53,24 @@ from studio.commands.wording import (
 )
 from studio.settings.options import DEFAULT, setting_options, with_options
 
+PROGRAM = "timbre-studio"
+_COMPLETIONS = ("--install-completion", "--show-completion")
 OR_THE_PRESETS = "(Default: {default}, or the preset's.)"
 OR_THE_ENVIRONMENTS = "(Default: {default}, or the environment's.)"
-# commands whose options are the fields of a dataclass: its module and name, their panel, and what is said of defaults
-_WITH_SETTINGS: dict[str, tuple[Callable[..., None], str, str, str, str]] = {
-    "convert": (convert, "engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
-    "live": (live, "engine.live.settings", "LiveSettings", "How it sounds", DEFAULT),
-    "train": (train, "engine.training.plan", "TrainingPlan", "How to train", DEFAULT),
-    "serve": (serve, "studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS),
+# of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
+_Mirrored = tuple[str, str, str, str]
+_WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
+    "convert": (
+        convert,
+        [
+            ("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT),
+            ("engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
+        ],
+    ),
+    "mix": (mix, [("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT)]),
+    "live": (live, [("engine.live.settings", "LiveSettings", "How it sounds", DEFAULT)]),
+    "train": (train, [("engine.training.plan", "TrainingPlan", "How to train", DEFAULT)]),
+    "serve": (serve, [("studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS)]),
 }
 
 
@@ -61,7 +78,10 @@ class Commands(TyperGroup):
     """The commands in the language of the terminal; options that mirror engine settings are added only when used."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        be_quiet(False)
         choose_language(args)
+        if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
+            raise typer.BadParameter(f"Completion is for the command {PROGRAM}: call it by that name.")
         translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
@@ -69,7 +89,10 @@ class Commands(TyperGroup):
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        for one in _leaves(command):
+            add_quiet(one)
+        return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -79,12 +102,24 @@ class Commands(TyperGroup):
             raise
 
 
+def _leaves(command: Any) -> Iterator[Any]:
+    """Yield the commands of a group, or the command itself."""
+    if not hasattr(command, "commands"):
+        yield command
+    for one in getattr(command, "commands", {}).values():
+        yield from _leaves(one)
+
+
 @in_one_sentence
 def _completed(name: str) -> Any:
     """Return a command with an option for every setting."""
-    command, module, settings, panel, default = _WITH_SETTINGS[name]
+    command, mirrored = _WITH_SETTINGS[name]
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    options = setting_options(getattr(import_module(module), settings), panel, default)
+    options = [
+        option
+        for module, settings, panel, default in mirrored
+        for option in setting_options(getattr(import_module(module), settings), panel, default)
+    ]
     single.command(name)(with_options(command, options))
     return get_command(single)
 
@@ -93,9 +128,17 @@ app = typer.Typer(
     cls=Commands,
     help="Timbre Studio: the same performance in another voice.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from engine.version import __version__
+
+        typer.echo(f"{PROGRAM} {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -104,28 +147,37 @@ def root(
         str,
         typer.Option(OPTION, metavar="CODE", help="Of messages and help: en, de, ja, ... (Default: the terminal's.)"),
     ] = "",
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
+    ] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Timbre Studio: the same performance in another voice."""
     # Commands has read it before the help was made
 
 
 @in_one_sentence
-def doctor() -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Test every part of a conversion on this machine; exit status 1 if one fails."""
     from studio.doctor import examine
 
-    works = True
+    found = []
     for finding in examine():
-        works &= finding.works
-        typer.echo(finding.line(translated, padded))
-    show("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
+        found.append(finding)
+        if not as_json:
+            typer.echo(finding.line(translated, padded))
+    works = all(finding.works for finding in found)
+    if as_json:
+        typer.echo(json.dumps({"works": works, "findings": [asdict(one) for one in found]}, indent=2))
+    else:
+        show("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
     if not works:
         raise typer.Exit(1)
 
 
 app.command()(with_options(serve, []))  # Commands completes it
 app.command()(with_options(convert, []))  # as above
-app.command()(mix)
+app.command()(with_options(mix, []))  # as above
 app.add_typer(separation, name="separation")
 app.command()(with_options(live, []))  # as above
 app.add_typer(voices, name="voices")
@@ -151,8 +203,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # must precede the import of torch, which reads it: spinning idle threads take the processor from others (a training
     # here took five times as long while the service trained)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else called_as()
+    be_called(name)
     with writable_output():
-        app(arguments, prog_name="python -m studio")
+        app(arguments, prog_name=name)
 
 
 def start() -> None:

@@ -1,5 +1,6 @@
 """`comp`: one take out of several, phrase by phrase."""
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,9 +8,11 @@ import typer
 
 from engine.errors import SettingsError
 from engine.files import beside
-from studio.commands.convert import Recording
+from studio.commands.convert import AsJson, Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
+from studio.commands.recordings import find_recording
+from studio.commands.result_names import free_path
 from studio.commands.wording import say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
@@ -27,28 +30,44 @@ def comp(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file. Default: TAKE.comp.wav.")
     ] = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Put one take together out of several, joined where the recording IN is quiet."""
+    """Put one take together out of several, with cross-fades where the recording IN is quiet.
+
+    Without --choose it lists the phrases.
+    """
+    for path in (source, *takes):
+        find_recording(path)
     from engine.analysis.phrases import find_phrases
     from engine.analysis.recording import analyse_file
     from engine.conversion.comping import comp_files, joins, parts_of, refuse_other_recordings
-    from engine.conversion.convert import refuse_overwriting
 
-    target = output or beside(takes[0], ".comp.wav")
-    refuse_overwriting(target, [source, *takes])
+    chosen = None if choose is None else [_number(one) - 1 for one in choose.split(",")]
+    target = free_path(output or beside(takes[0], ".comp.wav"), overwrite, [source, *takes])
     with progress_bar() as report:
         analysis = analyse_file(source, report)
         starts_s = joins(find_phrases(analysis.pitch, analysis.loudness_db), analysis.loudness_db)
-        if choose is None:
-            for number, start_s in enumerate(starts_s, 1):
-                typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"))
+        if chosen is None or len(chosen) != len(starts_s):
+            _list_phrases(starts_s, as_json, asked=chosen is None)
+        if chosen is None:
             return
         refuse_other_recordings(source, takes)
-        parts = parts_of(starts_s, [_number(one) - 1 for one in choose.split(",")])
+        parts = parts_of(starts_s, chosen)
         unsigned = comp_files(takes, parts, target, report, _one_voice(takes))
     if unsigned:
         say(f"Without content credentials. {unsigned}")
-    typer.echo(target)
+    found = {"path": str(target), "phrases": [{"start_s": start_s} for start_s in starts_s]}
+    typer.echo(json.dumps(found, indent=2) if as_json else target)
+
+
+def _list_phrases(starts_s: list[float], as_json: bool, asked: bool) -> None:
+    """Print where the phrases begin, to stdout if that was asked."""
+    if as_json and asked:
+        typer.echo(json.dumps({"phrases": [{"start_s": start_s} for start_s in starts_s]}, indent=2))
+        return
+    for number, start_s in enumerate(starts_s, 1):
+        typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"), err=not asked)
 
 
 def _one_voice(takes: list[Path]) -> "Statement | None":

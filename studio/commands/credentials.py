@@ -1,4 +1,4 @@
-"""`verify`: tell where a file comes from; `credentials`: the certificate that signs results."""
+"""`verify`: show where a file comes from; `credentials`: the certificate that signs results."""
 
 import json
 from dataclasses import asdict
@@ -22,7 +22,7 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Audio files.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell whether files were made here, by another, or changed since; exit status 1 if one has been changed."""
+    """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed."""
     from engine.provenance.verification import verify as verify_file
 
     verdicts = {path: verify_file(path, _installation()) for path in files}

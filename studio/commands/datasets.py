@@ -10,10 +10,12 @@ import typer
 
 from engine.errors import ProfileError
 from engine.progress import Report
+from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.report_text import report_lines
+from studio.commands.result_names import free_path
 from studio.commands.wording import say, translated
 from studio.errors import NotFound
 
@@ -87,9 +89,11 @@ def report(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a chart: .png, .svg or .pdf.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""
     refuse_unknown_plot(plot)
+    plot = plot and free_path(plot, overwrite)
     with progress_bar() as progress:
         found = _examined(source, progress)
     if plot:

@@ -8,7 +8,7 @@ import typer
 
 from engine.errors import Cancelled, EngineError
 from engine.files import names_that_fit
-from studio.commands.wording import say, translated
+from studio.commands.wording import called_as, complain, translated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,13 +24,13 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             with names_that_fit():
                 return command(*args, **kwargs)
         except EngineError as error:
-            typer.echo(translated(str(error)).replace("GET /models", "python -m studio voices"), err=True)
+            typer.echo(translated(str(error)).replace("GET /models", f"{called_as()} voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
-            say(f"The installation is incomplete ({error}): see python -m studio doctor.")
+            complain(f"The installation is incomplete ({error}): see python -m studio doctor.")
             raise typer.Exit(1) from error
         except (Cancelled, KeyboardInterrupt) as stop:
-            say(str(stop) or "Stopped; no incomplete files were left behind.")
+            complain(str(stop) or "Stopped; no incomplete files were left behind.")
             raise typer.Exit(STOPPED) from stop
 
     return run

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import structlog
@@ -34,10 +34,18 @@ _LOOK_S = 0.25  # between checks of the task's progress
 _LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
 
 
+# limits are there for others: who sits at the machine knows what it can do
+_LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_per_account", "waiting_at_most")
+
+
 @contextmanager
-def local_studio() -> Iterator[Studio]:
-    """Open this installation's studio during the block."""
-    studio = open_studio(load_settings(), load_service_settings())
+def local_studio(limited: bool = True) -> Iterator[Studio]:
+    """Open this installation's studio during the block; limited: with the limits of the service."""
+    service = load_service_settings()
+    if not limited:
+        highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
+        service = replace(service, **highest)
+    studio = open_studio(load_settings(), service)
     try:
         yield studio
     finally:
@@ -51,6 +59,14 @@ def carry_out(
 
     time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
     """
+    with progress_bar(time_left) as report:
+        return carry_out_reporting(studio, start, report, device, VoiceCache())
+
+
+def carry_out_reporting(
+    studio: Studio, start: Callable[[Studio], object], report: Report, device: str, voices: VoiceCache
+) -> dict[str, Any]:
+    """Carry out the task that `start` queues as `carry_out` does, one of several with the same voices in memory."""
     claimed: list[Task] = []
 
     def claim(connection: Connection, task_id: str) -> None:
@@ -62,8 +78,8 @@ def carry_out(
     if not claimed:
         return {}
     task = claimed[-1]
-    with progress_bar(time_left) as report, _followed(studio, task, report):
-        _run(studio, task, device)
+    with _followed(studio, task, report):
+        _run(studio, task, device, voices)
     task = find(studio.database, task.account_id, task.id)
     if task.state == "completed":
         return task.result or {}
@@ -80,7 +96,7 @@ def withdraw(studio: Studio, task: Task) -> None:
             settle(connection, cancelled(connection, claimed))
 
 
-def _run(studio: Studio, task: Task, device: str) -> None:
+def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
     """Do the work of a task; afterwards the task is neither queued nor running."""
     log = structlog.wrap_logger(
         structlog.PrintLogger(sys.stderr),
@@ -89,7 +105,7 @@ def _run(studio: Studio, task: Task, device: str) -> None:
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
     bench = Workbench(
-        studio.settings, service, studio.database, studio.storage, VoiceCache(), Stopping(service.grace_s), log
+        studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log
     )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:

@@ -10,7 +10,9 @@ import typer
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
+from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
+from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
 
@@ -33,8 +35,9 @@ def live(
         str, typer.Option("--input", metavar="FILE|DEVICE", help="A recording, or a device by number or name.")
     ] = "",
     output: Annotated[
-        str, typer.Option("--output", metavar="FILE|DEVICE", help="A file, replaced if it exists, or a device.")
+        str, typer.Option("--output", metavar="FILE|DEVICE", help="A file or a device.")
     ] = "",
+    overwrite: Overwrite = False,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FOLDER", help="Also write dry.wav and converted.wav there.")
     ] = None,
@@ -57,8 +60,9 @@ def live(
     elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
         if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
             raise EngineError("A recording is converted into a file: name it with --output.")
-        _convert_file(Path(source), Path(output), loaded, settings)
-        typer.echo(output)
+        target = free_path(Path(output), overwrite, [Path(source)])
+        _convert_file(Path(source), target, loaded, settings)
+        typer.echo(target)
     else:
         _perform(loaded, settings, source, output, record)
 
@@ -78,11 +82,9 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
-    from engine.conversion.convert import refuse_overwriting
     from engine.live.session import convert_recording, live_statement
     from studio.commands.progress import progress_bar
 
-    refuse_overwriting(source, [target])
     audio = read_audio(source)
     dryness = analyse(audio).dryness
     if dryness.presence.is_silent:

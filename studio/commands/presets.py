@@ -5,13 +5,14 @@ from typing import Annotated
 
 import typer
 
+from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import in_order, say
+from studio.commands.wording import in_order
 
 PresetName = Annotated[str, typer.Argument(metavar="NAME", help="A preset; `presets` lists them.")]
 
 presets = typer.Typer(
-    help="List, show and delete saved settings of Convert.",
+    help="List, show and delete settings of Convert under a name.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -20,39 +21,49 @@ presets = typer.Typer(
 @presets.callback(invoke_without_command=True)
 @in_one_sentence
 def list_all(context: typer.Context) -> None:
-    """List the saved presets, for `convert --preset`."""
+    """List the presets for `convert --preset`: those of the program, then the saved ones."""
     if context.invoked_subcommand:
         return
+    from engine.conversion.settings import AUTO, ConversionSettings
     from studio.actions.presets import preset_names
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
         names = sorted(preset_names(studio, studio.local), key=in_order)
-    if not names:
-        say("No presets yet: save one on the Convert tab.")
-    for name in names:
+    for name in (AUTO, *ConversionSettings.presets, *names):
         typer.echo(name)
 
 
 @presets.command()
 @in_one_sentence
 def show(name: PresetName) -> None:
-    """Print what a preset sets, as JSON."""
+    """Print what a preset sets, as JSON; auto is the one of the recording's style."""
     from dataclasses import asdict
 
+    from engine.conversion.settings import AUTO, ConversionSettings
+    from engine.effects.settings import OFF
     from studio.actions.presets import find_preset
     from studio.commands.in_process import local_studio
 
-    with local_studio() as studio:
-        typer.echo(json.dumps(asdict(find_preset(studio, studio.local, name)), indent=2, ensure_ascii=False))
+    own = ConversionSettings.presets
+    if name in (AUTO, *own):
+        styles = {style: asdict(own[style]) for style in (own if name == AUTO else [name])}
+        found = {"style": name, "settings": styles if name == AUTO else styles[name], "effects": OFF}
+    else:
+        with local_studio() as studio:
+            found = asdict(find_preset(studio, studio.local, name))
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 @presets.command()
 @in_one_sentence
-def delete(name: PresetName) -> None:
+def delete(name: PresetName, yes: Yes = False) -> None:
     """Delete a saved preset."""
-    from studio.actions.presets import delete_preset
+    from studio.actions.presets import delete_preset, find_preset
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
+        find_preset(studio, studio.local, name)
+        if not yes:
+            ask_before_deleting(f"Delete the preset '{name}'?")
         delete_preset(studio, studio.local, name)

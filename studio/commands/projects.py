@@ -1,22 +1,31 @@
 """`projects`: list, name, export and delete recordings with everything made of them."""
 
 import json
+import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from engine.errors import SettingsError
+from studio.commands.confirmation import Yes, ask_before_deleting
+from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
-from studio.commands.wording import say, terms, translated
+from studio.commands.result_names import free_path
+from studio.commands.tables import print_table
+from studio.commands.wording import say, terms
+
+if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
 _PAGE = 1000
+_COLUMNS = terms("id", "name", "conversions", "voices", "changed")
 
-ProjectId = Annotated[str, typer.Argument(metavar="ID", help="A project; `projects` lists them.")]
+ProjectId = Annotated[
+    str, typer.Argument(metavar="ID", help="A project, by id, by name, or by its recording; `projects` lists them.")
+]
 Tempo = Annotated[float | None, typer.Option("--tempo", metavar="BPM", help="Beats per minute; 0: unknown.")]
 Beats = Annotated[int | None, typer.Option("--beats", metavar="N", help="Beats in each bar.")]
 Start = Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="Where in the song the recording begins.")]
@@ -39,8 +48,6 @@ def list_all(
     """List the projects, the last changed first."""
     if context.invoked_subcommand:
         return
-    import time
-
     from studio.actions import history
     from studio.actions.projects import projects_view
     from studio.commands.in_process import local_studio
@@ -51,14 +58,13 @@ def list_all(
     if as_json:
         typer.echo(json.dumps({"projects": found}, indent=2, ensure_ascii=False))
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in terms("id", "name", "conversions", "voices", "changed"):
-        table.add_column(translated(title), overflow="fold", no_wrap=title == "id")
-    for one in found:
-        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["changed_at"]))
-        cells = (one["id"][:_SHOWN_OF_ID], one["name"], str(len(one["conversions"])), ", ".join(one["voices"]), day)
-        table.add_row(*map(escape, cells))
-    Console().print(table)
+    print_table(_COLUMNS, map(_row, found))
+
+
+def _row(project: dict[str, Any]) -> list[str]:
+    day = time.strftime("%Y-%m-%d %H:%M", time.localtime(project["changed_at"]))
+    made, voices = str(len(project["conversions"])), ", ".join(project["voices"])
+    return [project["id"][:_SHOWN_OF_ID], project["name"], made, voices, day]
 
 
 @projects.command()
@@ -67,9 +73,10 @@ def export(
     project: ProjectId,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="A file, replaced if it exists, or a folder. "
+        typer.Option("-o", "--output", metavar="OUT", help="A file or a folder. "
                      "Default: named after the project, in this folder."),
     ] = None,
+    overwrite: Overwrite = False,
     dry: Annotated[bool, typer.Option("--dry", help="Takes without their effects.")] = False,
     tempo: Tempo = None,
     beats: Beats = None,
@@ -78,15 +85,17 @@ def export(
     """Export a project as a zip with stems and a cue sheet for other programs; prints its path."""
     from dataclasses import replace
 
+    from studio.actions.names import named_file
     from studio.actions.project_exports import export_project
     from studio.actions.projects import timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 
     with local_studio() as studio, progress_bar(time_left=False) as report:
-        kept = timeline_of(find_project(studio.database, studio.local.id, project))
-        timeline = replace(kept, **_given(tempo, beats, start))
-        made = export_project(studio, studio.local, project, output or Path(), report, dry=dry, timeline=timeline)
+        found = find_project(studio.database, studio.local.id, _id_of(studio, project))
+        timeline, target = replace(timeline_of(found), **_given(tempo, beats, start)), output or Path()
+        target = free_path(target / named_file(found.shown_name, "zip") if target.is_dir() else target, overwrite)
+        made = export_project(studio, studio.local, found.id, target, report, dry=dry, timeline=timeline)
     typer.echo(made)
 
 
@@ -104,19 +113,40 @@ def change(
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
-        change_project(studio, studio.local, project, name, _given(tempo, beats, start))
+        change_project(studio, studio.local, _id_of(studio, project), name, _given(tempo, beats, start))
 
 
 @projects.command()
 @in_one_sentence
-def delete(project: ProjectId) -> None:
+def delete(project: ProjectId, yes: Yes = False) -> None:
     """Delete a project: its recording, and all takes made of it."""
     from studio.actions.projects import delete_project
     from studio.commands.in_process import local_studio
+    from studio.store.projects import find_project
 
     with local_studio() as studio:
-        count = delete_project(studio, studio.local, project)
+        found = find_project(studio.database, studio.local.id, _id_of(studio, project))
+        if not yes:
+            count = len(found.conversions)
+            ask_before_deleting(f"Delete {found.shown_name}, its recording, and all takes of its {count} conversions?")
+        count = delete_project(studio, studio.local, found.id)
     say(f"Deleted {count} conversions.")
+
+
+def _id_of(studio: "Studio", project: str) -> str:
+    """Return the id of a project by its name, or by its recording here; else what was given."""
+    from studio.actions.history import search
+    from studio.actions.projects import projects_view
+    from studio.actions.recordings import origin_of_file
+
+    if Path(project).is_file():
+        return origin_of_file(Path(project)).recording
+    wanted = search(studio, studio.local, project)
+    found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
+    named = [one["id"] for one in found if one["name"] == project]
+    if len(named) > 1:
+        raise SettingsError(f"Several projects are called '{project}': write the beginning of the id.")
+    return str(named[0]) if named else project
 
 
 def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, Any]:

@@ -7,19 +7,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import say, terms, translated
+from studio.commands.tables import print_table
+from studio.commands.wording import complain, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account, Token
     from studio.store.database import Database
 
 _DAY_S = 86400.0
-_ID_LENGTH = 24
+_COLUMNS = terms("id", "account", "name", "state", "valid until", "last used")
 
 token = typer.Typer(
     help="Create, list and revoke the tokens that clients of the service need.",
@@ -49,7 +47,7 @@ def create(
     else:
         until = _written(made.expires_at)
         say(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid until {until}.")
-    say("The token is shown only once. Keep it like a password:")
+    complain("The token is shown only once. Keep it like a password:")
     typer.echo(secret)
 
 
@@ -68,14 +66,7 @@ def list_all(
     if as_json:
         typer.echo(json.dumps({"tokens": rows}, indent=2, ensure_ascii=False))
         return
-    table = Table(show_edge=False, pad_edge=False)
-    table.add_column(translated("id"), no_wrap=True, min_width=_ID_LENGTH)  # the argument of `revoke`
-    for title in terms("account", "name", "state", "valid until", "last used"):
-        table.add_column(translated(title), overflow="fold")
-    for row in rows:
-        named = (escape(row[name] or "") for name in ("id", "account", "name"))
-        table.add_row(*named, translated(row["state"] or ""), _day(row, "expires_at"), _day(row, "used_at"))
-    Console().print(table)
+    print_table(_COLUMNS, map(_row, rows))
 
 
 @token.command()
@@ -131,6 +122,11 @@ def _described(one: "Token") -> dict[str, str | None]:
     created, expires, used = (None if time_s is None else _written(time_s) for time_s in times)
     named = {"id": one.id, "account": one.account, "name": one.name, "state": state}
     return named | {"created_at": created, "expires_at": expires, "used_at": used}
+
+
+def _row(token: dict[str, str | None]) -> list[str]:
+    named = [token[name] or "" for name in ("id", "account", "name")]
+    return [*named, translated(token["state"] or ""), _day(token, "expires_at"), _day(token, "used_at")]
 
 
 def _day(row: dict[str, str | None], name: str) -> str:

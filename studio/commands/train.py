@@ -1,5 +1,7 @@
 """`train`: train a voice on its recordings."""
 
+import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +29,7 @@ def train(
     afresh: Annotated[
         bool, typer.Option("--afresh", help="Discard the training so far and start again; the finished voice stays.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
@@ -39,7 +42,7 @@ def train(
     chosen = {name: getattr(plan, name) for name, text in given.items() if text is not None and name != "epochs"}
     with local_studio() as studio:
         if only_estimate:
-            _print_estimate(studio, voice, plan, device)
+            _print_estimate(studio, voice, plan, device, as_json)
             return
         _claim_for_this_process(studio, voice)
         if afresh:
@@ -73,7 +76,7 @@ def _claim_for_this_process(studio: "Studio", voice: str) -> None:
         raise WrongState(text, "model_busy")
 
 
-def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: str) -> None:
+def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: str, as_json: bool) -> None:
     from engine.datasets.dataset import load_dataset
     from engine.training.train import estimate_training, usable_clips
     from studio.store.catalogue import find_model
@@ -87,6 +90,9 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
         clips = usable_clips(load_dataset(workspace.folder), report)
         report(1.0, "timing a few steps")
         estimate = estimate_training(clips, plan, device)
+    if as_json:
+        typer.echo(json.dumps({"epochs": plan.epochs, **asdict(estimate)}, indent=2))
+        return
     show(
         f"{rounded_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
         f"{estimate.evaluation_s:.1f} s for each evaluation."

@@ -5,20 +5,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from engine.errors import SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
+from studio.commands.confirmation import Yes, ask_before_deleting
+from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import confirm, filled, in_order, say, terms, translated
+from studio.commands.result_names import free_path
+from studio.commands.tables import print_table
+from studio.commands.wording import filled, in_order, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
 
 [READY] = terms("ready")
+_COLUMNS = terms("id", "name", "voice type", "range", "gender", "language", "genre", "state")
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
 voices = typer.Typer(
@@ -47,15 +49,7 @@ def list_all(
             return
         found = sorted(all_models(studio.database, studio.local), key=lambda model: in_order(model.name))
         rows = [_row(studio, model) for model in found]
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))  # fits in a narrow window
-    table.add_column(
-        translated("id"), no_wrap=True, min_width=max(len(row[0]) for row in rows)
-    )  # the argument of commands
-    for title in terms("name", "voice type", "range", "gender", "language", "genre", "state"):
-        table.add_column(translated(title), overflow="fold")
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    Console().print(table)
+    print_table(_COLUMNS, rows)
 
 
 def _row(studio: "Studio", model: "Model") -> list[str]:
@@ -96,9 +90,10 @@ def export_one(
             "-o",
             "--output",
             metavar="OUT",
-            help="A file, replaced if it exists, or a folder. Default: ID.voice.zip in this folder.",
+            help="A file or a folder. Default: ID.voice.zip in this folder.",
         ),
     ] = None,
+    overwrite: Overwrite = False,
     onnx: Annotated[
         bool,
         typer.Option("--onnx", help="For other programs: a folder of networks with a host. Default: ID.onnx."),
@@ -112,7 +107,9 @@ def export_one(
         if onnx:
             typer.echo(export_networks(studio, studio.local, voice, output or Path(f"{voice}.onnx")))
             return
-        typer.echo(export_model(studio, studio.local, voice, output or Path()))
+        target = output or Path()
+        target = free_path(target / f"{voice}.voice.zip" if target.is_dir() else target, overwrite)
+        typer.echo(export_model(studio, studio.local, voice, target))
 
 
 @voices.command("import")
@@ -178,7 +175,7 @@ def blend(
 @in_one_sentence
 def delete(
     voice: VoiceId,
-    yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Delete one of your voices with its recordings and its training."""
     from studio.actions.voices import delete_model, refuse_undeletable
@@ -190,16 +187,6 @@ def delete(
         if not yes:
             made_of = find_model(studio.database, studio.local, voice).dataset_key
             with_all = f"Delete {voice}, the recordings it was made of, and its training?"
-            _ask(with_all if made_of else f"Delete {voice}?")
+            ask_before_deleting(with_all if made_of else f"Delete {voice}?")
         delete_model(studio, studio.local, voice)
     say(f"Deleted {voice}.")
-
-
-def _ask(question: str) -> None:
-    """Ask for confirmation before deleting. Raises SettingsError unless the answer is yes."""
-    try:
-        sure = confirm(question)
-    except typer.Abort as cause:
-        raise SettingsError("Nothing was deleted: there was no answer. Use --yes to skip the question.") from cause
-    if not sure:
-        raise SettingsError("Nothing was deleted.")

@@ -6,15 +6,21 @@ from typing import Any
 
 import typer
 from rich.cells import cell_len
+from rich.markup import escape
 
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
 
 OPTION = "--language"
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
+_CALLED_IN_TEXTS = "python -m studio"
+_CALLED: ContextVar[str] = ContextVar("called", default=_CALLED_IN_TEXTS)
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
     "Show this message and exit.",
+    "Install completion for the current shell.",
+    "Show completion for the current shell, to copy it or customize the installation.",
     "Missing command.",
     "Missing argument '{name}'.",
     "Missing option '{name}'.",
@@ -40,10 +46,12 @@ def speaker() -> Callable[[str], str]:
     """Return a `translated` that knows the language in other threads too."""
     code = terminal_language()
 
+    name = called_as()
+
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
 
-        return translator(code).translate(text)
+        return translator(code).translate(text).replace(_CALLED_IN_TEXTS, name)
 
     return in_language
 
@@ -60,9 +68,35 @@ def filled(template: str, **values: object) -> str:
     return translator(terminal_language()).format(template, **values)
 
 
-def say(text: object) -> None:
-    """Write a text for the person at the terminal to stderr."""
-    typer.echo(translated(str(text)), err=True)
+def be_called(name: str) -> None:
+    """Let texts call this program as it was called."""
+    _CALLED.set(name)
+
+
+def called_as() -> str:
+    """Return how this program was called."""
+    return _CALLED.get()
+
+
+def be_quiet(quiet: bool) -> None:
+    """Say nothing but errors and what the command was asked for, or speak again."""
+    _QUIET.set(quiet)
+
+
+def is_quiet() -> bool:
+    """Return whether only errors and results are wanted."""
+    return _QUIET.get()
+
+
+def say(text: object, about: str = "") -> None:
+    """Write a text for the person at the terminal to stderr, unless that is not wanted; about: a file, named first."""
+    if not is_quiet():
+        complain(text, about)
+
+
+def complain(text: object, about: str = "") -> None:
+    """Write an error to stderr, or what must be read before a secret; about: a file, named first."""
+    typer.echo((f'"{about}": ' if about else "") + translated(str(text)), err=True)
 
 
 def show(text: object) -> None:
@@ -124,10 +158,12 @@ def _wish(arguments: Sequence[str]) -> str:
 def translate_help(command: Any, context: Any) -> None:
     """Translate the help of a command of typer, of its options and arguments, and of the commands in it."""
     if command.help:
-        command.help = _paragraphs(command.help)
+        command.help = escape(_paragraphs(_plain(command)))
     for parameter in command.get_params(context):
         if getattr(parameter, "help", None):
-            parameter.help = translated(parameter.help)
+            parameter.help = escape(translated(_plain(parameter)))
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""  # else it reads as if it took a value
         panel = getattr(parameter, "rich_help_panel", None)
         usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
         if panel or translated(usual) != usual:
@@ -136,6 +172,12 @@ def translate_help(command: Any, context: Any) -> None:
         translate_help(one, context)
         if (titled := translated("Commands")) != "Commands":
             one.rich_help_panel = titled
+
+
+def _plain(described: Any) -> str:
+    """Return the help as it stands in the code: typer takes what is in brackets for markup, so it shows it escaped."""
+    plain: str = vars(described).setdefault("plain_help", described.help)
+    return plain
 
 
 def _paragraphs(text: str) -> str:

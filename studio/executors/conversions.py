@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine.audio.result_files import write_result
+from engine.audio.result_format import ResultFormat
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, effects_of
 from engine.errors import AudioError, VoiceError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from engine.analysis.pitch import Pitch
     from engine.conversion.convert import Chosen, FileConversion
+    from engine.effects.settings import EffectSettings
     from engine.evaluation.scores import Performance
     from engine.provenance.statement import Statement
     from engine.voices.imported import AnyVoice
@@ -60,7 +63,7 @@ def _convert(job: Job, source: Path) -> dict[str, Any]:
     scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
     write_edit_data(job.place / "groundwork.npz", found.edit_data)
     return {
-        **_takes(job, targets, found.statement),
+        **_takes(job, source, targets, found.statement),
         "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
         "settings": asdict(found.settings),
         "untrained": voice.card.is_untrained,
@@ -103,7 +106,7 @@ def _edit(job: Job, source: Path) -> dict[str, Any]:
         "warning": done.plan.warning,
         "scores": scores,
         "phrase_starts_s": starts_s,
-        **_takes(job, [target], done.statement),
+        **_takes(job, source, [target], done.statement),
         "output_settings": {
             "model": job.task.model_id,
             "transpose": edit_data.transpose,
@@ -133,7 +136,7 @@ def _comp(job: Job, source: Path) -> dict[str, Any]:
     )
     scores, _ = _scores(job, source, [target], of["output_settings"]["transpose"])
     return {
-        **_takes(job, [target], statement),
+        **_takes(job, source, [target], statement),
         "output_settings": of["output_settings"],
         "settings": of["settings"] | {"takes": 1},
         "untrained": of["untrained"],
@@ -144,20 +147,37 @@ def _comp(job: Job, source: Path) -> dict[str, Any]:
     }
 
 
-def _takes(job: Job, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
-    """Store the takes, and with effects also as they are without, since pitch edits need those."""
-    effects = effects_of(job.task.parameters.get("effects", OFF))
-    if effects.is_off:
-        return {"outputs": [job.store(target) for target in targets]}
-    from engine.effects.chain import apply_effects_to_file
+def _takes(job: Job, source: Path, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
+    """Store the takes; with effects or in another form also as they were rendered, since pitch edits need those."""
+    effects, asked = effects_of(job.task.parameters.get("effects", OFF)), job.task.parameters.get("form")
+    finished = targets
+    if not effects.is_off:
+        finished, statement = _with_effects(job, finished, effects, statement)
+    if asked is not None:
+        finished = _in_form(job, source, finished, ResultFormat(**asked), statement)
+    kept = {} if finished is targets else {"dry": [job.store(one) for one in targets]}
+    return {"outputs": [job.store(one) for one in finished], **kept}
+
+
+def _in_form(job: Job, source: Path, takes: list[Path], form: ResultFormat, statement: "Statement") -> list[Path]:
+    written = [take.with_stem(f"{take.stem}-result") for take in takes]
+    for take, target in zip(takes, written, strict=True):
+        write_result(take, target, form, source, statement, job.bench.installation)
+    return written
+
+
+def _with_effects(
+    job: Job, targets: list[Path], effects: "EffectSettings", statement: "Statement"
+) -> "tuple[list[Path], Statement]":
+    from engine.effects.chain import apply_effects_to_file, stating_effects
 
     def report(fraction: float, message: str) -> None:
         job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message)
 
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
-    for target, with_effects in zip(targets, finished, strict=True):
-        apply_effects_to_file(target, with_effects, effects, report, statement, job.bench.installation)
-    return {name: [job.store(one) for one in files] for name, files in (("outputs", finished), ("dry", targets))}
+    for target, wet in zip(targets, finished, strict=True):
+        apply_effects_to_file(target, wet, effects, report, statement, job.bench.installation)
+    return finished, stating_effects(statement, effects)
 
 
 def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:

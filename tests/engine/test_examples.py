@@ -21,13 +21,15 @@ LONG = {
 }  # take more than a few seconds
 # what users call; the rest of the engine may have examples, these must
 CALLED_BY_USERS = {
-    "analysis.notes": ("find_notes",),
+    "analysis.notes": ("find_notes", "notes_as_midi"),
     "analysis.phrases": ("find_phrases",),
     "analysis.pitch": ("detect_pitch",),
     "analysis.recording": ("analyse", "analyse_file"),
+    "analysis.timeline": ("pitch_table",),
     "audio.files": ("open_audio", "read_audio", "write_audio"),
+    "audio.result_files": ("write_result",),
     "conversion.comping": ("comp", "comp_files", "joins", "parts_of", "refuse_other_recordings"),
-    "conversion.convert": ("convert", "convert_file", "refuse_overwriting"),
+    "conversion.convert": ("convert", "convert_file"),
     "conversion.pitch_edits": ("edit_pitch",),
     "conversion.preview": ("render_preview",),
     "conversion.rerendering": ("edit_file", "edit_take"),
@@ -43,7 +45,9 @@ CALLED_BY_USERS = {
     "devices": ("choose_device",),
     "effects.chain": ("apply_effects", "apply_effects_to_file"),
     "effects.settings": ("EffectSettings", "effects_named", "effects_of"),
-    "files": ("beside", "fitting_name", "names_that_fit"),
+    "files": (
+        "beside", "fitting_name", "names_that_fit", "refuse_overwriting", "write_atomically", "writing_errors",
+    ),
     "evaluation.scores": ("compare_performances", "score_performance", "trace"),
     "features.clips": ("analysed_clips",),
     "features.retrieval": ("nearest_frames",),

@@ -17,7 +17,7 @@ from engine import read_audio
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.audio.resampling import resample
-from engine.evaluation.scores import Evaluator, likeness
+from engine.evaluation.scores import Evaluator, speaker_similarity
 from engine.voices.card import DEMO_VOICES
 from tests.browsers import chromium_program
 from tests.load.trial_service import TrialService, trial_service
@@ -134,7 +134,7 @@ def is_more_like(voice: str, output: np.ndarray) -> bool:
         evaluator.embed(recording)
         for recording in (Audio(output[None], 48_000), DEMO_VOICES / voice / "preview.wav", SAMPLE)
     )
-    return likeness(found, target) > likeness(found, singer)
+    return speaker_similarity(found, target) > speaker_similarity(found, singer)
 
 
 def test_live_converts_singing_switches_voices_and_records_into_history(page):

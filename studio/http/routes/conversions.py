@@ -1,10 +1,12 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.conversions import KIND as CONVERSION
@@ -25,12 +27,13 @@ from studio.http.routes.promises import (
     true_to_the_queue,
 )
 from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
-from studio.http.routes.setting_fields import given_settings, setting_properties
+from studio.http.routes.setting_fields import given_settings, setting_properties, setting_property
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
 PRESETS = (AUTO, *ConversionSettings.presets)
 PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
+_OF_FORMAT = dataclass_fields(ResultFormat)
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
 _VOICE = {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]}
 FURTHER_FIELDS: dict[str, Any] = {
@@ -51,6 +54,7 @@ FURTHER_FIELDS: dict[str, Any] = {
         "description": "EQ, dynamics and reverb on the takes: a preset, or a JSON object of single values.",
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
+    **{one.name: {**setting_property(one), "default": getattr(PUBLISHED, one.name)} for one in _OF_FORMAT},
     **SONG_FIELDS,
 }  # fmt: skip
 _FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
@@ -86,6 +90,9 @@ async def started_conversion(
     untrained = fields.flag("untrained", False)
     effects = fields.parsed("effects", written_effects, OFF)
     settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+    form_words = {
+        one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
+    }
     promises = promises_of(call, fields)
     fields.check()
     song = given_song(fields, model)
@@ -97,7 +104,9 @@ async def started_conversion(
             call.account,
             audio.path,
             audio.name,
-            ConversionRequest(known_model_id(model), settings, preset, untrained, effects, song),
+            ConversionRequest(
+                known_model_id(model), settings, preset, untrained, effects, song, ResultFormat(**form_words)
+            ),
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )

@@ -7,7 +7,9 @@ from typing import Any
 from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields
 
-_PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
+# of fields that have others elsewhere
+_PUBLISHED_RANGES = {"transpose": (-12, 12)}
+_PUBLISHED_DEFAULTS = {"transpose": 0}
 
 
 def setting_named(settings: type[Any], name: str) -> "Field[Any]":
@@ -40,7 +42,7 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
     for one in fields(settings):
         name, described = published.get(one.name, one.name), setting_property(one, one.name in published)
         if one.name in published:
-            described["default"] = one.default
+            described["default"] = _published_default(one)
         properties[name] = described if name == one.name else also_named(described, one.name)
     return properties
 
@@ -50,7 +52,7 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
         name, metadata = published.get(one.name, one.name), _in_the_call(one, one.name in published)
-        default: Any = one.default if one.name in published else None
+        default: Any = _published_default(one) if one.name in published else None
         name = form.either(name, one.name)
         if default is not None or form.has(name):
             given[one.name] = form.setting(name, metadata, default)
@@ -60,6 +62,10 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
 def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
     return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}
+
+
+def _published_default(one: "Field[Any]") -> Any:
+    return _PUBLISHED_DEFAULTS.get(one.name, one.default)
 
 
 def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:

@@ -32,9 +32,9 @@ from engine.evaluation.scores import Scores
 RATE = 44_100
 
 
-def scores(likeness: float, leak_db: float | None = None) -> Scores:
+def scores(speaker_similarity: float, leak_db: float | None = None) -> Scores:
     zero = dict.fromkeys(Scores.__dataclass_fields__, 0.0)
-    return Scores(**zero | {"likeness": likeness, "leak_db": leak_db})
+    return Scores(**zero | {"speaker_similarity": speaker_similarity, "leak_db": leak_db})
 
 
 def sample(audio_s: float, wall_s: float) -> Sample:
@@ -72,20 +72,20 @@ def test_summarise_speed_divides_total_work_by_total_audio():
 
 def test_quality_means_averages_by_output_voice_and_source(rows):
     means = quality_means(rows)
-    assert means["by_output"]["unconverted"]["likeness"] == pytest.approx(0.55)
-    assert means["by_output"]["conversion"]["likeness"] == pytest.approx(0.8)
+    assert means["by_output"]["unconverted"]["speaker_similarity"] == pytest.approx(0.55)
+    assert means["by_output"]["conversion"]["speaker_similarity"] == pytest.approx(0.8)
     assert means["by_output"]["conversion"]["leak_db"] == pytest.approx(-65.0)
-    assert means["by_voice"]["ann"]["likeness"] == pytest.approx(0.75)
-    assert means["by_source"]["song"]["likeness"] == pytest.approx(0.8)
+    assert means["by_voice"]["ann"]["speaker_similarity"] == pytest.approx(0.75)
+    assert means["by_source"]["song"]["speaker_similarity"] == pytest.approx(0.8)
     assert means["by_source"]["talk"]["leak_db"] is None
 
 
 def test_results_as_json_holds_every_row_and_no_nan(results):
     read = json.loads(results_as_json(results), parse_constant=pytest.fail)
     assert len(read["quality"]) == 6
-    assert read["quality"][3]["scores"]["likeness"] == 0.7
+    assert read["quality"][3]["scores"]["speaker_similarity"] == 0.7
     assert read["memory"][1]["peak_mb"] == 519.8
-    assert read["means"]["by_voice"]["bob"]["likeness"] == 0.9
+    assert read["means"]["by_voice"]["bob"]["speaker_similarity"] == 0.9
     assert read["speed"]["wall_per_s"] == pytest.approx(0.03)
 
 

@@ -19,7 +19,7 @@ def test_row_shows_means_and_shares():
     shown = row("both", said, (STRANGE, ALIKE))
     assert shown[:8] == ["both", "2", "0.700", "0.650", "0.500", "0.500", "0.600", "0.500"]
     assert row("both", said)[4] == "-"
-    assert mean(said).likeness == pytest.approx(0.7)
+    assert mean(said).speaker_similarity == pytest.approx(0.7)
 
 
 def test_by_transposition_groups_conversions_and_keeps_copies_apart(tmp_path):

@@ -24,7 +24,7 @@ def test_takes_benchmark_reports_differences_and_scores_as_json(sources, capsys)
     assert told["means"]["difference"] == row["difference"]
     assert 1 < row["difference"]["pitch_cents"] < 50
     assert row["difference"]["colour_db"] > 0.1
-    assert 0 < told["means"]["scores"]["first take"]["likeness"] <= 1
+    assert 0 < told["means"]["scores"]["first take"]["speaker_similarity"] <= 1
 
 
 @pytest.mark.system

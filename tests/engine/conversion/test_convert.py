@@ -285,7 +285,7 @@ def test_convert_best_transpose_brings_high_notes_down_to_the_vocal_range(sing, 
 def sung_hertz(hertz: np.ndarray | float, voice, seconds: float = 1.5, **chosen) -> np.ndarray:
     """Pitch of a converted vowel, hertz by frame, by another detector than the engine's; NaN where unvoiced."""
     recording = Audio(vowel(hertz, seconds)[None], SAMPLE_RATE)
-    take = only(recording, voice, **chosen)[0]
+    take = only(recording, voice, **{"transpose": 0} | chosen)[0]
     return librosa.pyin(take, fmin=200.0, fmax=2600.0, sr=SAMPLE_RATE, frame_length=2048, hop_length=HOP)[0]
 
 

@@ -25,7 +25,7 @@ def recording(sing) -> np.ndarray:
 
 def rendered(recording: np.ndarray, voice, longest_s: float = 2.0, **chosen) -> list[list[np.ndarray]]:
     """For each window the pieces of every take."""
-    settings = ConversionSettings(**chosen)
+    settings = ConversionSettings(**{"transpose": 0} | chosen)
     survey = survey_recording([recording], load_base())
     renderer = Renderer(load_base(), voice, survey, settings, ShapedMelody(settings, int(settings.transpose)))
     return [renderer.render(window) for window in cut_windows([recording], longest_s, longest_s / 2)]

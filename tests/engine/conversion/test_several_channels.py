@@ -10,7 +10,7 @@ from engine.audio.channels import delayed, fold
 from engine.audio.files import Audio, read_audio
 from engine.audio.resampling import resample
 from engine.conversion.convert import convert
-from engine.evaluation.scores import Evaluator, likeness
+from engine.evaluation.scores import Evaluator, speaker_similarity
 from engine.units import SAMPLE_RATE
 from engine.voices.voice import load_voice
 
@@ -67,7 +67,7 @@ def likeness_to_the_singer(singing):
     pytest.importorskip("speechmos")
     evaluator = Evaluator(words=False)
     singer = evaluator.embed(Audio(singing[None], SAMPLE_RATE))
-    return lambda channel: likeness(evaluator.embed(Audio(channel[None], SAMPLE_RATE)), singer)
+    return lambda channel: speaker_similarity(evaluator.embed(Audio(channel[None], SAMPLE_RATE)), singer)
 
 
 @pytest.mark.parametrize("kind", STEREO)

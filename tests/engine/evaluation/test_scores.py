@@ -21,11 +21,11 @@ from engine.evaluation.scores import (
     compare_performances,
     equal_error_rate,
     known_means,
-    likeness,
     mean_scores,
     moved,
     score_conversion,
     score_performance,
+    speaker_similarity,
     trace,
     trace_file,
 )
@@ -152,11 +152,11 @@ def test_trace_refuses_an_empty_recording():
         trace(audio(np.zeros(0, np.float32)))
 
 
-def test_likeness_is_the_cosine_of_two_embeddings():
+def test_speaker_similarity_is_the_cosine_of_two_embeddings():
     east, north = np.array([2.0, 0.0]), np.array([0.0, 3.0])
-    assert likeness(east, east) == pytest.approx(1.0)
-    assert likeness(east, north) == pytest.approx(0.0)
-    assert likeness(None, north) is None
+    assert speaker_similarity(east, east) == pytest.approx(1.0)
+    assert speaker_similarity(east, north) == pytest.approx(0.0)
+    assert speaker_similarity(None, north) is None
 
 
 def made_scores(**known: float | None) -> Scores:
@@ -165,10 +165,10 @@ def made_scores(**known: float | None) -> Scores:
 
 
 def test_mean_scores_leave_out_missing_values():
-    rows = [made_scores(leak_db=None, likeness=0.5), made_scores(leak_db=-60.0, likeness=0.7)]
+    rows = [made_scores(leak_db=None, speaker_similarity=0.5), made_scores(leak_db=-60.0, speaker_similarity=0.7)]
     means = mean_scores(rows)
     assert means["leak_db"] == -60.0
-    assert means["likeness"] == pytest.approx(0.6)
+    assert means["speaker_similarity"] == pytest.approx(0.6)
     assert mean_scores([made_scores(leak_db=None)])["leak_db"] is None
     assert mean_scores([])["p808"] is None
 
@@ -193,8 +193,8 @@ def test_compare_scores_a_quieter_copy_like_its_source(evaluator):
     target = evaluator.target_embedding([audio(sung())])
     scores = compare(source, evaluator.measure(audio(sung() * 0.5), words=False), target)
     assert scores.word_error is None
-    assert scores.likeness > 0.95
-    assert scores.source_likeness > 0.95
+    assert scores.speaker_similarity > 0.95
+    assert scores.source_similarity > 0.95
     assert 1.0 < scores.p808 < 5.0
     assert scores.source_p808 == pytest.approx(scores.p808, abs=0.05)
 
@@ -206,7 +206,7 @@ def test_evaluator_finds_no_speaker_in_silence(evaluator):
     heard = evaluator.measure(silence)
     assert heard.embedding is None
     scores = compare(heard, heard, np.ones(256, np.float32))
-    assert scores.likeness is None
+    assert scores.speaker_similarity is None
     assert scores.word_error is None
     assert math.isfinite(scores.p808)
     with pytest.raises(AudioError, match="not silent"):

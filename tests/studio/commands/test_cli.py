@@ -87,18 +87,95 @@ def test_convert_numbers_the_paths_of_several_takes(here, source):
     assert len({(here / name).read_bytes() for name in result.stdout.split()}) == 3
 
 
-def test_convert_output_accepts_a_folder(here, source):
+@pytest.mark.parametrize(
+    ("output", "made"),
+    [
+        ("results", "results/vocal.kathleen.wav"), ("new/folder/", "new/folder/vocal.kathleen.wav"),
+        ("{voice}/{name}-{take}", "kathleen/vocal-1.wav"), ("to/{name}.flac", "to/vocal.flac"),
+    ],
+)  # fmt: skip
+def test_convert_output_is_a_folder_or_a_template(here, source, output, made):
     (here / "results").mkdir()
-    assert run("convert", source, "-o", "results").stdout == "results/vocal.kathleen.wav\n"
+    assert run("convert", source, "-o", output).stdout == f"{made}\n"
+    assert (here / made).exists()
 
 
-def test_convert_is_deterministic_with_a_seed_and_replaces_an_earlier_result(here, source):
+def test_convert_is_deterministic_with_a_seed_and_replaces_an_earlier_result_only_when_asked(here, source):
     (here / "out.wav").write_bytes(b"an earlier result")
     written = []
-    for seed in (1, 1):
-        assert run("convert", source, "--takes", 2, "--seed", seed, "-o", "out.wav").exit_code == 0
-        written.append([read_audio(here / name).samples.tobytes() for name in ("out.wav", "out.take2.wav")])
+    for more, made in (((), ["out-2.wav", "out-2.take2.wav"]), (("--overwrite",), ["out.wav", "out.take2.wav"])):
+        result = run("convert", source, "--takes", 2, "--seed", 1, "-o", "out.wav", *more)
+        assert result.stdout.splitlines() == made
+        written.append([read_audio(here / name).samples.tobytes() for name in made])
+        if not more:
+            assert (here / "out.wav").read_bytes() == b"an earlier result"
     assert written[0] == written[1]
+
+
+def test_convert_takes_folders_and_several_files_and_goes_on_after_a_bad_one(here, source):
+    (here / "in" / "deep").mkdir(parents=True)
+    for path in ("in/b.wav", "in/deep/vocal.wav"):
+        shutil.copy(source, here / path)
+    (here / "in" / "a.wav").write_text("no sound")
+    result = run("convert", source, "in", source, "-o", "out/", "--rate", "48000", "--bits", "16", "--json")
+    assert result.exit_code == 1
+    assert 'a.wav": ' in result.stderr
+    found = json.loads(result.stdout)
+    told = [one.get("error") or one["takes"][0]["path"] for one in found["conversions"]]
+    assert [told[0], *told[2:]] == ["out/vocal.kathleen.wav", "out/b.kathleen.wav", "out/vocal.kathleen-2.wav"]
+    assert "in/a.wav" not in told[1]
+    assert "a.wav" in told[1]
+    form = soundfile.info(here / "out" / "b.kathleen.wav")
+    assert (form.samplerate, form.subtype, form.frames) == (48_000, "PCM_16", 72_000)
+    scores = found["conversions"][0]["takes"][0]["scores"]
+    assert set(found["score_units"]) == set(scores)
+    assert scores["pitch_accuracy"] > 0.9
+    assert len({one["project"] for one in found["conversions"] if "project" in one}) == 1  # the same recording
+    done = run("convert", source, "in/b.wav", "-o", "out/", "--skip-existing")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr.count("Its results are there already") == 2
+    assert names(here / "out") == ["b.kathleen.wav", "vocal.kathleen-2.wav", "vocal.kathleen.wav"]
+
+
+def test_convert_gives_a_session_its_rate_and_its_samples_back(here):
+    samples = np.interp(np.arange(72_001) / 48_000, np.arange(66_150) / RATE, vocal(1.5))
+    soundfile.write(here / "session.wav", samples, 48_000)
+    assert run("convert", "session.wav").exit_code == 0
+    made = soundfile.info(here / "session.kathleen.wav")
+    assert (made.samplerate, made.frames, made.subtype) == (48_000, 72_001, "PCM_24")
+
+
+def test_convert_puts_its_conversions_in_a_project_with_the_name_given(here, source):
+    soundfile.write(here / "other.wav", vocal(1.0), RATE)
+    assert run("convert", source, "--project", "Summer").exit_code == 0
+    assert run("convert", source, "--voice", "koguchi").exit_code == 0
+    [one] = [one for one in json.loads(run("projects", "--json").stdout)["projects"] if one["name"] == "Summer"]
+    assert sorted(one["voices"]) == ["Kathleen", "Koguchi"]
+    assert one["file_name"] == "vocal.wav"
+    for given in ("Summer", "vocal.wav"):
+        assert run("projects", "export", given, "-o", "s.zip").exit_code == 0
+    assert {"s.zip", "s-2.zip"} <= set(names(here))
+    refused = run("convert", source, "other.wav", "--project", "Summer")
+    assert_one_sentence(refused)
+    assert "one recording" in refused.stderr
+    assert run("convert", "other.wav", "--no-project").exit_code == 0
+    assert "other" not in run("projects").stdout
+    assert_one_sentence(run("convert", source, "--project", "Summer", "--no-project"))
+    assert run("projects", "delete", "Summer", "--yes").stderr.startswith("Deleted 2 conversions")
+
+
+@pytest.mark.parametrize("arguments", [("nothing.wav",), ("vocal.wav", "nothing.wav"), ("no/*.wav",), ("empty",)])
+def test_convert_notices_missing_files_before_it_loads_anything_heavy(here, source, arguments):
+    (here / "empty").mkdir()
+    code = (
+        "import sys; from studio.commands.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as end: print(sorted({'torch', 'sqlalchemy', 'soundfile'} & set(sys.modules)), end.code)"
+    )
+    command = [sys.executable, "-c", code, "convert", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
+    assert done.stdout == "[] 1\n"
+    assert "not exist" in done.stderr or "no recordings" in done.stderr
 
 
 @pytest.mark.parametrize("preset", ["melodic", "rhythmic", "spoken"])
@@ -149,6 +226,7 @@ def test_convert_prints_scores_to_stderr_and_only_paths_to_stdout(here, source):
 def test_convert_refuses_to_overwrite_its_recording(here, source):
     before = source.read_bytes()
     (here / "other-name.wav").hardlink_to(source)
+    assert_one_sentence(run("convert", source, "-o", "{name}", "--overwrite"))
     for output in (source, "other-name.wav", "../" + here.name + "/vocal.wav"):
         assert_one_sentence(run("convert", source, "-o", output))
     assert source.read_bytes() == before
@@ -270,7 +348,9 @@ def test_convert_with_a_fixed_preset_refuses_a_bad_recording(here, make):
         (("--likeness", "nan"), "likeness"),
         (("--voice", "nobody"), "nobody"),
         (("-o", "song.xyz"), ".xyz"),
-        (("-o", "song"), "suffix"),
+        (("-o", "{nobody}.wav"), "template"),
+        (("--rate", "22050"), "rate"),
+        (("--overwrite", "--skip-existing"), "choose one"),
     ],
 )
 def test_convert_refuses_an_invalid_option_value_and_names_the_problem(here, source, options, named):
@@ -324,7 +404,8 @@ def test_convert_and_analyse_report_a_full_disk_and_leave_it_empty(here, source,
 def test_convert_reports_a_failed_write_and_leaves_no_partial_result(here, source, takes):
     assert run("voices").exit_code == 0  # the studio's own database is there already
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))  # bytes a file may have; the result needs 200,000
+    soundfile.write(source, vocal(8.0), RATE)  # 705,600 bytes
+    resource.setrlimit(resource.RLIMIT_FSIZE, (900_000, hard))  # bytes a file may have; the result needs 1,058,400
     try:
         result = run("convert", source, "--takes", takes)
     finally:
@@ -370,8 +451,14 @@ def test_voices_lists_the_demo_voices():
 
 def test_analyse_reports_duration_and_vocal_range(here, source):
     found = json.loads(run("analyse", source, "--json").stdout)
-    assert set(found) == {"duration_s", "vocal_style", "vocal_range", "warning"}
+    assert set(found) == {"duration_s", "vocal_style", "vocal_range", "warning", "pitch", "notes"}
     assert found["duration_s"] == pytest.approx(1.5)
+    hertz, step = found["pitch"]["hertz"], 1 / found["pitch"]["frames_per_second"]
+    assert len(hertz) * step == pytest.approx(1.5, abs=0.02)
+    assert hertz[0] is hertz[-1] is None  # where it is silent
+    assert np.median([one for one in hertz if one]) == pytest.approx(220, rel=0.01)
+    assert {note["name"] for note in found["notes"]} == {"A3"}
+    assert found["notes"][0]["start_s"] == pytest.approx(0.15, abs=0.1)
     assert {found["vocal_range"]["min"], found["vocal_range"]["max"]} <= {"G#3", "A3", "A#3"}
     assert "{min} to {max}".format(**found["vocal_range"]) in run("analyse", source).stdout
 
@@ -390,6 +477,17 @@ def test_analyse_plot_writes_png_svg_and_pdf(here, source, suffix, magic):
     assert names(here) == [f"plot.{suffix}", "vocal.wav"]
 
 
+def test_analyse_writes_pitch_as_a_table_and_notes_as_midi_and_overwrites_neither(here, source):
+    for number in ("", "-2"):
+        assert run("analyse", source, "--csv", "pitch.csv", "--midi", "notes.mid").exit_code == 0
+        header, *rows = (here / f"pitch{number}.csv").read_text().splitlines()
+        assert header.startswith("seconds,hertz")
+        assert len(rows) == pytest.approx(150, abs=2)
+        assert (here / f"notes{number}.mid").read_bytes().startswith(b"MThd")
+    assert run("analyse", source, "--csv", "pitch.csv", "--overwrite").exit_code == 0
+    assert "pitch-3.csv" not in names(here)
+
+
 def test_analyse_refuses_an_unknown_plot_format(here, source):
     assert_one_sentence(run("analyse", source, "--plot", "plot.xyz"))
 
@@ -400,6 +498,12 @@ def test_doctor_reports_no_fault_on_this_machine():
     assert "FAULT" not in result.stdout
     for subject in ("Python", "torch", "device cpu", "pitch model", "conversion", "free disk"):
         assert subject in result.stdout
+
+
+def test_doctor_json_lists_its_findings():
+    found = json.loads(run("doctor", "--json").stdout)
+    assert found["works"] is True
+    assert {"subject", "detail", "remedy", "works"} == set(found["findings"][0])
 
 
 def test_doctor_reports_missing_voices(monkeypatch):
@@ -414,7 +518,6 @@ def test_demo_prints_the_result_path_and_its_scores(here):
     result = run("demo")
     assert result.exit_code == 0, result.stderr
     [path] = result.stdout.splitlines()
-    assert Path(path).is_absolute()
     assert soundfile.info(path).frames > 0
     assert soundfile.info(path).duration == pytest.approx(soundfile.info(bundled_sample()).duration)
     assert "pitch accuracy" in result.stderr
@@ -446,6 +549,53 @@ def test_cli_help_works_without_loading_the_engine():
     assert "convert" in run("--help").stdout
 
 
+def test_version_help_and_quiet_are_options_as_everywhere(here, source):
+    assert run("--version").stdout.split()[0] == "timbre-studio"
+    assert run("convert", "-h").stdout == run("convert", "--help").stdout
+    assert "--epochs" in run("train", "-h").stdout
+    for arguments in (("-q", "demo"), ("demo", "-q")):
+        result = run(*arguments)
+        assert result.stdout.endswith(".wav\n")
+        assert "Converting" not in result.stderr
+    assert "Converting" in run("demo").stderr  # not quiet for ever
+    assert_one_sentence(run("-q", "convert", "nothing.wav"))
+
+
+def test_help_shows_what_is_in_brackets():
+    for _ in range(2):
+        assert "'timbre-studio[mcp]'" in " ".join(run("mcp", "--help").stdout.split())
+    assert "<bool>" not in run("convert", "--help").stdout
+
+
+@pytest.mark.parametrize(("called", "shown"), [("/usr/bin/timbre-studio", "timbre-studio"), ("-c", "python -m studio")])
+def test_texts_use_the_name_that_the_program_was_called_by(tmp_path, called, shown):
+    code = f"import sys; sys.argv[0] = {called!r}; from studio.commands.cli import main; main()"
+    for arguments in (["voices", "export", "nobody"], ["convert"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+        assert f"{shown} {arguments[0]}" in done.stderr
+
+
+def test_completion_is_for_the_installed_program():
+    code = "import sys; sys.argv[0] = 'timbre-studio'; from studio.commands.cli import main; main()"
+    asked = {"_TIMBRE_STUDIO_COMPLETE": "complete_bash", "COMP_WORDS": "timbre-studio con", "COMP_CWORD": "1"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | asked, check=False)
+    assert done.stdout.split() == ["convert"]
+    refused = run("--show-completion")
+    assert refused.exit_code == 2
+    assert "timbre-studio" in refused.stderr
+
+
+def test_comp_json_and_a_wrong_choice_list_the_phrases(here, source):
+    shutil.copy(source, here / "take.wav")
+    phrases = json.loads(run("comp", source, "take.wav", "--json").stdout)["phrases"]
+    assert phrases[0] == {"start_s": 0.0}
+    wrong = run("comp", source, "take.wav", "--choose", "1," * len(phrases) + "1")
+    assert wrong.exit_code == 1
+    assert wrong.stderr.splitlines()[0].split() == ["1", "from", "0.00", "s"]
+    assert f"has {len(phrases)} phrase" in wrong.stderr
+
+
 def test_comp_joins_takes_and_lists_phrases(here, source):
     for number, level in ((1, 0.5), (2, 0.25)):
         soundfile.write(
@@ -459,7 +609,7 @@ def test_comp_joins_takes_and_lists_phrases(here, source):
     assert made.stdout.strip() == str(here / "best.wav")
     np.testing.assert_allclose(soundfile.read(here / "best.wav")[0], soundfile.read(here / "take2.wav")[0], atol=1e-4)
     before = names(here)
-    for wrong in (("--choose", "1,x"), ("--choose", ",".join(["3"] * phrases)), ("--choose", "1," * phrases + "1")):
+    for wrong in (("--choose", "1,x"), ("--choose", ",".join(["3"] * phrases))):
         assert_one_sentence(run("comp", source, here / "take1.wav", here / "take2.wav", *wrong))
     assert names(here) == before
 

@@ -6,6 +6,7 @@ from rich.progress import Progress
 
 from engine.errors import Cancelled
 from studio.commands.progress import progress_bar
+from studio.commands.wording import be_quiet
 from tests.catalogues import catalogue
 
 
@@ -35,6 +36,19 @@ def test_progress_bar_restores_signal_handlers():
 def test_progress_bar_draws_nothing_without_a_terminal(capsys):
     with progress_bar() as report:
         report(0.5, "working")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_bar_writes_a_line_a_minute_without_a_terminal_unless_quiet(capsys):
+    seconds = iter([0.0, 30.0, 61.0, 61.0, 100.0, 122.0, 122.0])
+    with progress_bar(clock=lambda: next(seconds)) as report:
+        for fraction in (0.1, 0.2, 0.3, 0.4):
+            report(fraction, "working")
+    assert capsys.readouterr() == ("", " 20%  working\n 40%  working\n")
+    be_quiet(True)
+    with progress_bar(clock=lambda: 0.0) as report:
+        report(0.1, "working")
+    be_quiet(False)
     assert capsys.readouterr() == ("", "")
 
 

@@ -63,7 +63,10 @@ def test_projects_sets_lists_exports_and_deletes_a_project(project, tmp_path):
     with zipfile.ZipFile(tmp_path / "other.zip") as archive:
         assert "stems/00h00m04.000s Summer - recording.wav" in archive.namelist()
 
-    assert run("projects", "delete", project).stderr.startswith("Deleted 1 conversion")
+    refused_without_answer = run("projects", "delete", project)
+    assert refused_without_answer.exit_code == 1
+    assert "Nothing was deleted" in refused_without_answer.stderr
+    assert run("projects", "delete", project, "--yes").stderr.startswith("Deleted 1 conversion")
     assert refused(run("projects", "export", project)) == "There is no such project."
 
 
@@ -73,14 +76,24 @@ def test_projects_refuses_invalid_options_in_one_sentence(project):
     assert "cannot be written" in refused(run("projects", "export", project, "-o", "no/such/folder.zip"))
 
 
-def test_presets_lists_shows_and_deletes_a_preset(project):
-    assert "No presets yet" in run("presets").stderr
+def test_presets_show_prints_what_the_programs_own_set():
+    melodic = json.loads(run("presets", "show", "melodic").stdout)
+    assert (melodic["style"], melodic["settings"]["accent"]) == ("melodic", 1.0)
+    styles = json.loads(run("presets", "show", "auto").stdout)["settings"]
+    assert styles["melodic"] == melodic["settings"]
+    assert styles["rhythmic"]["likeness"] == 0.8
+
+
+def test_presets_lists_shows_and_deletes_a_preset(project, tmp_path):
+    assert run("presets").stdout.split() == ["auto", "melodic", "rhythmic", "spoken"]
     with local_studio() as studio:
         save_preset(studio, studio.local, "Dark", Preset("melodic", {"formant_shift_semitones": -2.0}, "hall"))
-    assert run("presets").stdout == "Dark\n"
+    assert run("presets").stdout.split()[4:] == ["Dark"]
     assert json.loads(run("presets", "show", "Dark").stdout)["effects"] == "hall"
-    assert run("presets", "delete", "Dark").exit_code == 0
-    assert "There is no preset 'Dark'" in refused(run("convert", "take.wav", "--preset", "Dark"))
+    assert run("presets", "delete", "Dark").exit_code == 1  # nobody answers
+    assert run("presets", "delete", "Dark", "--yes").exit_code == 0
+    soundfile.write(tmp_path / "other.wav", np.zeros(RATE), RATE)
+    assert "There is no preset 'Dark'" in refused(run("convert", "other.wav", "--preset", "Dark"))
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems,
     monkeypatch.setattr(separator_file, "PINNED", (pinned,))
     run("separation", "fetch", "--file", tmp_path / "middle.onnx")
     told = run("convert", "song.wav", "--voice", "koguchi", "--separate", "--backing", "keep")
-    assert told.stdout.split() == ["song.koguchi.wav", "song.koguchi.vocal.wav", "song.koguchi.backing.wav"]
+    assert told.stdout.split() == ["song.koguchi.mix.wav", "song.koguchi.vocal.wav", "song.koguchi.backing.wav"]
     found = read_audio("song.koguchi.backing.wav").samples
     np.testing.assert_allclose(found, np.stack([played[0], -played[0]]), atol=1e-5)
     assert not list((home / "work").glob("song-*"))  # stages are kept only until it is finished
@@ -101,9 +101,11 @@ def test_convert_refuses_invalid_song_options_and_writes_nothing(stems, tmp_path
 def test_convert_and_mix_refuse_to_overwrite_the_backing(stems, tmp_path):
     backing = stems[1].rename(tmp_path / "cover.backing.wav")
     before = backing.read_bytes()
+    told = run("convert", stems[0], "--backing", backing, "-o", "cover.wav")
+    assert told.stdout.split() == ["cover-2.wav", "cover-2.vocal.wav", "cover-2.backing.wav"]
     for output in ("cover.wav", "cover.backing.wav"):
-        told = run("convert", stems[0], "--backing", backing, "-o", output, code=1)
-        assert 'would overwrite "cover.backing.wav"' in told.stderr
+        told = run("convert", stems[0], "--backing", backing, "-o", output, "--overwrite", code=1)
+        assert "would overwrite the recording" in told.stderr
     run("mix", stems[0], backing, "--original", stems[0], "-o", backing, code=1)
     assert backing.read_bytes() == before
 

@@ -178,6 +178,8 @@ def test_train_estimate_prints_the_time_without_training(home, recordings, train
     result = run("train", "anna", "--estimate", "--epochs", 1000)
     assert result.stdout == "8 h 37 min for 1000 epochs: 30.0 s for each epoch, 5.0 s for each evaluation.\n"
     assert "52 min for 100 epochs" in run("train", "anna", "--estimate").stdout
+    told = json.loads(run("train", "anna", "--estimate", "--json").stdout)
+    assert (told["epochs"], told["epoch_s"], told["total_s"]) == (100, 30.0, 3100.0)
     assert not trainings
 
 

@@ -75,7 +75,7 @@ def test_language_option_translates_errors_but_not_json(german):
     result = run("--language", "de", "voices", "export", "nobody")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "Keine Stimme „nobody“: python -m studio voices.\n"
-    assert "Das Argument IN fehlt." in run("--language", "de", "convert").stderr
+    assert "Das Argument FILE fehlt." in run("--language", "de", "convert").stderr
     assert run("--language", "de", "voices", "--json").stdout == run("voices", "--json").stdout
 
 

@@ -60,13 +60,20 @@ class Installation:
         }  # fmt: skip
         return Workbench(**given | changed)
 
-    def submit_conversion(self, seconds: float = 1.0, model: str = VOICE, effects: str = "off", **settings: Any) -> str:
+    def submit_conversion(
+        self,
+        seconds: float = 1.0,
+        model: str = VOICE,
+        effects: str = "off",
+        form: dict[str, str] | None = None,
+        **settings: Any,
+    ) -> str:
         """A conversion of a recording of so many seconds; its id."""
         number = f"{len(self.task_ids()):012x}".rjust(24, "a")
         key = f"tasks/{number}/input.wav"
         self.storage.put_file(self._recording(seconds), key)
         parameters = {"input_key": key, "format": "wav", "settings": vars(ConversionSettings(**settings))}
-        parameters |= {"model_account": "demo", "effects": effects}
+        parameters |= {"model_account": "demo", "effects": effects, **({"form": form} if form else {})}
         with self.database.write() as connection:
             return tasks.submit(
                 connection, self.account.id, "conversion", parameters, model_id=model, task_id=number

@@ -63,6 +63,21 @@ def test_run_task_signs_takes_with_voice_settings_and_source(installation):
     assert found.statement["source_sha256"] == result["statement"]["source_sha256"]
 
 
+@pytest.mark.parametrize("effects", ["off", "hall"])
+def test_run_task_writes_takes_in_the_form_asked_for_and_keeps_what_edits_need(installation, effects):
+    form = {"rate": "48000", "bits": "16"}
+    task_id = installation.submit_conversion(1.0, effects=effects, form=form, takes=2)
+    assert run_task(installation.bench(), installation.claim()) == "completed"
+    result = installation.task(task_id).result
+    for key, dry in zip(result["outputs"], result["dry"], strict=True):
+        written, rendered = (soundfile.info(installation.settings.data / one) for one in (key, dry))
+        assert (written.samplerate, written.subtype, written.frames) == (48_000, "PCM_16", 48_000)
+        assert (rendered.samplerate, rendered.subtype, rendered.frames) == (44_100, "PCM_24", 44_100)
+        found = verify(installation.settings.data / key, installation.bench().installation)
+        assert found.state == "made_here"
+        assert ("effects" in found.statement["settings"]) is (effects == "hall")
+
+
 @pytest.mark.parametrize(
     ("service", "key", "reason"),
     [({}, b"garbled", "cannot be read"), ({"credentials": "off"}, None, "Content credentials are switched off here.")],

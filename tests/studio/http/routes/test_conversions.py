@@ -302,3 +302,15 @@ def test_convert_accepts_an_effects_preset_and_refuses_an_unknown_one(http, sing
     refused = convert(client, singing, effects="cathedral")
     assert refused.status_code == 422
     assert [one["field"] for one in refused.json()["errors"]] == ["effects"]
+
+
+def test_convert_stores_the_form_of_the_takes_and_refuses_other_words(http, singing):
+    client = http.client("form")
+    assert "form" not in parameters(http, convert(client, singing))
+    assert "form" not in parameters(http, convert(client, singing, rate="44100", bits="24"))
+    said = parameters(http, convert(client, singing, rate="source", bits="16"))
+    assert said["form"] == {"rate": "source", "bits": "16"}
+    refused = convert(client, singing, rate="96000", bits="8")
+    assert [one["field"] for one in refused.json()["errors"]] == ["rate", "bits"]
+    refused = convert(client, singing, rate="48000", parts="kathleen, 1 koguchi")
+    assert [one["field"] for one in refused.json()["errors"]] == ["rate"]

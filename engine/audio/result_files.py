@@ -1,0 +1,57 @@
+"""Rendered files, written in the form in which they are wanted."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from engine.audio.channels import Samples
+from engine.audio.files import READ_BLOCK, AudioWriter, open_audio
+from engine.audio.resampling import resampled_length
+from engine.audio.result_format import ResultFormat
+from engine.audio.streams import at_rate
+from engine.provenance.installation import Installation
+from engine.provenance.statement import Statement
+from engine.units import SAMPLE_RATE
+
+
+def write_result(
+    rendered: Path,
+    target: Path,
+    form: ResultFormat,
+    recording: Path,
+    statement: Statement | None = None,
+    installation: Installation | None = None,
+) -> str | None:
+    """Write a rendered file in this form; return why it carries no content credentials, if it should.
+
+    recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples. statement,
+    installation: as of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target then
+    stays.
+
+    >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
+    >>> with open_audio("vocal.wav") as written:
+    ...     written.rate, written.duration_s
+    (48000, 3.0)
+    """
+    with open_audio(recording) as original:
+        rate = form.rate_for(original.rate, target.suffix)
+        is_back = rate == original.rate != SAMPLE_RATE
+        count = sum(block.shape[1] for block in original.blocks(READ_BLOCK)) if is_back else 0
+    with (
+        open_audio(rendered) as opened,
+        AudioWriter(target, rate, opened.channels, statement, installation, bits=form.depth) as writer,
+    ):
+        is_whole = is_back and opened.sample_count == resampled_length(count, rate, opened.rate)
+        blocks = at_rate(opened, rate)
+        for block in _of_length(blocks, count, opened.channels) if is_whole else blocks:
+            writer.write(block)
+    return writer.unsigned
+
+
+def _of_length(blocks: Iterable[Samples], count: int, channels: int) -> Iterator[Samples]:
+    """Yield blocks (channels, n) of `count` samples in all: there and back, rates round to one more or one less."""
+    for block in blocks:
+        yield block[:, :count]
+        count -= min(count, block.shape[1])
+    yield np.zeros((channels, count), np.float32)

@@ -1,0 +1,54 @@
+"""The sample rate and the bits of the files that results become.
+
+The engine renders at SAMPLE_RATE. A session at 48 kHz gets 48 kHz back, exactly as many samples as it sent; a recording
+of less than 44.1 kHz gets 44.1 kHz, since the rendered voice has more than it can hold.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from engine.settings import check_settings, text_setting
+from engine.units import SAMPLE_RATE
+
+SOURCE: Final = "source"
+DEPTHS = (24, 16)  # bits of a sample, where the format has a choice
+MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
+M4A_RATES = (*MP3_RATES, 88_200, 96_000)
+_RATES = {".mp3": MP3_RATES, ".m4a": M4A_RATES}  # of formats that do not hold all
+
+
+@dataclass(frozen=True)
+class ResultFormat:
+    """The form of results. Raises SettingsError for another word.
+
+    >>> ResultFormat().rate_for(48_000, ".wav"), ResultFormat().rate_for(16_000, ".wav"), ResultFormat("44100").depth
+    (48000, 44100, 24)
+    """
+
+    rate: str = text_setting(
+        SOURCE,
+        "Hertz of the results; source is the rate of the recording, but at least 44100.",
+        (SOURCE, str(SAMPLE_RATE), "48000"),
+    )
+    bits: str = text_setting(
+        str(DEPTHS[0]), "Bits of a sample in .wav, .flac and .aiff; 16 are dithered.", tuple(map(str, DEPTHS))
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @property
+    def depth(self) -> int:
+        """Bits of a sample."""
+        return int(self.bits)
+
+    def rate_for(self, recording_rate: int, suffix: str) -> int:
+        """Return the rate in hertz of a result in this format: `source` is the highest that the format holds, up to the
+        recording's."""
+        if self.rate != SOURCE:
+            return int(self.rate)
+        wanted = max(recording_rate, SAMPLE_RATE)
+        return max((rate for rate in _RATES.get(suffix.lower(), ()) if rate <= wanted), default=wanted)
+
+
+PUBLISHED: Final = ResultFormat(str(SAMPLE_RATE))  # what the service gives unless it is asked for another form

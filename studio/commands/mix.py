@@ -1,0 +1,57 @@
+"""`mix`: a vocal with its backing."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studio.commands.convert import Overwrite
+from studio.commands.failures import in_one_sentence
+from studio.commands.progress import progress_bar
+from studio.commands.result_names import free_path
+from studio.commands.wording import say
+from studio.settings.options import read_settings
+
+
+@in_one_sentence
+def mix(
+    vocal: Annotated[Path, typer.Argument(metavar="VOCAL", help="The vocal, converted or not.")],
+    backing: Annotated[Path, typer.Argument(metavar="BACKING", help="The instrumental.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="OUT", help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff).")
+    ],
+    original: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What the vocal was converted from: its loudness and place are kept."),
+    ] = None,
+    offset: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="How much later than the backing the vocal begins.")
+    ] = None,
+    vocal_db: Annotated[float, typer.Option(metavar="-60..12", help="The vocal's fader.")] = 0.0,
+    backing_db: Annotated[float, typer.Option(metavar="-60..12", help="The backing's fader.")] = 0.0,
+    overwrite: Overwrite = False,
+    **given: str | None,
+) -> None:
+    """Mix a vocal with its backing, in place and at its level; prints the path of the mix."""
+    from engine.audio.result_format import ResultFormat
+    from engine.provenance.verification import statement_of
+    from engine.songs.alignment import align
+    from engine.songs.mixing import Fader, Lane, mix_files
+    from studio.commands.rendering import rendered_in
+    from studio.settings.environment import installation_of, load_service_settings, load_settings
+
+    form = read_settings(ResultFormat(), given)
+    installation = installation_of(load_settings(), load_service_settings())
+    sources = [path for path in (vocal, backing, original) if path is not None]
+    target = free_path(output, overwrite, sources)
+    found = align(original or vocal, backing, offset)
+    lanes = [
+        Lane(vocal, Fader(vocal_db), found.samples, original, statement_of(vocal, installation)),
+        Lane(backing, Fader(backing_db), statement=statement_of(backing, installation)),
+    ]
+    with progress_bar() as report, rendered_in([target], backing, form, installation) as [rendered]:
+        done = mix_files(lanes, rendered, report=report, installation=installation)
+    say(f"The vocal begins {found.offset_s:+.3f} s from the backing ({found.reason}).")
+    if done.gain_db:
+        say(f"Both are {-done.gain_db:.1f} dB lower, so that nothing clips.")
+    typer.echo(target)

@@ -1,0 +1,37 @@
+"""`-q`: before a command, or after it."""
+
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from studio.commands.wording import be_quiet, translated
+
+
+def _choose(quiet: bool) -> None:
+    if quiet:
+        be_quiet(True)
+
+
+QuietOption = Annotated[
+    bool,
+    typer.Option(
+        "-q", "--quiet", is_eager=True, callback=_choose, help="Show only results and errors.", expose_value=False
+    ),
+]
+_FLAG = "--quiet"
+
+
+def add_quiet(command: Any) -> None:
+    """Give a command of typer the option, unless it has it."""
+    if any(_FLAG in parameter.opts for parameter in command.params):
+        return
+    single = typer.Typer(add_completion=False)
+    single.command()(_with_it)
+    option: Any = next(one for one in get_command(single).params if _FLAG in one.opts)
+    option.help, option.metavar = translated(option.help), ""
+    command.params.append(option)
+
+
+def _with_it(quiet: QuietOption = False) -> None:
+    """Have the option."""

@@ -1,0 +1,42 @@
+"""The recordings that a command is given: files, folders and patterns, found before anything heavy is loaded."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from engine.audio.containers import AUDIO_SUFFIXES
+from engine.errors import AudioError
+
+
+def find_recordings(given: Sequence[Path]) -> list[Path]:
+    """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
+
+    A pattern, which Windows leaves to the program, is what it matches. Raises AudioError for what is not there, and for
+    a folder without recordings.
+    """
+    found = dict.fromkeys(path for one in given for path in _meant(one))
+    return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
+
+
+def find_recording(given: Path) -> None:
+    """Raise AudioError for a file that is not there."""
+    if not given.exists():
+        raise AudioError(f'The file "{given}" does not exist.')
+
+
+def _meant(given: Path) -> Iterator[Path]:
+    if given.is_dir():
+        inside = sorted(path for path in given.rglob("*") if _is_recording(path.relative_to(given)) and path.is_file())
+        if not inside:
+            raise AudioError(f'There are no recordings in the folder "{given}".')
+        yield from inside
+    elif not given.exists() and (matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor))))):
+        for match in matches:
+            yield from _meant(match)
+    else:
+        find_recording(given)
+        yield given
+
+
+def _is_recording(path: Path) -> bool:
+    """Return whether a file in a folder is meant; hidden ones are not."""
+    return path.suffix.lower() in AUDIO_SUFFIXES and not any(part.startswith(".") for part in path.parts)

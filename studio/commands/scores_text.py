@@ -1,0 +1,38 @@
+"""Scores of takes as the terminal and the JSON of commands show them."""
+
+from collections.abc import Mapping
+
+import typer
+
+from studio.commands.wording import padded, terms, translated
+
+# score: how it is called, and its unit
+SCORES: Mapping[str, tuple[str, str]] = dict(
+    zip(
+        ("pitch_accuracy", "pitch_corr", "voicing_error", "leak_db", "length_error", "pitch_seconds"),
+        zip(
+            terms("pitch accuracy", "pitch correlation", "voicing error", "leak", "length error", "voiced in both"),
+            ("share", "", "share", "dB", "s", "s"),
+            strict=True,
+        ),
+        strict=True,
+    )
+)
+
+
+def score_units() -> dict[str, str]:
+    """Return the unit of each score, for programs."""
+    return {name: unit for name, (_, unit) in SCORES.items()}
+
+
+def print_scores(take: int, scores: Mapping[str, float | None]) -> None:
+    """Print the scores of a take to stderr."""
+    typer.echo(translated(f"Take {take}:"), err=True)
+    for name, (title, unit) in SCORES.items():
+        value = scores.get(name)
+        shown = translated("does not apply") if value is None else _written(value, unit)
+        typer.echo(f"  {padded(title, 20)}{shown}", err=True)
+
+
+def _written(value: float, unit: str) -> str:
+    return f"{100 * value:.1f} %" if unit == "share" else f"{value:.3f} {unit}".rstrip()

@@ -1,0 +1,208 @@
+"""`convert` of vocals: each becomes a project of the studio, and its takes are copied to where they belong."""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.audio.files import open_audio
+from engine.audio.result_files import write_result
+from engine.audio.result_format import ResultFormat
+from engine.effects.chain import stating_effects
+from engine.effects.settings import effects_of
+from engine.errors import AudioError, Cancelled, EngineError
+from engine.progress import Report
+from engine.provenance.statement import Statement
+from studio.actions.arrivals import workplace
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.projects import change_project
+from studio.actions.repeats import key_of_take
+from studio.actions.results import result_view
+from studio.actions.tasks import delete_tasks
+from studio.commands.in_process import carry_out_reporting, local_studio
+from studio.commands.progress import progress_bar
+from studio.commands.result_names import ResultNames
+from studio.commands.wording import say, speaker
+from studio.executors.voice_cache import VoiceCache
+from studio.store.free_space import refuse_full_disk
+from studio.store.tasks import find
+
+if TYPE_CHECKING:
+    from studio.store.studio import Studio
+    from studio.store.tasks import Task
+
+
+@dataclass(frozen=True)
+class TakesWanted:
+    """What every recording of a call becomes.
+
+    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes.
+    """
+
+    request: ConversionRequest
+    form: ResultFormat
+    names: ResultNames
+    device: str = "auto"
+    project: str | None = None
+    is_kept: bool = True
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A recording with its takes. facts: as `result_view` has them; project: its id, None if it is not kept."""
+
+    recording: Path
+    takes: list[Path]
+    facts: dict[str, Any]
+    project: str | None
+    unsigned: str | None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences on the recording, its notes, and its credentials."""
+        unsigned = f"Without content credentials. {self.unsigned}" if self.unsigned else None
+        return [sentence for sentence in (self.facts["warning"], *self.facts["notes"], unsigned) if sentence]
+
+    @property
+    def scores(self) -> list[dict[str, float | None]]:
+        """The scores of the takes, in their order."""
+        ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
+        return [one["scores"] for one in ordered]
+
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what programs may want to know of it."""
+        facts = self.facts
+        takes = zip(self.takes, self.scores, strict=True)
+        return {
+            "recording": str(self.recording),
+            "voice": {"id": facts["model"], "name": facts["voice"]},
+            "style": facts["style"],
+            "transpose": facts["transpose"],
+            "settings": facts["settings"],
+            "project": self.project,
+            "takes": [
+                {"take": number, "path": str(path), "scores": scores} for number, (path, scores) in enumerate(takes, 1)
+            ],
+            "warnings": self.warnings,
+        }
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A recording that could not be converted, and why."""
+
+    recording: Path
+    reason: str
+
+
+Outcome = Converted | Failed
+
+
+def convert_takes(recordings: Sequence[Path], wanted: TakesWanted, done: Callable[[Outcome], None]) -> None:
+    """Convert recordings one after the other, under one bar; `done` receives each as it ends.
+
+    Those whose results are there already are left out where that is wanted. Raises the error of a single recording, and
+    Cancelled.
+    """
+    waiting = [one for one in recordings if not _is_skipped(one, wanted)]
+    lengths, voices = [_length_s(one) for one in waiting], VoiceCache()
+    with local_studio(limited=False) as studio, progress_bar() as report:
+        for number, recording in enumerate(waiting):
+            share = _Share(report, sum(lengths[:number]), lengths[number], sum(lengths))
+            showing = share.named(recording.name) if len(waiting) > 1 else report
+            try:
+                task = _converted(studio, recording, wanted, showing, voices)
+                done(_written(studio, recording, recordings, wanted, task))
+            except Cancelled:
+                raise
+            except EngineError as error:
+                if len(recordings) == 1:
+                    raise
+                done(Failed(recording, str(error)))
+
+
+def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
+    takes = int(wanted.request.settings.get("takes", 1))
+    skipped = wanted.names.skips(wanted.names.takes(recording, wanted.request.model, takes))
+    if skipped:
+        say("Its results are there already.", about=str(recording))
+    return skipped
+
+
+def _length_s(recording: Path) -> float:
+    """Return the length by the header, for the bar; what is wrong with the file is said when its turn comes."""
+    with suppress(EngineError), open_audio(recording) as opened:
+        return opened.duration_s or 1.0
+    return 1.0
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A part of the work that a bar shows."""
+
+    report: Report
+    before: float
+    own: float
+    whole: float
+
+    def named(self, name: str) -> Report:
+        """Return a report of this part, whose messages begin with a name."""
+        translate = speaker()
+
+        def report(fraction: float, message: str) -> None:
+            self.report((self.before + fraction * self.own) / self.whole, f"{name}  {translate(message)}")
+
+        return report
+
+
+def _converted(studio: "Studio", recording: Path, wanted: TakesWanted, report: Report, voices: VoiceCache) -> "Task":
+    """Convert a copy of a recording as a task of the studio."""
+    started: list[str] = []
+
+    def start(here: "Studio") -> None:
+        with workplace(here) as place:
+            copy = _copied(here, recording, place / "recording")  # which the action takes away
+            started.append(start_conversion(here, here.local, copy, recording.name, wanted.request))
+
+    carry_out_reporting(studio, start, report, wanted.device, voices)
+    return find(studio.database, studio.local.id, started[0])
+
+
+def _copied(studio: "Studio", recording: Path, target: Path) -> Path:
+    try:
+        refuse_full_disk(studio, recording.stat().st_size)
+        return Path(shutil.copyfile(recording, target))
+    except OSError as cause:
+        raise AudioError(f'"{recording.name}" cannot be copied: {cause.strerror or cause}.') from cause
+
+
+def _written(
+    studio: "Studio", recording: Path, recordings: Sequence[Path], wanted: TakesWanted, task: "Task"
+) -> Converted:
+    """Copy the takes of a task to where they belong, in the form that is wanted."""
+    facts = result_view(studio, studio.local, task.id, "", time.time())
+    if wanted.project is not None:
+        change_project(studio, studio.local, str(task.recording), wanted.project)
+    planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
+    targets, statement = wanted.names.free(planned, recordings), _statement(task)
+    unsigned: str | None = facts["note"]
+    with workplace(studio) as place:
+        for number, target in enumerate(targets, 1):
+            rendered = studio.storage.fetch(key_of_take(task, number), place)
+            reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
+            unsigned = unsigned or reason
+    facts["voice"] = statement.voice_name  # which an untrained voice has of its recordings
+    if not wanted.is_kept:
+        delete_tasks(studio, studio.local, [task.id])
+    return Converted(recording, targets, facts, task.recording if wanted.is_kept else None, unsigned)
+
+
+def _statement(task: "Task") -> Statement:
+    """Return what the takes of a task state of how they were made, effects included."""
+    statement = Statement(**(task.result or {})["statement"])
+    effects = effects_of(task.parameters["effects"])
+    return statement if effects.is_off else stating_effects(statement, effects)

@@ -1,0 +1,82 @@
+"""Results in the rate and with the bits that were asked for."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from engine.audio.encoders import Dither
+from engine.audio.files import AudioWriter, read_audio
+from engine.audio.resampling import resampled_length
+from engine.audio.result_files import write_result
+from engine.audio.result_format import ResultFormat
+
+RATE = 44_100
+
+
+def tone(rate: int, count: int) -> np.ndarray:
+    """440 Hz, float32 (1, count)."""
+    return (0.25 * np.sin(2 * np.pi * 440 * np.arange(count) / rate)).astype(np.float32)[None]
+
+
+def saved(path: Path, rate: int, count: int) -> Path:
+    with AudioWriter(path, rate, 1) as writer:
+        writer.write(tone(rate, count))
+    return path
+
+
+@pytest.mark.parametrize("rate", [48_000, 96_000, 88_200, 8_000, 44_056])
+@pytest.mark.parametrize("extra", [0, 1, 2, 3])
+def test_write_result_gives_a_recording_its_rate_and_its_samples_back(tmp_path, rate, extra):
+    count = rate // 2 + extra
+    recording = saved(tmp_path / "recording.wav", rate, count)
+    rendered = saved(tmp_path / "rendered.wav", RATE, resampled_length(count, rate, RATE))
+    assert write_result(rendered, tmp_path / "result.wav", ResultFormat(), recording) is None
+    made = read_audio(tmp_path / "result.wav")
+    assert made.rate == max(rate, RATE)
+    if rate >= RATE:
+        assert made.sample_count == count
+        inside = slice(2000, -2000)  # what filters know of both sides
+        np.testing.assert_allclose(made.samples[:, inside], tone(rate, count)[:, inside], atol=1e-3)
+
+
+def test_write_result_keeps_what_is_longer_than_the_recording(tmp_path):
+    recording = saved(tmp_path / "vocal.wav", 48_000, 48_000)
+    mix = saved(tmp_path / "mix.wav", RATE, 2 * RATE)
+    write_result(mix, tmp_path / "result.wav", ResultFormat(), recording)
+    assert read_audio(tmp_path / "result.wav").samples.shape == (1, 96_000)
+
+
+@pytest.mark.parametrize(("asked", "suffix", "rate"), [("44100", ".wav", 44_100), ("source", ".mp3", 48_000)])
+def test_result_format_takes_the_rate_asked_for_or_the_highest_that_the_format_holds(tmp_path, asked, suffix, rate):
+    recording = saved(tmp_path / "recording.wav", 96_000, 9600)
+    rendered = saved(tmp_path / "rendered.wav", RATE, 4410)
+    write_result(rendered, tmp_path / f"result{suffix}", ResultFormat(asked), recording)
+    assert read_audio(tmp_path / f"result{suffix}").rate == rate
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".flac", ".aiff"])
+@pytest.mark.parametrize("bits", ["16", "24"])
+def test_write_result_writes_the_bits_asked_for(tmp_path, suffix, bits):
+    rendered = saved(tmp_path / "rendered.wav", RATE, 9001)
+    target = tmp_path / f"result{suffix}"
+    write_result(rendered, target, ResultFormat(bits=bits), rendered)
+    assert soundfile.info(target).subtype == f"PCM_{bits}"
+    made, step = read_audio(target).samples, 2.0 ** (1 - int(bits))
+    error = made - read_audio(rendered).samples
+    assert made.shape == (1, 9001)
+    assert np.abs(error).max() <= (1.5 * step if bits == "16" else 0)
+
+
+def test_dither_makes_the_error_of_a_quiet_tone_independent_of_it():
+    quiet = 0.4 * 2.0**-15 * np.sin(2 * np.pi * 440 * np.arange(RATE) / RATE)[None].astype(np.float32)
+    assert not np.rint(quiet * 2**15).any()  # without dither it is lost
+    kept = Dither().apply(quiet)
+    assert float((kept[0] * quiet[0]).sum() / (quiet[0] ** 2).sum()) == pytest.approx(1.0, abs=0.1)
+
+
+def test_dither_keeps_full_scale_from_wrapping(tmp_path):
+    with AudioWriter(tmp_path / "loud.wav", RATE, 1, bits=16) as writer:
+        writer.write(np.array([[1.0, -1.0, 2.0, -2.0]] * 1, np.float32))
+    np.testing.assert_allclose(read_audio(tmp_path / "loud.wav").samples, [[1.0, -1.0, 1.0, -1.0]], atol=1e-4)
