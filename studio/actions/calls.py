@@ -1,9 +1,12 @@
 """Actions on the page as the equivalent calls of the service."""
 
+import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields
 from typing import Any
 
+from engine.conversion.settings import ConversionSettings
 from engine.effects.settings import OFF
 from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.trainings import KIND as TRAINING
@@ -15,7 +18,13 @@ ORIGIN = "{origin}"  # filled in by the browser
 _LOOKED_AT = 20  # tasks searched for the newest that the service has a call for
 _TOKEN = '-H "Authorization: Bearer $TOKEN"'  # noqa: S105
 _SEAM = " \\\n  "  # continues a line of shell
-_NAMES = {"takes": "generations_count"}  # settings whose published name differs
+PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
+_PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
+_SETTINGS = {one.name: one for one in fields(ConversionSettings)}
+_UNFIT = (
+    "The call of the service takes only whole numbers from -12 to 12 for transpose, not {}: "
+    "convert on the page, or with the command convert."
+)
 
 
 def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
@@ -29,22 +38,45 @@ def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
     return None
 
 
+def published_metadata(one: "Field[Any]") -> Mapping[str, Any]:
+    """Return the metadata of a setting of conversions as the call takes it: published fields keep their whole numbers
+    and limits."""
+    if one.name not in PUBLISHED_SETTINGS:
+        return one.metadata
+    lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
+    return {**one.metadata, "minimum": lowest, "maximum": highest}
+
+
 def _lines(task: Task, base_url: str) -> Iterator[str]:
     given = task.parameters
     if task.kind == CONVERSION and not {"edit", "comp"} & set(given):
         fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
         fields += [_field("untrained", "true")] if given.get("untrained") else []
         fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
-        effects = given.get("effects", OFF)  # the service has the presets only
-        fields += [_field("effects", effects)] if isinstance(effects, str) and effects != OFF else []
-        fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
+        effects = given.get("effects", OFF)
+        fields += [_field("effects", effects if isinstance(effects, str) else json.dumps(effects))] * (effects != OFF)
+        settings = {name: _written(name, value) for name, value in given["settings"].items()}
+        fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
         fields += _song_fields(given.get("song"))
-        yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
+        if settings.get("transpose", 0) is None:
+            yield "# " + _UNFIT.format(given["settings"]["transpose"])
+        else:
+            yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
         yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
     if task.kind == TRAINING:
         yield _SEAM.join(
             [f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", given["epochs"])]
         )
+
+
+def _written(name: str, value: Any) -> Any:
+    """Return a setting as the call takes it, None if it takes no such value; sliders give 2.0 for 2."""
+    if isinstance(value, str) or name not in _SETTINGS:
+        return value
+    metadata = published_metadata(_SETTINGS[name])
+    if not isinstance(metadata["minimum"], int):
+        return value
+    return int(value) if metadata["minimum"] <= value <= metadata["maximum"] and value == int(value) else None
 
 
 def _song_fields(song: dict[str, Any] | None) -> Iterator[str]:

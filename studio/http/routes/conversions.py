@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
+from studio.actions.calls import PUBLISHED_SETTINGS
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
@@ -19,7 +20,6 @@ from studio.http.routes.setting_fields import given_settings, setting_properties
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
 
 PRESETS = (AUTO, *ConversionSettings.presets)
-PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
 _FIELDS: dict[str, Any] = {

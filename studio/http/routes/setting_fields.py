@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any
 
+from studio.actions.calls import published_metadata
 from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields
-
-_PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
 
 
 def setting_named(settings: type[Any], name: str) -> "Field[Any]":
@@ -19,7 +18,7 @@ def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str,
     """Return the documentation of a setting: its range, and words accepted instead of a number, or its only words."""
     if "minimum" not in one.metadata:
         return {"type": "string", "enum": list(one.metadata["words"]), "description": one.metadata["meaning"]}
-    metadata = _in_the_call(one, is_published)
+    metadata = published_metadata(one) if is_published else one.metadata
     number = {
         "type": "integer" if isinstance(metadata["minimum"], int) else "number",
         "minimum": metadata["minimum"],
@@ -49,7 +48,8 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
-        name, metadata = published.get(one.name, one.name), _in_the_call(one, one.name in published)
+        name = published.get(one.name, one.name)
+        metadata = published_metadata(one) if one.name in published else one.metadata
         default: Any = one.default if one.name in published else None
         name = form.either(name, one.name)
         if default is not None or form.has(name):
@@ -60,11 +60,3 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
 def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
     return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}
-
-
-def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:
-    """Return a setting's metadata; the published fields keep their whole numbers and limits."""
-    if not is_published:
-        return one.metadata
-    lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
-    return {**one.metadata, "minimum": lowest, "maximum": highest}

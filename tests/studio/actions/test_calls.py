@@ -4,10 +4,15 @@ import shlex
 
 import pytest
 
-from studio.actions.calls import ORIGIN, last_call
+from engine.conversion.settings import ConversionSettings
+from engine.effects.settings import effects_of, written_effects
+from studio.actions.calls import ORIGIN, PUBLISHED_SETTINGS, last_call
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.creations import create_model
 from studio.actions.trainings import start_training
+from studio.http.bodies import Form
+from studio.http.routes.fields import Fields
+from studio.http.routes.setting_fields import given_settings
 from studio.store.tasks import list_tasks, submit
 
 
@@ -34,6 +39,36 @@ def test_last_call_of_a_conversion_includes_all_its_settings(studio, recording):
         'audio=@"song.wav"', "model=koguchi", "preset=spoken", "transpose=auto", "generations_count=3", "likeness=0.8",
     ]  # fmt: skip
     assert check[1] == f"{ORIGIN}/check-task/{task}"
+
+
+@pytest.mark.parametrize("effects", ["hall", {"reverb": 0.2, "low_db": -3.0}])
+def test_last_call_has_effects_by_name_and_as_set_by_sliders(studio, recording, effects):
+    """Those set by sliders were left out."""
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}, effects=effects))
+    [sent] = [one for one in calls(last_call(studio, studio.local))[0] if one.startswith("effects=")]
+    assert effects_of(written_effects(sent.removeprefix("effects="))) == effects_of(effects)
+
+
+@pytest.mark.parametrize("transpose", [2.0, -12.0, "auto", "best", 0])
+def test_last_call_prints_settings_that_the_service_reads_as_they_were(studio, recording, transpose):
+    """Sliders give 2.0 for 2, which the call refuses."""
+    settings = {"transpose": transpose, "takes": 2, "seed": 7, "likeness": 0.8, "pitch_smoothing_ms": 20.0}
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", settings))
+    sent = dict(one.split("=", 1) for one in calls(last_call(studio, studio.local))[0] if "=" in one)
+    form = Fields(Form(sent, {}, ""))
+    assert given_settings(form, ConversionSettings, PUBLISHED_SETTINGS) == settings
+    form.check()
+
+
+@pytest.mark.parametrize("transpose", [0.5, 13, -24.0])
+def test_last_call_says_that_the_service_takes_no_such_transposition(studio, recording, transpose):
+    request = ConversionRequest("koguchi", {"transpose": transpose})
+    task_id = start_conversion(studio, studio.local, recording(), "song.wav", request)
+    said, check = last_call(studio, studio.local)["command"].split("\n", 1)
+    assert said.startswith("# ")
+    assert f"not {transpose}: convert on the page" in said
+    assert f"/check-task/{task_id}" in check
+    assert "/convert" not in check
 
 
 def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, package):
