@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES
+from studio.store.kinds import LISTED
+from studio.store.tasks import State
 
 Gender = Literal[GENDERS]  # type: ignore[valid-type]
 Age = Literal[AGES]  # type: ignore[valid-type]
@@ -178,10 +180,10 @@ class TaskView(BaseModel):
     """A task in full. Conversions also have their settings, scores and links."""
 
     id: str = Field(examples=[TASK_ID])
-    kind: Literal["conversion", "training", "report", "blend", "teaching"]
+    kind: Literal[LISTED]  # type: ignore[valid-type]
     model: str | None
     model_name: str | None = Field(description="The name of the voice, even after its deletion.")
-    state: Literal["queued", "running", "completed", "failed", "cancelled"]
+    state: State
     progress: float = Field(ge=0, le=1)
     message: str
     error: str | None

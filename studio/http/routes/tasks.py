@@ -15,14 +15,15 @@ from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
 from studio.http.routes.schemas import LabelledTake, TaskId, Tasks, TaskView
+from studio.store.kinds import LISTED
 from studio.store.task_filter import TaskFilter
+from studio.store.tasks import State
 
 MOST_TASKS = 200
 
 router = APIRouter(tags=["tasks"])
 
-State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "blend", "teaching"]
+Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
