@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
-from studio.actions.analyses import KIND as ANALYSIS
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import DATASETS, PACKAGES, VOICES
 from studio.store.drafts import DRAFTS
-from studio.store.kinds import KINDS
+from studio.store.kinds import ANALYSIS, KINDS
 from studio.store.studio import Studio
 from studio.store.tasks import ids_of, waiting_and_running
 from studio.store.workspaces import alone_in_training

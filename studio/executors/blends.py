@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection
 
@@ -10,6 +10,7 @@ from engine.errors import VoiceError
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.store.records.voices import Blend, NewVoice
 from studio.store.workspaces import arriving, voice_folder
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ def blend(job: Job) -> None:
     from engine.voices.blend import blend_voices
     from engine.voices.voice import save_voice
 
-    asked = job.task.parameters
+    asked = job.task.asked_as(Blend)
     job.heart.report(0.0, "blending")
-    first, second = (_voice(job, model_id) for model_id in (asked["first"], asked["second"]))
-    blended = blend_voices(first, second, asked["share"], asked["name"], _PASSING_ID)
+    first, second = (_voice(job, model_id) for model_id in (asked.first, asked.second))
+    blended = blend_voices(first, second, asked.share, asked.name, _PASSING_ID)
     preview, folder = job.place / "preview.wav", job.place / "voice"
     render_preview(blended, preview, lambda fraction, message: job.heart.report(_RENDERING_SHARE * fraction, message))
     save_voice(blended, folder, preview)
@@ -48,7 +49,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
     return cast("Voice", voice)
 
 
-def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:
+def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> NewVoice:
     """Add the row of the new voice, and store its files where the row says."""
     storage, account = job.bench.storage, job.account
     refuse_too_many(connection, account.id, job.bench.service)
@@ -56,4 +57,4 @@ def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[
     key = arrive(model.id)
     set_keys(connection, model, voice_key=key)
     storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
-    return {"model_id": model.id}
+    return NewVoice(model.id)

@@ -30,7 +30,8 @@ from studio.executors.recovery import settle
 from studio.executors.songs import stages_prefix
 from studio.store import tasks
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.kinds import KINDS
+from studio.store.kinds import KINDS, TEACHING
+from studio.store.records.voices import Teaching
 from studio.tracing import Stages, note_failure, span, trace_id_of
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
@@ -173,10 +174,11 @@ def _tidy_up(job: Job, outcome: Outcome) -> None:
     with contextlib.suppress(StudioError):
         if not job.is_published():  # read again: unless known, the result must keep its files
             job.bench.storage.delete_below(job.output_prefix)
-            if outcome == "failed" and "song" in job.task.parameters:
+            if outcome == "failed":
                 job.bench.storage.delete_below(stages_prefix(job))
-            for key in job.task.parameters.get("sources", ()) if outcome in ("failed", "cancelled") else ():
-                job.bench.storage.delete(key)
+            if job.task.kind == TEACHING and outcome in ("failed", "cancelled"):
+                for key in job.task.asked_as(Teaching).sources:
+                    job.bench.storage.delete(key)
 
 
 def _is_out_of_memory(cause: Exception) -> bool:
