@@ -13,6 +13,8 @@ from studio.actions.trainings import start_training
 from studio.http.bodies import Form
 from studio.http.routes.fields import Fields
 from studio.http.routes.setting_fields import given_settings
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion, Edit, EditSources
 from studio.store.tasks import list_tasks, submit
 
 
@@ -91,8 +93,8 @@ def test_last_call_shows_the_newest_task_that_has_an_api_call(studio, recording,
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 20)
     with studio.database.write() as connection:
-        edit = {"edit": {"of": "x"}, "settings": {}}
-        submit(connection, studio.local.id, "conversion", edit, model_id="koguchi")
+        edit = Conversion("a", {}, edit=Edit("x", "x", 1, [], EditSources("take", "groundwork")))
+        submit(connection, studio.local.id, "conversion", written(edit), model_id="koguchi")
     assert len(list_tasks(studio.database, studio.local.id)[0]) == 4
     [train] = calls(last_call(studio, studio.local))
     assert (train[3], train[-1]) == (f"{ORIGIN}/models/mia/train", "epochs=20")
