@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import delete, insert
 
+from studio.store.accounts import Account
 from studio.store.studio import Studio
 from studio.store.tables import tasks
 
@@ -33,11 +34,12 @@ def in_state(row: dict[str, Any], state: str) -> dict[str, Any]:
     return {**row, **_STATES[state], "state": state}
 
 
-def put_row(studio: Studio, row: dict[str, Any]) -> str:
-    """Make a row the only task of the local account; returns its id."""
+def put_row(studio: Studio, row: dict[str, Any], account: Account | None = None) -> str:
+    """Make a row the only task of an account, the local one by default; returns its id."""
+    account = account or studio.local
     with studio.database.write() as connection:
-        connection.execute(delete(tasks))
-        connection.execute(insert(tasks).values(**row, account_id=studio.local.id))
+        connection.execute(delete(tasks).where((tasks.c.account_id == account.id) | (tasks.c.id == row["id"])))
+        connection.execute(insert(tasks).values(**row, account_id=account.id))
     return str(row["id"])
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
@@ -54,7 +53,7 @@ router = APIRouter(tags=["conversions"])
     responses=problems(404, 409, *OF_UPLOADS),
     openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
 )
-async def convert(call: Calling) -> JSONResponse:
+async def convert(call: Calling) -> object:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
     async with call.form() as form:
         fields = Fields(form)
@@ -78,7 +77,7 @@ async def convert(call: Calling) -> JSONResponse:
             request_id=call.request_id,
         )
     call.note(task_id=task_id, model_id=model)
-    return JSONResponse({"task_id": task_id})
+    return {"task_id": task_id}
 
 
 @router.post(
@@ -87,23 +86,23 @@ async def convert(call: Calling) -> JSONResponse:
     responses=problems(*OF_UPLOADS),
     openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
 )
-async def verify(call: Calling) -> JSONResponse:
+async def verify(call: Calling) -> object:
     """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
     async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        verdict = await call.apart(verify_file, audio.path, audio.name)
-    return JSONResponse(verdict)
+        return await call.apart(verify_file, audio.path, audio.name)
 
 
 @router.get(
-    "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
+    "/check-task/{task_id}",
+    response_model=CompletedConversion | UnfinishedConversion,
+    response_model_exclude_unset=True,
+    responses=problems(404, 422),
 )
-async def check_task(call: Calling, task_id: str) -> JSONResponse:
+async def check_task(call: Calling, task_id: str) -> object:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
-    return JSONResponse(
-        await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
-    )
+    return await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)

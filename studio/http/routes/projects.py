@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from engine.analysis.timeline import Timeline
 from studio.actions.history import search
@@ -35,16 +35,16 @@ _CHANGES = {
 }
 
 
-@router.get("/projects", response_model=Projects, responses=problems(422))
+@router.get("/projects", response_model=Projects, response_model_exclude_unset=True, responses=problems(422))
 async def list_projects(
     call: Calling,
     q: Words = "",
     limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS)] = PAGE,
     cursor: Cursor = None,
-) -> JSONResponse:
+) -> object:
     """List the account's projects, the last changed first."""
     found = await call.quickly(_found, call, q, limit, cursor)
-    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
+    return found | {"projects": [_written(one) for one in found["projects"]]}
 
 
 def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[str, Any]:
@@ -54,19 +54,25 @@ def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[st
     )
 
 
-@router.get("/projects/{project_id}", response_model=ProjectView, responses=problems(404, 422))
-async def one_project(call: Calling, project_id: str) -> JSONResponse:
+@router.get(
+    "/projects/{project_id}",
+    response_model=ProjectView,
+    response_model_exclude_unset=True,
+    responses=problems(404, 422),
+)
+async def one_project(call: Calling, project_id: str) -> object:
     """Return a project with its conversions, the newest first."""
-    return JSONResponse(await _view(call, known_project_id(project_id)))
+    return await _view(call, known_project_id(project_id))
 
 
 @router.put(
     "/projects/{project_id}",
     response_model=ProjectView,
+    response_model_exclude_unset=True,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_CHANGES, (), MULTIPART, URLENCODED, JSON),
 )
-async def change(call: Calling, project_id: str) -> JSONResponse:
+async def change(call: Calling, project_id: str) -> object:
     """Name a project, or place its recording in a song; a field that is left out stays as it is."""
     project_id = known_project_id(project_id)
     async with call.form() as form:
@@ -75,7 +81,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
         given.check()
         name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
-    return JSONResponse(await _view(call, project_id))
+    return await _view(call, project_id)
 
 
 @router.get("/projects/{project_id}/export", response_model=ProjectExport, responses=problems(404, 422, 507))
@@ -83,11 +89,10 @@ async def export(
     call: Calling,
     project_id: str,
     dry: Annotated[bool, Query(description="Takes without their effects.")] = False,
-) -> JSONResponse:
+) -> object:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    made = await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
-    return JSONResponse(made)
+    return await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
 
 
 @router.delete("/projects/{project_id}", status_code=204, responses=problems(404, 409, 422))
