@@ -23,7 +23,7 @@ from studio.store.database import Database, Now
 from studio.store.drafts import DRAFTS, moment_of
 from studio.store.holds import CAN_TELL, is_held
 from studio.store.kinds import ANALYSIS, CONVERSION
-from studio.store.records.codec import read
+from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.conversion import Conversion, Rendered
 from studio.store.storage import GONE, Storage
 from studio.store.tables import accounts, tasks
@@ -105,6 +105,8 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     while rows := _some(database, and_(suspect, tasks.c.id > after)):
         for row in rows:
             needed = _needed(row)
+            if needed is None:
+                continue
             lost = [key for key in storage.list_keys(_place(row)) if key not in needed]
             for key in lost:
                 storage.delete(key)
@@ -113,9 +115,13 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     return found
 
 
-def _needed(row: Any) -> set[str]:
-    """Return the keys of a conversion's recording, its takes, and the sources of their edits."""
-    asked, rendered = read(Conversion, row.parameters), read(Rendered, row.result or {})
+def _needed(row: Any) -> set[str] | None:
+    """Return the keys of a conversion's recording, its takes, and the sources of their edits; None if a later version
+    has stored it, which may need others."""
+    try:
+        asked, rendered = read(Conversion, row.parameters), read(Rendered, row.result or {})
+    except UnknownRecord:
+        return None
     takes = (*rendered.outputs, *(rendered.dry or ()), *(rendered.lanes or {}).values())
     edited = [asked.edit.original.take, asked.edit.original.groundwork] if asked.edit else []
     edit_data = [rendered.groundwork] if rendered.groundwork else []

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from pydantic import BeforeValidator, JsonValue, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer
 
 from engine.conversion.comping import CompPart
 from engine.conversion.settings import AUTO
@@ -15,7 +15,7 @@ from studio.store.records.codec import Absent, Record
 
 Settings = Mapping[str, int | float | str]
 Scores = Mapping[str, int | float | None]
-Edits = Sequence[Mapping[str, JsonValue]]  # as `engine.conversion.pitch_edits.read_edits` takes them
+Edits = Sequence[Mapping[str, object]]  # as `engine.conversion.pitch_edits.read_edits` takes them
 Parts = Annotated[
     tuple[Part, ...],
     BeforeValidator(lambda given: [Part(*one) if isinstance(one, list) else one for one in given]),
