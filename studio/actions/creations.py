@@ -18,7 +18,7 @@ from studio.errors import NotReadable, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Answer, Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
@@ -90,7 +90,7 @@ def keep_dataset(
     cost = _cost(dataset, studio.service.longest_dataset_hours)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
-        def act(connection: Connection) -> dict[str, Any]:
+        def act(connection: Connection) -> Answer:
             refuse_too_many(connection, account.id, studio.service)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             if data_report is not None:

@@ -5,14 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from sqlalchemy import Connection
 
 from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.idempotency import Idempotency, once
+from studio.store.idempotency import Answer, Idempotency, once
 from studio.store.kinds import ANALYSIS, BLEND, CONVERSION, KINDS, TEACHING, TRAINING
 from studio.store.records.codec import written
 from studio.store.studio import Studio
@@ -96,7 +95,7 @@ def submit_work(
     if KINDS[work.kind].renders:
         refuse_full_disk(studio, TAKE_BYTES * work.cost)
 
-    def act(connection: Connection) -> dict[str, Any]:
+    def act(connection: Connection) -> Answer:
         check(connection)
         return {"task_id": queue_task(studio, connection, task.account.id, work, task.id)}
 

@@ -32,7 +32,7 @@ from studio.store.catalogue import (
     training_begun,
     training_reached,
 )
-from studio.store.idempotency import Idempotency, once
+from studio.store.idempotency import Answer, Idempotency, once
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.voices import Training
@@ -130,7 +130,7 @@ def train_model(
             text = f"The voice '{model_id}' is a demo voice and cannot be trained."
         raise WrongState(text, "no_recordings")
 
-    def act(connection: Connection) -> dict[str, Any]:
+    def act(connection: Connection) -> Answer:
         # concurrent calls wait here, and then see the result of the first
         waiting_and_running(connection, account.id, TRAINING_KIND)
         model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
