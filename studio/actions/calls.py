@@ -98,7 +98,8 @@ def _song_fields(song: Song | None) -> Iterator[str]:
 def _what(task: Task) -> str:
     if task.kind == TRAINING:
         return f"Training {task.model_id} for {task.asked_as(Training).epochs} epochs"
-    return f"Converting {task.asked_as(Conversion).file_name or 'a recording'} to {task.model_id}"
+    value = task.asked_as(Conversion).file_name or "a recording"
+    return f"Converting {value} to {task.model_id}"
 
 
 def _field(name: str, value: object) -> str:

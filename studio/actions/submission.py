@@ -32,19 +32,25 @@ class _Limit:
 
 _LIMITS = {
     CONVERSION: _Limit(
-        "conversions_per_account", "{} conversions are already queued or running: wait until some have finished.", 10.0,
-        "The queue is full: try again in a few minutes.", 120.0,
+        "conversions_per_account",
+        "{limit} conversions are already queued or running: wait until some have finished.",
+        10.0,
+        "The queue is full: try again in a few minutes.",
+        120.0,
     ),
     TRAINING: _Limit(
-        "trainings_per_account", "{} trainings are already queued or running: wait until one has finished.", 30.0,
-        "The queue of trainings is full: try again later.", 30.0,
+        "trainings_per_account",
+        "{limit} trainings are already queued or running: wait until one has finished.",
+        30.0,
+        "The queue of trainings is full: try again later.",
+        30.0,
     ),
     ANALYSIS: _Limit(
-        20, "{} recordings are already waiting to be analysed: wait until some have finished.", 5.0
+        20, "{most_waiting} recordings are already waiting to be analysed: wait until some have finished.", 5.0
     ),
-    BLEND: _Limit(4, "{} blends are already queued or running: wait until one has finished.", 10.0),
-    TEACHING: _Limit(2, "{} imported voices are already teaching: wait until one has finished.", 60.0),
-}  # fmt: skip
+    BLEND: _Limit(4, "{most_at_once} blends are already queued or running: wait until one has finished.", 10.0),
+    TEACHING: _Limit(2, "{most_at_once} imported voices are already teaching: wait until one has finished.", 60.0),
+}
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,8 @@ def refuse_full_queue(studio: Studio, connection: Connection, account_id: str, k
     most = limit.most if isinstance(limit.most, int) else getattr(studio.service, limit.most)
     if waiting_and_running(connection, account_id, kind) >= most:
         hint = "" if isinstance(limit.most, int) else studio.service.raised_by(limit.most)
-        raise TooMany(limit.sentence.format(most) + hint, limit.retry_s, "queue_full")
+        text = limit.sentence.format(limit=most, most_waiting=most, most_at_once=most)  # as the catalogues call it
+        raise TooMany(text + hint, limit.retry_s, "queue_full")
 
 
 def _put(studio: Studio, source: Path | str, key: str, gone: str) -> None:

@@ -62,7 +62,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         """Name the queues: of the kind, and of what is long."""
-        object.__setattr__(self, "queues", (self.name, f"long {self.name}") if self.long_lane else (self.name,))
+        object.__setattr__(self, "queues", (self.name, "long " + self.name) if self.long_lane else (self.name,))
 
     def queue_of(self, cost: float) -> str:
         """Return the queue of a task of this cost."""

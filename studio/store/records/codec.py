@@ -42,8 +42,10 @@ def read(kind: type[T], values: object) -> T:
 
 
 def written(record: object) -> dict[str, JsonValue]:
-    """Return a record as JSON."""
-    values: dict[str, JsonValue] = _adapter(cast(Hashable, type(record))).dump_python(record, mode="json")
+    """Return a record as JSON. Raises ValidationError, a bug, for one that could not be read again."""
+    adapter = _adapter(cast(Hashable, type(record)))
+    values: dict[str, JsonValue] = adapter.dump_python(record, mode="json", warnings=False)
+    adapter.validate_python(values)
     return values
 
 

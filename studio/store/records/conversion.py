@@ -124,7 +124,7 @@ class Conversion(Record):
     file_name: str = ""
     format: str = "wav"
     preset: str = AUTO
-    effects: str | Mapping[str, float] = OFF
+    effects: str | Mapping[str, int | float] = OFF
     model_account: str = ""
     untrained: bool = False
     recording: str | None = None

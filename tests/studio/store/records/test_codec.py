@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from engine.conversion.comping import CompPart
 from engine.songs.parts import Part
@@ -91,6 +92,18 @@ def test_variants_that_are_not_asked_for_leave_no_key():
 def test_plans_of_trainings_lie_beside_their_epochs():
     assert read(Training, {"epochs": 20, "batch": 8}) == Training(20, {"batch": 8})
     assert written(Training(20, {"batch": 8})) == {"epochs": 20, "batch": 8}
+
+
+def test_written_refuses_what_could_not_be_read_again():
+    with pytest.raises(ValidationError):
+        written(Conversion("key", {"transpose": [1]}))
+
+
+def test_numbers_are_written_as_they_are():
+    effects = {"reverb": 0.2, "low_cut_hertz": 80}
+    again = written(Conversion("key", {}, effects=effects))["effects"]
+    assert again == effects
+    assert [type(one) for one in again.values()] == [float, int]
 
 
 def test_scores_that_could_not_be_measured_are_none():
