@@ -21,7 +21,7 @@ import math
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from sqlalchemy import (
     Connection,
@@ -110,11 +110,22 @@ class Task:
 
     def asked_as(self, record: type[T]) -> T:
         """Return what is asked, as the record of its kind. Raises UnknownRecord."""
-        return read(record, self.parameters)
+        return self._read("asked", record, self.parameters)
 
     def result_as(self, record: type[T]) -> T:
         """Return what resulted, as the record of its kind; empty before it is completed. Raises UnknownRecord."""
-        return read(record, self.result or {})
+        return self._read("result", record, self.result or {})
+
+    def _read(self, column: str, record: type[T], values: object) -> T:
+        key = (column, record)
+        if key not in self._records:
+            self._records[key] = read(record, values)
+        return cast(T, self._records[key])
+
+    @functools.cached_property
+    def _records(self) -> dict[object, object]:
+        """What was read before."""
+        return {}
 
     @property
     def has_ended(self) -> bool:
