@@ -10,7 +10,7 @@ from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.spelling import composed
 from engine.units import in_words
-from studio.errors import Invalid, NotReadable
+from studio.errors import Invalid, NotReadable, naming
 from studio.settings.service import ServiceSettings
 from studio.store.records.analysis import Analysis
 from studio.store.records.conversion import Conversion
@@ -80,9 +80,8 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        # the engine's error has the name of the stored file, not the user's
-        text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The recording"}"')
-        raise NotReadable(text, "audio_not_readable") from cause
+        shown = f'"{shown_name(file_name) or "The recording"}"'
+        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
 
 
 def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> None:

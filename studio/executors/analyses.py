@@ -10,8 +10,9 @@ import numpy as np
 from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError, EngineError
-from studio.errors import NotFound, Unavailable
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from engine.progress import within
+from studio.errors import NotFound, Unavailable, naming
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
 from studio.store.records.analysis import (
     Analysis,
     Explored,
@@ -45,16 +46,12 @@ def explore(job: Job) -> None:
     source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     folder = job.place / "shown"
     folder.mkdir()
-
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_LOOKING_SHARE * fraction, message)
-
+    report = within(job.heart.report, 0.0, _LOOKING_SHARE)
     try:
         found = explore_file(source, folder, 60 * job.bench.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
-    except AudioError as cause:  # it names the stored file, not the user's
-        name = asked.file_name or "the recording"
-        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
+    except AudioError as cause:
+        raise AudioError(naming(cause, source, shown(asked))) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
@@ -125,7 +122,7 @@ def _origin(job: Job, asked: Analysis, source: Path) -> str:
     try:
         return verify(source, job.bench.installation).sentence
     except EngineError as cause:
-        return str(cause).replace(source.name, asked.file_name or "the recording")
+        return naming(cause, source, shown(asked))
 
 
 def _picture(job: Job, scale: "Scale", overview: "Drawn", tiles: "Sequence[Drawn]") -> Picture:

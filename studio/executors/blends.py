@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from sqlalchemy import Connection
 
 from engine.errors import VoiceError
+from engine.progress import within
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
@@ -31,7 +32,7 @@ def blend(job: Job) -> None:
     first, second = (_voice(job, model_id) for model_id in (asked.first, asked.second))
     blended = blend_voices(first, second, asked.share, asked.name, _PASSING_ID)
     preview, folder = job.place / "preview.wav", job.place / "voice"
-    render_preview(blended, preview, lambda fraction, message: job.heart.report(_RENDERING_SHARE * fraction, message))
+    render_preview(blended, preview, within(job.heart.report, 0.0, _RENDERING_SHARE))
     save_voice(blended, folder, preview)
     with arriving(job.bench.storage, job.account, VOICES, folder) as arrive:
         job.publish(lambda connection: _added(job, connection, blended.card, arrive))

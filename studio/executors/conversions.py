@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, TypedDict
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, VoiceError
-from studio.errors import NotFound, StudioError
+from engine.progress import within
+from studio.errors import NotFound, StudioError, naming
 from studio.executors import songs
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.catalogue import find_model
 from studio.store.records.conversion import Comp, Conversion, Edit, OutputSettings, Rendered, Scores
@@ -37,9 +38,8 @@ def convert(job: Job) -> None:
     source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     try:
         rendered = _rendered(job, asked, source)
-    except AudioError as cause:  # it names the stored file, not the user's
-        name = asked.file_name or "the recording"
-        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
+    except AudioError as cause:
+        raise AudioError(naming(cause, source, shown(asked))) from cause
     job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
     if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses
@@ -98,7 +98,7 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         voice,
         read_edits(edit.edits),
         before,
-        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+        within(job.heart.report, 0.0, _CONVERTING_SHARE),
         job.bench.device,
         job.bench.installation,
     )
@@ -127,7 +127,7 @@ def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
         takes,
         comp.parts,
         target,
-        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+        within(job.heart.report, 0.0, _CONVERTING_SHARE),
         of.statement,
         job.bench.installation,
     )
@@ -158,9 +158,7 @@ def _takes(job: Job, asked: Conversion, targets: list[Path], statement: "Stateme
         return {"outputs": tuple(job.store(target) for target in targets)}
     from engine.effects.chain import apply_effects_to_file
 
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message)
-
+    report = within(job.heart.report, _SCORED_SHARE, 1.0)
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
     for target, with_effects in zip(targets, finished, strict=True):
         apply_effects_to_file(target, with_effects, effects, report, statement, job.bench.installation)
@@ -185,9 +183,7 @@ def _fetched(job: Job, asked: Conversion) -> Path:
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":
     from engine.conversion.convert import convert_file
 
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_CONVERTING_SHARE * fraction, message)
-
+    report = within(job.heart.report, 0.0, _CONVERTING_SHARE)
     return convert_file(source, targets, voice, settings, report, job.bench.device, job.bench.installation)
 
 
@@ -224,11 +220,8 @@ def _scores(
     from engine.evaluation.scores import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
-        def report(fraction: float, message: str) -> None:
-            share = (number + fraction) / (len(targets) + 1)
-            job.heart.report(_CONVERTING_SHARE + (_SCORED_SHARE - _CONVERTING_SHARE) * share, message)
-
-        return trace_file(path, report)
+        report, files = within(job.heart.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
+        return trace_file(path, within(report, number / files, (number + 1) / files))
 
     recording = traced(source, 0)
     original = recording if semitones is None else moved(recording, semitones)

@@ -23,7 +23,9 @@ from studio.store import tasks
 from studio.store.accounts import Account, account_of_id, account_prefix
 from studio.store.catalogue import Model, find_model
 from studio.store.database import Database
+from studio.store.records.analysis import Analysis
 from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
@@ -160,6 +162,11 @@ class Job:
         except NotFound:
             return False
         return now.state == "completed" and now.fence == self.task.fence
+
+
+def shown(asked: Conversion | Analysis) -> str:
+    """Return what a task's recording is called in sentences for its owner."""
+    return f'"{asked.file_name}"' if asked.file_name else "the recording"
 
 
 def insist(action: Callable[[], T], patience_s: float) -> T:
