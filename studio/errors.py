@@ -14,6 +14,7 @@ LeaseLost                  the task is no longer this worker's; not for the user
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from engine.errors import EngineError
@@ -96,6 +97,12 @@ class DiskFull(StudioError):
 
     def __init__(self, text: str = "The disk is full. Free some space and try again.", code: str | None = None) -> None:
         super().__init__(text, code)
+
+
+def naming(cause: EngineError, path: Path, shown: str) -> str:
+    """Return the sentence of an engine's error with what its owner calls a file, where it names the stored one."""
+    text = str(cause).replace(f'"{path}"', shown).replace(f'"{path.name}"', shown).replace(str(path), shown)
+    return text[:1].upper() + text[1:]
 
 
 class LeaseLost(Exception):

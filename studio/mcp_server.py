@@ -40,6 +40,7 @@ from studio.http.problem import field_text
 from studio.http.routes.fields import shown
 from studio.http.routes.setting_fields import setting_named
 from studio.store.free_space import refuse_full_disk
+from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
 
@@ -189,7 +190,7 @@ class _Tools:
         if folder is None:
             return []
         task = find(studio.database, studio.local.id, task_id)
-        takes = range(1, len((task.result or {}).get("outputs", [])) + 1)
+        takes = range(1, len(task.result_as(Rendered).outputs) + 1)
         try:
             return [str(self._written_take(task, take, folder)) for take in takes]
         except OSError as cause:

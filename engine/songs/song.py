@@ -22,7 +22,7 @@ from engine.errors import SettingsError
 from engine.features.survey import Survey
 from engine.files import TakesPaths, names_that_fit, write_atomically
 from engine.networks.base import load_base
-from engine.progress import Report, no_report
+from engine.progress import Report, no_report, within
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
 from engine.songs.alignment import Alignment, align
 from engine.songs.mixing import Fader, Lane, Mix, channels_of, common_channels, mix_files
@@ -355,11 +355,6 @@ class _Judge:
         """Say a sentence."""
         self.said.append(sentence)
         self.warn(self.named + sentence)
-
-
-def within(report: Report, first: float, last: float) -> Report:
-    """Return a report that covers this part of another's progress."""
-    return lambda fraction, message: report(first + (last - first) * fraction, message)
 
 
 def stage_name(name: str, *made_of: Any) -> str:

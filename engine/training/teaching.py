@@ -19,7 +19,7 @@ from engine.features.clips import Clip, analysed_clips
 from engine.features.speaker_timbre import mean_timbre, speaker_timbres
 from engine.files import UNFINISHED, write_atomically
 from engine.networks.base import load_base
-from engine.progress import Report, no_report
+from engine.progress import Report, no_report, within
 from engine.provenance.installation import Installation
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.holdout import hold_out
@@ -83,16 +83,16 @@ def teach(
     try:
         shutil.rmtree(sung, ignore_errors=True)  # left by a crash
         recordings = teaching_recordings(
-            voice, sources, sung, ConversionSettings(), _share(report, 0.0, _SUNG_SHARE), device, installation
+            voice, sources, sung, ConversionSettings(), within(report, 0.0, _SUNG_SHARE), device, installation
         )
         dataset = create_dataset(recordings, folder, taught_profile(voice.card, name))
         started = True
-        found = examined(dataset, _share(report, _SUNG_SHARE, _EXAMINED_SHARE))
+        found = examined(dataset, within(report, _SUNG_SHARE, _SUNG_SHARE + _EXAMINED_SHARE))
         refuse_unusable(found)
         clips = analysed_clips(usable_recordings(found, dataset.recordings), dataset.cache)
         refuse_too_little(clips)
         scores = teacher_scores(
-            voice, clips, _share(report, _SUNG_SHARE + _EXAMINED_SHARE, 1 - _SUNG_SHARE - _EXAMINED_SHARE), device
+            voice, clips, within(report, _SUNG_SHARE + _EXAMINED_SHARE, 1.0), device
         )
         return _with_scores(dataset, scores)
     except BaseException:
@@ -123,8 +123,3 @@ def _with_scores(dataset: Dataset, scores: AuditionScores) -> Dataset:
     profile = replace(dataset.profile, other={**dataset.profile.other, TAUGHT_BY: taught})
     write_atomically(dataset.folder / MODEL_FILE, profile_text(profile), durable=True)
     return load_dataset(dataset.folder)
-
-
-def _share(report: Report, start: float, share: float) -> Report:
-    """Return a report whose whole is a share of another's."""
-    return lambda fraction, message: report(start + share * fraction, message)

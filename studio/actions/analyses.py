@@ -21,7 +21,6 @@ Until the task is completed, duration_s and everything below it is None or empty
 """
 
 import json
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -37,16 +36,16 @@ from engine.units import FRAME_RATE
 from studio.actions.arrivals import borrowed
 from studio.actions.names import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
-from studio.errors import NotFound, TooMany, WrongState
-from studio.store.accounts import Account, account_prefix
-from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.actions.submission import Work, new_task, submit_work
+from studio.errors import NotFound, WrongState
+from studio.store.accounts import Account
+from studio.store.kinds import ANALYSIS
+from studio.store.records.analysis import Analysis, Explored
+from studio.store.records.codec import written
 from studio.store.studio import Studio
-from studio.store.tasks import Task, find, places, request_cancel, running_now, submit, waiting_and_running
+from studio.store.tasks import Task, find, places, request_cancel, running_now
 
-KIND = "analysis"
-MOST_WAITING = 20  # per account
 PITCH_COLOUR = "var(--accent)"
-_RETRY_S = 5.0
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
 _GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
 
@@ -62,26 +61,14 @@ def start_analysis(
     DiskFull; then nothing is left behind.
     """
     length = check_recording(recording, file_name, studio.service)
-    refuse_full_disk(studio, TAKE_BYTES * length.channel_seconds)
-    task_id = secrets.token_hex(12)
-    place = f"{account_prefix(account)}tasks/{task_id}"
-    parameters: dict[str, Any] = {
-        "input_key": f"{place}/input{suffix_of(file_name, recording)}",
-        "file_name": shown_name(file_name),
+    task = new_task(account)
+    asked = Analysis(
+        f"{task.place}/input{suffix_of(file_name, recording)}",
+        shown_name(file_name),
         **asdict(origin or origin_of_file(recording)),
-    }
-    studio.storage.put_file(recording, parameters["input_key"])
-    try:
-        with studio.database.write() as connection:
-            if waiting_and_running(connection, account.id, KIND) >= MOST_WAITING:
-                text = f"{MOST_WAITING} recordings are already waiting to be analysed: wait until some have finished."
-                raise TooMany(text, _RETRY_S, "queue_full")
-            submit(connection, account.id, KIND, parameters, cost=length.channel_seconds, task_id=task_id)
-    except BaseException:
-        studio.storage.delete_below(place)
-        raise
-    studio.wake()
-    return task_id
+    )
+    work = Work(ANALYSIS, asked, cost=length.channel_seconds)
+    return submit_work(studio, task, work, files={asked.input_key: recording})
 
 
 def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -95,7 +82,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "ahead": _ahead(studio, task),
         "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
         "error": task.error,
-        "file_name": task.parameters["file_name"],
+        "file_name": task.asked_as(Analysis).file_name,
         "duration_s": None,
         "audio_url": None,
         "summary": None,
@@ -115,9 +102,9 @@ def _ahead(studio: Studio, task: Task) -> int:
     """Return how many analyses end before a queued one begins: those before it, and those that occupy all workers."""
     if task.state != "queued":
         return 0
-    running = len(running_now(studio.database, KIND))
+    running = len(running_now(studio.database, ANALYSIS))
     busy = running if studio.service.executor == "local" and running >= studio.service.analysis_workers else 0
-    return places(studio.database, KIND).get(task.id, 1) - 1 + busy
+    return places(studio.database, ANALYSIS).get(task.id, 1) - 1 + busy
 
 
 def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
@@ -154,7 +141,7 @@ def stretch_view(
 def _performed(studio: Studio, task: Task) -> Performed:
     if task.state != "completed":
         raise WrongState("Both recordings must be analysed before they can be compared.", "not_looked_at")
-    curves = json.loads(b"".join(studio.storage.read((task.result or {})["curves"])))
+    curves = json.loads(b"".join(studio.storage.read(task.result_as(Explored).curves)))
     return Performed(
         step_s=curves["step_s"],
         hertz=np.array([one or 0.0 for one in curves["hertz"]]),
@@ -170,62 +157,62 @@ def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[
     Raises NotFound if it does not exist or has been deleted, Unavailable, DiskFull.
     """
     task = _find(studio, account, task_id)
-    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
-        yield copy, task.parameters["file_name"], origin_of(task.parameters) or origin_of_file(copy)
+    asked = task.asked_as(Analysis)
+    with borrowed(studio, asked.input_key, _GONE) as copy:
+        yield copy, asked.file_name, origin_of(asked) or origin_of_file(copy)
 
 
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
     try:
-        return find(studio.database, account.id, task_id, kind=KIND)
+        return find(studio.database, account.id, task_id, kind=ANALYSIS)
     except NotFound as cause:
         raise NotFound(_GONE, "recording_gone") from cause
 
 
 def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
-    result = task.result or {}
+    found = task.result_as(Explored)
 
     def link(key: str) -> str:
         return studio.link(key, base_url, now_s)
 
     pictures = {
-        one["scale"]: {
-            "label": _LABELS[one["scale"]],
-            "scale": one["scale"],
-            "lowest_hertz": one["lowest_hertz"],
-            "highest_hertz": one["highest_hertz"],
-            "url": link(one["overview"]["key"]),
-            "start_s": one["overview"]["start_s"],
-            "end_s": one["overview"]["end_s"],
-            "tiles": [
-                {"url": link(tile["key"]), "start_s": tile["start_s"], "end_s": tile["end_s"]} for tile in one["tiles"]
-            ],
+        one.scale: {
+            "label": _LABELS[one.scale],
+            "scale": one.scale,
+            "lowest_hertz": one.lowest_hertz,
+            "highest_hertz": one.highest_hertz,
+            "url": link(one.overview.key),
+            "start_s": one.overview.start_s,
+            "end_s": one.overview.end_s,
+            "tiles": [{"url": link(tile.key), "start_s": tile.start_s, "end_s": tile.end_s} for tile in one.tiles],
         }
-        for one in result["pictures"]
+        for one in found.pictures
     }
-    name = PurePath(task.parameters["file_name"]).stem
-    notes = {"label": "notes (MIDI)", "url": link(result["midi"]), "name": named_file(name, "mid")}
-    curves, voice = link(result["curves"]), result["summary"]["vocal_range"]
+    name = PurePath(task.asked_as(Analysis).file_name).stem
+    midi = {"label": "notes (MIDI)", "url": link(found.midi), "name": named_file(name, "mid")}
+    curves, voice = link(found.curves), found.summary.vocal_range
+    notes = [asdict(note) for note in found.notes]
     return {
-        "duration_s": result["duration_s"],
-        "audio_url": link(result["heard"]),
-        "summary": result["summary"],
-        "origin": result.get("origin"),
-        "notes": result["notes"],
-        "pitch_histogram": result["pitch_histogram"],
+        "duration_s": found.duration_s,
+        "audio_url": link(found.heard),
+        "summary": written(found.summary),
+        "origin": found.origin,
+        "notes": notes,
+        "pitch_histogram": [asdict(one) for one in found.pitch_histogram],
         "pictures": pictures,
         "downloads": [
-            *([notes] if result["notes"] else []),
-            {"label": "curves (CSV)", "url": link(result["table"]), "name": named_file(name, "csv")},
+            *([midi] if notes else []),
+            {"label": "curves (CSV)", "url": link(found.table), "name": named_file(name, "csv")},
         ],
         "roll": {
             "id": f"roll-{task.id}",
             "file_name": named_file(f"{name} pitch", "png"),
-            "duration_s": result["duration_s"],
+            "duration_s": found.duration_s,
             "picture": pictures["note"],
             "pictures": list(pictures.values()),
             "curves": [{"label": "Pitch", "colour": PITCH_COLOUR, "url": curves}],
-            "range": voice and {"low": voice["lowest"], "high": voice["highest"], "label": "Range"},
-            "notes": result["notes"],
+            "range": voice and {"low": voice.lowest, "high": voice.highest, "label": "Range"},
+            "notes": notes,
             "loudness": {"url": curves},
             "waveform": {"url": curves},
         },

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
-from studio.errors import Invalid, NotFound
+from studio.errors import Invalid, NotFound, naming
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.holds import hold
@@ -92,5 +92,4 @@ def called(upload: Path, name: str) -> Iterator[None]:
         raise  # names fields, not the file
     except (ArchiveError, DatasetError, VoiceError) as cause:
         kind: type[EngineError] = type(cause)
-        text = str(cause).replace(f'"{upload.name}"', name)
-        raise kind(text[:1].upper() + text[1:]) from cause
+        raise kind(naming(cause, upload, name)) from cause

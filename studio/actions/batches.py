@@ -10,7 +10,7 @@ from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND, ConversionRequest, start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.names import name_of_take, named_file, unlike, voice_name
 from studio.actions.recordings import shown_name
@@ -18,6 +18,8 @@ from studio.actions.repeats import key_of_take
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, find, request_cancel
 
@@ -67,9 +69,9 @@ def batch_view(
         now["error"] = row.get("error")
         if row["task"]:
             try:
-                task = find(studio.database, account.id, row["task"], kind=KIND)
+                task = find(studio.database, account.id, row["task"], kind=CONVERSION)
                 now |= {"state": task.state, "progress": task.progress, "error": task.error}
-                now["warning"] = (task.result or {}).get("warning")
+                now["warning"] = task.result_as(Rendered).warning
                 if task.state == "completed" and task.outputs_deleted_at is None:
                     now["url"] = studio.link(key_of_take(task, 1), base_url, now_s)
             except NotFound:
@@ -96,11 +98,11 @@ def batch_zip(
     kind: the format of the takes. Raises NotFound if there are no takes, DiskFull, Unavailable.
     """
     done = [row for row in batch_view(studio, account, rows) if row["state"] == "completed"]
-    tasks = [find(studio.database, account.id, row["task"], kind=KIND) for row in done]
+    tasks = [find(studio.database, account.id, row["task"], kind=CONVERSION) for row in done]
     tasks = [task for task in tasks if task.outputs_deleted_at is None]
     if not tasks:
         raise NotFound("None of these conversions has a result to download.", "no_results")
-    place_of_first = str(tasks[0].parameters["input_key"]).rpartition("/")[0]
+    place_of_first = tasks[0].asked_as(Conversion).input_key.rpartition("/")[0]
     digest = hashlib.sha256("\n".join([kind, *(task.id for task in tasks)]).encode()).hexdigest()[:16]
     key = f"{place_of_first}/batch-{digest}.zip"
     if studio.storage.head(key) is None:
@@ -108,7 +110,7 @@ def batch_zip(
             made, taken = place / "batch.zip", set[str]()
             with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
                 for task in tasks:
-                    for take in range(1, len((task.result or {})["outputs"]) + 1):
+                    for take in range(1, len(task.result_as(Rendered).outputs) + 1):
                         file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
                         archive.write(file, unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)

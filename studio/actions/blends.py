@@ -2,15 +2,13 @@
 
 from engine.voices.card_rules import LONGEST_NAME
 from studio.actions.new_voices import checked_name
-from studio.errors import Invalid, TooMany
+from studio.actions.submission import Work, new_task, submit_work
+from studio.errors import Invalid
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable, refuse_too_many
+from studio.store.kinds import BLEND
+from studio.store.records.voices import Blend
 from studio.store.studio import Studio
-from studio.store.tasks import submit, waiting_and_running
-
-KIND = "blend"
-MOST_AT_ONCE = 4  # queued or running blends per account
-_LATER_S = 10.0
 
 
 def start_blend(studio: Studio, account: Account, first: str, second: str, share: float, name: str = "") -> str:
@@ -24,14 +22,9 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     if not 0.0 <= share <= 1.0:
         raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
     name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
-    name = checked_name(name)
-    parameters = {"first": first, "second": second, "share": share, "name": name}
-    with studio.database.write() as connection:
-        if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
-            text = f"{MOST_AT_ONCE} blends are already queued or running: wait until one has finished."
-            raise TooMany(text, _LATER_S, "queue_full")
-        refuse_too_many(connection, account.id, studio.service)
-        task_id = submit(connection, account.id, KIND, parameters)
-        studio.submitted(connection, task_id)
-    studio.wake()
-    return task_id
+    return submit_work(
+        studio,
+        new_task(account),
+        Work(BLEND, Blend(first, second, share, checked_name(name))),
+        check=lambda connection: refuse_too_many(connection, account.id, studio.service),
+    )

@@ -1,13 +1,17 @@
 """Actions on the page as the equivalent calls of the service."""
 
+import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, fields
 from typing import Any
 
+from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF
-from studio.actions.conversions import KIND as CONVERSION
-from studio.actions.trainings import KIND as TRAINING
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION, TRAINING
+from studio.store.records.conversion import Conversion, Song
+from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.tasks import Task, list_tasks
 
@@ -15,7 +19,14 @@ ORIGIN = "{origin}"  # filled in by the browser
 _LOOKED_AT = 20  # tasks searched for the newest that the service has a call for
 _TOKEN = '-H "Authorization: Bearer $TOKEN"'  # noqa: S105
 _SEAM = " \\\n  "  # continues a line of shell
-_NAMES = {"takes": "generations_count"}  # settings whose published name differs
+PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
+_PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
+_PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
+_SETTINGS = {one.name: one for one in fields(ConversionSettings)}
+_UNFIT = (
+    "The call of the service takes only whole numbers from -12 to 12 for transpose, not {}: "
+    "convert on the page, or with the command convert."
+)
 
 
 def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
@@ -29,42 +40,75 @@ def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
     return None
 
 
+def published_metadata(one: "Field[Any]") -> Mapping[str, Any]:
+    """Return the metadata of a setting of conversions as the call takes it: published fields keep their whole numbers
+    and limits."""
+    if one.name not in PUBLISHED_SETTINGS:
+        return one.metadata
+    lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
+    return {**one.metadata, "minimum": lowest, "maximum": highest}
+
+
+def published_default(one: "Field[Any]") -> Any:
+    """Return the value of a setting of conversions that a call without it has."""
+    return _PUBLISHED_DEFAULTS.get(one.name, one.default)
+
+
 def _lines(task: Task, base_url: str) -> Iterator[str]:
-    given = task.parameters
-    if task.kind == CONVERSION and not {"edit", "comp"} & set(given):
-        fields = [_file("audio", given.get("file_name") or "recording.wav"), _field("model", task.model_id)]
-        fields += [_field("untrained", "true")] if given.get("untrained") else []
-        fields += [_field("preset", given["preset"])] if given.get("preset", "auto") != "auto" else []
-        effects = given.get("effects", OFF)  # the service has the presets only
-        fields += [_field("effects", effects)] if isinstance(effects, str) and effects != OFF else []
-        fields += [_field(_NAMES.get(name, name), value) for name, value in given["settings"].items()]
-        fields += _song_fields(given.get("song"))
-        yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
-        yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
+    if task.kind == CONVERSION:
+        asked = task.asked_as(Conversion)
+        if asked.edit is None and asked.comp is None:
+            yield from _conversion_lines(task, asked, base_url)
     if task.kind == TRAINING:
-        yield _SEAM.join(
-            [f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", given["epochs"])]
-        )
+        epochs = task.asked_as(Training).epochs
+        yield _SEAM.join([f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", epochs)])
 
 
-def _song_fields(song: dict[str, Any] | None) -> Iterator[str]:
+def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[str]:
+    fields = [_file("audio", asked.file_name or "recording.wav"), _field("model", task.model_id)]
+    fields += [_field("untrained", "true")] if asked.untrained else []
+    fields += [_field("preset", asked.preset)] if asked.preset != AUTO else []
+    effects = asked.effects if isinstance(asked.effects, str) else json.dumps(asked.effects)
+    fields += [_field("effects", effects)] if effects != OFF else []
+    settings = {name: _written(name, value) for name, value in asked.settings.items()}
+    fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
+    fields += _song_fields(asked.song)
+    if settings.get("transpose", 0) is None:
+        yield "# " + _UNFIT.format(asked.settings["transpose"])
+    else:
+        yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
+    yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
+
+
+def _written(name: str, value: int | float | str) -> int | float | str | None:
+    """Return a setting as the call takes it, None if it takes no such value; sliders give 2.0 for 2."""
+    if isinstance(value, str) or name not in _SETTINGS:
+        return value
+    metadata = published_metadata(_SETTINGS[name])
+    if not isinstance(metadata["minimum"], int):
+        return value
+    return int(value) if metadata["minimum"] <= value <= metadata["maximum"] and value == int(value) else None
+
+
+def _song_fields(song: Song | None) -> Iterator[str]:
     if song is None:
         return
-    yield from (_file(name, file_name) for name, file_name in song["names"].items())
-    yield from [_field("separate", "true")] if song["separate"] else []
-    yield from [_field("offset", song["offset_s"])] if song["offset_s"] is not None else []
-    for name in ("parts", "stem_parts"):
-        yield _field(name, ", ".join(f"{start_s:g} {voice}" for start_s, voice in song[name]))
-    yield from (_field(f"{lane}_db", level) for lane, level in song["faders"].items())
+    yield from (_file(name, file_name) for name, file_name in song.names.items())
+    yield from [_field("separate", "true")] if song.separate else []
+    yield from [_field("offset", song.offset_s)] if song.offset_s is not None else []
+    for name, parts in (("parts", song.parts), ("stem_parts", song.stem_parts)):
+        yield _field(name, ", ".join(f"{part.start_s:g} {part.voice}" for part in parts))
+    yield from (_field(f"{lane}_db", level) for lane, level in song.faders.items())
 
 
 def _what(task: Task) -> str:
     if task.kind == TRAINING:
-        return f"Training {task.model_id} for {task.parameters['epochs']} epochs"
-    return f"Converting {task.parameters.get('file_name') or 'a recording'} to {task.model_id}"
+        return f"Training {task.model_id} for {task.asked_as(Training).epochs} epochs"
+    value = task.asked_as(Conversion).file_name or "a recording"
+    return f"Converting {value} to {task.model_id}"
 
 
-def _field(name: str, value: Any) -> str:
+def _field(name: str, value: object) -> str:
     return f"-F {shlex.quote(f'{name}={value}')}"
 
 

@@ -5,26 +5,25 @@ conversions with other settings, and edited ones. It keeps copies of those that 
 the originals are gone.
 """
 
-import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import Connection
-
-from engine.conversion.comping import CompPart, parts_of
-from studio.actions.conversions import KIND, refuse_full_queue
+from engine.conversion.comping import parts_of
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
+from studio.actions.submission import Work, new_task, submit_work
 from studio.errors import Invalid, NotFound, WrongState
-from studio.store.accounts import Account, account_prefix
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.accounts import Account
+from studio.store.idempotency import Idempotency, answered
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import ChosenTake, Comp, CompSource, Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import Task, find, list_tasks, submit
+from studio.store.tasks import Task, find, list_tasks
 
-_KEPT = ("output_settings", "settings", "untrained", "statement", "phrase_starts_s")  # of the result
 MOST_TASKS = 40  # of a recording and a voice, whose takes are offered
 _GONE = "A take of this comp has been deleted: convert the recording again, then choose anew."
 _TOO_OLD = "This take was made before takes could be comped: convert the recording again."
@@ -40,7 +39,7 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     choice         for a comp, the take of each phrase: [{task, take}]; else None
     """
     task = _find(studio, account, task_id)
-    wanted = TaskFilter("completed", KIND, recording=task.recording, model_id=task.model_id)
+    wanted = TaskFilter("completed", CONVERSION, recording=task.recording, model_id=task.model_id)
     found = list_tasks(studio.database, account.id, limit=MOST_TASKS, wanted=wanted)[0] if task.recording else [task]
     takes = [
         {
@@ -54,9 +53,10 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
         }
         for one in reversed(found)
         if one.outputs_deleted_at is None and _starts(one) == _starts(task)
-        for take in range(1, len((one.result or {}).get("outputs", [])) + 1)
+        for take in range(1, len(one.result_as(Rendered).outputs) + 1)
     ]
-    return {"starts_s": _starts(task), "takes": takes, "choice": (task.parameters.get("comp") or {}).get("choice")}
+    comp = task.asked_as(Conversion).comp
+    return {"starts_s": _starts(task), "takes": takes, "choice": comp and [asdict(one) for one in comp.choice]}
 
 
 def start_comp(
@@ -79,62 +79,44 @@ def start_comp(
         numbers.append(used.index(named))
     parts = parts_of(_starts(task), numbers)
     keys = [_key(studio, account, task, *named) for named in used]
-    plain = [{"task": used[number][0], "take": used[number][1]} for number in numbers]
-    return _submitted(studio, account, task, _comp(task, keys, parts, plain), idempotency)
+    rendered = task.result_as(Rendered)
+    assert rendered.output_settings is not None  # of every version that found phrases
+    assert rendered.statement is not None
+    source = CompSource(
+        rendered.output_settings, rendered.settings, rendered.untrained, rendered.statement, rendered.phrase_starts_s
+    )
+    chosen = tuple(ChosenTake(*used[number]) for number in numbers)
+    return _submitted(studio, account, task, Comp(tuple(keys), tuple(parts), chosen, source), idempotency)
 
 
 def repeat_comp(studio: Studio, account: Account, task_id: str) -> str:
     """Queue the same comp again; return the new task's id. Raises as `start_comp`."""
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    return _submitted(studio, account, task, task.parameters["comp"], None)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    comp = task.asked_as(Conversion).comp
+    assert comp is not None
+    return _submitted(studio, account, task, comp, None)
 
 
-def _comp(task: Task, keys: Sequence[str], parts: Sequence[CompPart], choice: list[Any]) -> dict[str, Any]:
-    """Return what the worker needs: the takes' keys, the parts, and what the conversion says of itself."""
-    result = task.result or {}
-    return {
-        "takes": list(keys),
-        "parts": [{"start_s": part.start_s, "take": part.take} for part in parts],
-        "choice": choice,
-        "of": {name: result.get(name) for name in _KEPT},
-    }
-
-
-def _submitted(
-    studio: Studio, account: Account, task: Task, comp: dict[str, Any], idempotency: Idempotency | None
-) -> str:
+def _submitted(studio: Studio, account: Account, task: Task, comp: Comp, idempotency: Idempotency | None) -> str:
     """Queue a comp with copies of its sources. task: whose recording and effects it has."""
-    new_id = secrets.token_hex(12)
-    place = f"{account_prefix(account)}tasks/{new_id}"
-    input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
-    takes = [f"{place}/takes/{number}{PurePath(key).suffix}" for number, key in enumerate(comp["takes"], 1)]
-    parameters = {name: value for name, value in task.parameters.items() if name not in ("edit", "comp")} | {
-        "input_key": input_key,
-        "recording": task.recording,
-        "settings": task.parameters["settings"] | {"takes": 1},
-        "comp": comp | {"takes": takes},
-    }
-
-    def act(connection: Connection) -> dict[str, Any]:
-        refuse_full_queue(studio, account, connection)
-        cost = task.cost / task.parameters["settings"].get("takes", 1)
-        submit(connection, account.id, KIND, parameters, model_id=task.model_id, cost=cost, task_id=new_id)
-        return {"task_id": new_id}
-
-    kept = False
-    try:
-        for key, copy in zip([task.parameters["input_key"], *comp["takes"]], [input_key, *takes], strict=True):
-            _copy(studio, key, copy)
-        answer, kept = once(studio, account, idempotency, act)
-    finally:
-        if not kept:
-            studio.storage.delete_below(place)
-    studio.wake()
-    return str(answer["task_id"])
+    new, asked = new_task(account), task.asked_as(Conversion)
+    takes = {f"{new.place}/takes/{number}{PurePath(key).suffix}": key for number, key in enumerate(comp.takes, 1)}
+    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
+    again = replace(
+        asked,
+        input_key=input_key,
+        recording=task.recording,
+        settings={**asked.settings, "takes": 1},
+        edit=None,
+        comp=replace(comp, takes=tuple(takes)),
+    )
+    work = Work(CONVERSION, again, task.model_id, task.cost / asked.takes)
+    files = {input_key: asked.input_key, **takes}
+    return submit_work(studio, new, work, files=files, gone=_GONE, idempotency=idempotency)
 
 
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         code = "not_done" if task.has_ended else "task_active"
         raise WrongState("Takes can be comped once their conversion has finished.", code)
@@ -146,7 +128,7 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
 
 
 def _starts(task: Task) -> list[float]:
-    return list((task.result or {}).get("phrase_starts_s") or [])
+    return list(task.result_as(Rendered).phrase_starts_s)
 
 
 def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) -> str:
@@ -160,14 +142,6 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
     return key_of_take(other, take, dry=True)
 
 
-def _copy(studio: Studio, key: str, target: str) -> None:
-    try:
-        studio.storage.copy(key, target)
-    except NotFound as cause:
-        raise NotFound(_GONE, "recording_gone") from cause
-
-
 def _title(task: Task, take: int) -> str:
-    if "comp" in task.parameters:
-        return "Comp"
-    return "Edited take" if "edit" in task.parameters else f"Take {take}"
+    asked = task.asked_as(Conversion)
+    return "Comp" if asked.comp else "Edited take" if asked.edit else f"Take {take}"

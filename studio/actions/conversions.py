@@ -1,12 +1,9 @@
 """Convert a recording: checked and stored at once, converted by a worker."""
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from sqlalchemy import Connection
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, by_style
@@ -23,19 +20,18 @@ from studio.actions.recordings import (
 )
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, lane_links
-from studio.errors import Invalid, TooMany
-from studio.store.accounts import Account, account_prefix
+from studio.actions.submission import Work, new_task, submit_work
+from studio.errors import Invalid
+from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
-from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
-from studio.store.tasks import Task, find, submit, under_way, waiting_and_running
+from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
-KIND = "conversion"
 DEMO = "demo"  # account of the demo voices
-_QUEUE_RETRY_S = 10.0
-_FULL_RETRY_S = 120.0
 _NO_LINKS_AFTER = "Its recording and its takes have been deleted."
 
 
@@ -81,50 +77,27 @@ def start_conversion(
         return str(known["task_id"])
     voice = check_request(studio, account, request)
     length = check_recording(audio, file_name, studio.service)
-    takes, song = int(request.settings.get("takes", 1)), request.song
-    refuse_too_costly(length, takes, studio.service)
-    cost = length.channel_seconds * takes
-    if song is not None:
-        cost += check_song(studio, account, song, takes, not effects_of(request.effects).is_off, request.untrained)
-    refuse_full_disk(studio, TAKE_BYTES * cost)
-    task_id = secrets.token_hex(12)
-    place = f"{account_prefix(account)}tasks/{task_id}"
-    input_key = f"{place}/input{suffix_of(file_name, audio)}"
-    parameters = {
-        "input_key": input_key,
-        "file_name": shown_name(file_name),
-        "format": "wav",
-        "preset": request.preset,
-        "settings": dict(request.settings),
-        "effects": plain_effects(request.effects),
-        "model_account": DEMO if voice.is_demo else account.id,
-        "untrained": voice.is_untrained,
+    task, song = new_task(account), request.song
+    asked = Conversion(
+        input_key=f"{task.place}/input{suffix_of(file_name, audio)}",
+        file_name=shown_name(file_name),
+        preset=request.preset,
+        settings=dict(request.settings),
+        effects=plain_effects(request.effects),
+        model_account=DEMO if voice.is_demo else account.id,
+        untrained=voice.is_untrained,
+        song=None if song is None else song.record(task.place),
+        form=None if request.form == PUBLISHED else request.form,
         **asdict(origin or origin_of_file(audio)),
-        **({} if song is None else {"song": song.described(place)}),
-        **({} if request.form == PUBLISHED else {"form": asdict(request.form)}),
-    }
-
-    def act(connection: Connection) -> dict[str, Any]:
-        refuse_full_queue(studio, account, connection)
-        submit(
-            connection, account.id, KIND, parameters, model_id=request.model, cost=cost,
-            task_id=task_id, request_id=request_id,
-        )  # fmt: skip
-        studio.submitted(connection, task_id)
-        return {"task_id": task_id}
-
-    kept = False
-    try:
-        studio.storage.put_file(audio, input_key)
-        if song is not None:
-            for name, key in song.keys(place).items():
-                studio.storage.put_file(song.files[name].path, key)
-        answer, kept = once(studio, account, idempotency, act)
-    finally:
-        if not kept:
-            studio.storage.delete_below(place)
-    studio.wake()
-    return str(answer["task_id"])
+    )
+    refuse_too_costly(length, asked.takes, studio.service)
+    cost, files = length.channel_seconds * asked.takes, {asked.input_key: audio}
+    if song is not None and asked.song is not None:
+        has_effects = not effects_of(request.effects).is_off
+        cost += check_song(studio, account, song, asked.takes, has_effects, request.untrained)
+        files |= {asked.song.keys[name]: sent.path for name, sent in song.files.items()}
+    work = Work(CONVERSION, asked, request.model, cost, request_id)
+    return submit_work(studio, task, work, files=files, idempotency=idempotency)
 
 
 def check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
@@ -153,46 +126,35 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
-def refuse_full_queue(studio: Studio, account: Account, connection: Connection) -> None:
-    """Raise TooMany if the account, or all accounts together, have reached the limit of active conversions."""
-    if under_way(connection, KIND) >= studio.service.waiting_at_most:
-        raise TooMany("The queue is full: try again in a few minutes.", _FULL_RETRY_S, "queue_full")
-    limit = studio.service.conversions_per_account
-    if waiting_and_running(connection, account.id, KIND) >= limit:
-        text = f"{limit} conversions are already queued or running: wait until some have finished."
-        text += studio.service.raised_by("conversions_per_account")
-        raise TooMany(text, _QUEUE_RETRY_S, "queue_full")
-
-
 def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    if task.state in ("queued", "running"):
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    if task.state in ACTIVE:
         return {"status": "in_progress"}
     if task.state != "completed":
         return {"status": "failed"}
-    result = task.result or {}
+    rendered = task.result_as(Rendered)
     return {
         "status": "completed",
-        "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in result["outputs"]],
-        "output_settings": result["output_settings"],
+        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
+        "output_audio_urls": [studio.link(key, base_url, now_s) for key in rendered.outputs],
+        "output_settings": rendered.output_settings and asdict(rendered.output_settings),
         **lane_links(studio, task, base_url, now_s),
     }
 
 
 def was_untrained(task: Task) -> bool:
     """Return whether a conversion used an untrained voice, or will unless the voice is trained by then."""
-    return bool((task.result or {}).get("untrained", task.parameters.get("untrained", False)))
+    used = task.result_as(Rendered).untrained
+    return task.asked_as(Conversion).untrained if used is None else used
 
 
 def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
     """Return links to the recording and its takes; none once they have been deleted."""
     if task.outputs_deleted_at is not None:
         return {"input_audio_url": None, "output_audio_urls": [], "note": _NO_LINKS_AFTER}
-    outputs = (task.result or {}).get("outputs", [])
     return {
-        "input_audio_url": studio.link(task.parameters["input_key"], base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in outputs],
+        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
+        "output_audio_urls": [studio.link(key, base_url, now_s) for key in task.result_as(Rendered).outputs],
         **lane_links(studio, task, base_url, now_s),
     }

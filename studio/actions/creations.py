@@ -13,20 +13,22 @@ from engine.voices.profile import profile_as_json
 from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import Length, check_recording
+from studio.actions.submission import Work, queue_task
 from studio.errors import NotReadable, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Answer, Idempotency, answered, once
+from studio.store.kinds import REPORT
+from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
-from studio.store.tasks import latest, submit, waiting_and_running
+from studio.store.tasks import latest, waiting_and_running
 from studio.store.workspaces import alone_with_untrained, arriving, dataset_workspace
 
 if TYPE_CHECKING:  # takes seconds to load
     from engine.datasets.report import DataReport
 
 LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is voice
-REPORT = "report"
 _MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
 
 
@@ -88,13 +90,13 @@ def keep_dataset(
     cost = _cost(dataset, studio.service.longest_dataset_hours)
     with arriving(studio.storage, account, DATASETS, dataset.folder) as arrive:
 
-        def act(connection: Connection) -> dict[str, Any]:
+        def act(connection: Connection) -> Answer:
             refuse_too_many(connection, account.id, studio.service)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             if data_report is not None:
                 report_made(connection, account.id, model.id, data_report)
             else:
-                submit(connection, account.id, REPORT, {}, model_id=model.id, cost=cost, request_id=request_id)
+                queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model.id, cost, request_id))
             # last, so that little can fail once the recordings are stored
             set_keys(connection, model, dataset_key=arrive(model.id))
             return {"model_id": model.id}
@@ -140,7 +142,7 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
         raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
-            submit(connection, account.id, REPORT, {}, model_id=model_id)
+            queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model_id))
     studio.wake()
 
 

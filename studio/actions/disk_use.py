@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
-from studio.actions.analyses import KIND as ANALYSIS
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import DATASETS, PACKAGES, VOICES
 from studio.store.drafts import DRAFTS
+from studio.store.kinds import ANALYSIS, KINDS
 from studio.store.studio import Studio
-from studio.store.tasks import Kind, ids_of, waiting_and_running
+from studio.store.tasks import ids_of, waiting_and_running
 from studio.store.workspaces import alone_in_training
 
 _TASKS = "tasks"
 _IN_USE_S = 600.0  # an analysis younger than this may be on a page
-_PREPARE: tuple[Kind, ...] = ("training", "report", "estimate")  # tasks that read what was prepared
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
 
 
@@ -49,7 +48,7 @@ def clear_remakeable(studio: Studio, account: Account) -> None:
     delete_analyses(studio.database, studio.storage, _IN_USE_S, account.id)
     studio.storage.delete_below(f"{account_prefix(account)}{PACKAGES}")
     with studio.database.read() as connection:
-        if any(waiting_and_running(connection, account.id, kind) for kind in _PREPARE):
+        if any(waiting_and_running(connection, account.id, kind) for kind in KINDS if KINDS[kind].reads_dataset):
             return
     for place in _prepared(studio, account):
         with suppress(Unavailable), alone_in_training(place.parent, wait_s=0.0):

@@ -5,14 +5,14 @@ from typing import Any
 
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects
-from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND
 from studio.actions.effects import wet_take
 from studio.actions.names import name_of_take
 from studio.actions.preferences import FORMATS, preferences_of
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Rendered
 from studio.store.storage import StoredFile
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
@@ -33,7 +33,7 @@ def take_download(
     take: 1 for the first; effects: instead of its own. Names and mp3 are as the account prefers them. Raises NotFound,
     Invalid for a format not in FORMATS, DiskFull, Unavailable.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     kbps = preferences_of(studio.database, account).mp3_kbps
     key = stored_take(studio, task, take, kind, effects=effects, mp3_kbps=kbps)
     return {"url": studio.link(key, base_url, now_s), "name": name_of_take(studio.database, account, task, take, kind)}
@@ -42,7 +42,7 @@ def take_download(
 def first_take(studio: Studio, account: Account, task_id: str, kind: str) -> StoredFile:
     """Return the first take of a completed conversion in this format. Raises as `take_download`, also Invalid
     for one that has failed or was cancelled, with the reason."""
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         raise Invalid([("file", task.error or "The conversion was cancelled.")], task.error_code or task.state)
     found = studio.storage.head(stored_take(studio, task, 1, kind))
@@ -63,8 +63,7 @@ def stored_take(
     if key != original and studio.storage.head(key) is None:
         with workplace(studio) as place:
             made = place / f"take.{kind}"
-            stated = (task.result or {}).get("statement")
-            statement = Statement(**stated) if stated else None  # of a task before 0.9
+            statement = task.result_as(Rendered).statement
             source = studio.storage.fetch(original, place)
             cut_recording(source, made, statement=statement, installation=studio.installation, mp3_kbps=mp3_kbps)
             studio.storage.put_file(made, key)

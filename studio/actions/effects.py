@@ -5,13 +5,13 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from engine.effects.settings import OFF, Effects, effects_of
+from engine.effects.settings import Effects, effects_of
 from engine.progress import no_report
-from engine.provenance.statement import Statement
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND
 from studio.actions.repeats import key_of_take
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
@@ -25,7 +25,7 @@ def take_with_effects(
 
     take: 1 for the first. Raises NotFound, SettingsError for wrong effects, AudioError, DiskFull, Unavailable.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     url = studio.link(wet_take(studio, task, take, effects), base_url, now_s)
     return {"url": url, "is_wet": not effects_of(effects).is_off}
 
@@ -46,7 +46,7 @@ def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> 
     if effects is None:
         return own
     chosen = effects_of(effects)
-    if chosen == effects_of(task.parameters.get("effects", OFF)):
+    if chosen == effects_of(task.asked_as(Conversion).effects):
         return own
     dry = key_of_take(task, take, dry=True)
     if chosen.is_off:
@@ -57,11 +57,10 @@ def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> 
     if studio.storage.head(key) is None:
         from engine.effects.chain import apply_effects_to_file  # loads scipy.signal
 
-        stated = (task.result or {}).get("statement")
-        statement = Statement(**stated) if stated else None  # of a task before 0.9
         with workplace(studio) as folder:
             made = folder / "wet.wav"
             source = studio.storage.fetch(dry, folder)
+            statement = task.result_as(Rendered).statement
             apply_effects_to_file(source, made, chosen, no_report, statement, studio.installation)
             _forget_earlier(studio, place, begin)
             studio.storage.put_file(made, key)

@@ -5,22 +5,22 @@ from typing import Any
 
 from engine.spelling import folded
 from studio.actions.comps import repeat_comp
-from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.pitch_edits import repeat_edit
 from studio.actions.repeats import convert_again
 from studio.actions.tasks import task_views
-from studio.actions.trainings import KIND as TRAINING
 from studio.actions.trainings import start_training
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import all_models
+from studio.store.kinds import CONVERSION, TRAINING
+from studio.store.records.conversion import Conversion
+from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ENDED, Task, find, places
 
 PAGE = 20  # tasks
 _MOST_WORDS = 8
-_REPEATED_BY = {"edit": repeat_edit, "comp": repeat_comp}
 
 
 def history_view(
@@ -89,7 +89,8 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     if task.state not in ENDED:
         raise WrongState("This task has not finished yet.", "task_active")
     if task.kind == CONVERSION:
-        again = next((_REPEATED_BY[one] for one in _REPEATED_BY if one in task.parameters), convert_again)
+        asked = task.asked_as(Conversion)
+        again = repeat_edit if asked.edit else repeat_comp if asked.comp else convert_again
         return again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)
@@ -97,12 +98,11 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
 
 
 def _trained_again(studio: Studio, account: Account, task: Task) -> str:
-    epochs = task.parameters["epochs"]
-    settings = {name: value for name, value in task.parameters.items() if name != "epochs"}
-    answer = start_training(studio, account, task.model_id or "", epochs, settings)
+    asked = task.asked_as(Training)
+    answer = start_training(studio, account, task.model_id or "", asked.epochs, asked.settings)
     if answer["status"] != "training":
         raise WrongState(
-            f"This voice has already been trained for {epochs} epochs: choose more epochs on the Train tab.",
+            f"This voice has already been trained for {asked.epochs} epochs: choose more epochs on the Train tab.",
             "already_trained",
         )
     return task_views(studio, account, "", 0.0, wanted=TaskFilter(kind=TRAINING), limit=1)["tasks"][0]["id"]

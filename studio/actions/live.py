@@ -15,16 +15,21 @@ from engine.cores import usable_cores
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
+from engine.provenance.statement import Statement
 from engine.settings import refuse_unknown
-from studio.actions.conversions import DEMO, KIND, usable_voice_folder
+from studio.actions.conversions import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
+from studio.actions.submission import new_task
 from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.live import LiveProcess
 from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
-from studio.store.accounts import Account, account_prefix
+from studio.store.accounts import Account
 from studio.store.catalogue import all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.store.kinds import CONVERSION
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import claim_one, complete, submit
 
@@ -107,39 +112,35 @@ class LiveSession:
     def _kept(self, recorded: Mapping[str, Any]) -> str:
         """Put a finished conversion into the history."""
         studio, account, ticket = self._studio, self.account, self._ticket
-        task_id = secrets.token_hex(12)
-        place = f"{account_prefix(account)}tasks/{task_id}"
+        new = new_task(account)
         dry, converted = self._folder / "dry.wav", self._folder / "converted.wav"
         voice = find_usable(studio.database, account, ticket.model, untrained=True)
-        settings = asdict(ConversionSettings()) | {
-            name: value for name, value in recorded["settings"].items() if name in vars(ConversionSettings())
-        }
-        parameters = {
-            "input_key": f"{place}/input.wav", "file_name": _LIVE_NAME, "format": "wav", "preset": "auto",
-            "settings": {"transpose": settings["transpose"]}, "effects": "off", "live": recorded["settings"],
-            "model_account": DEMO if voice.is_demo else account.id, "untrained": voice.is_untrained,
+        live = recorded["settings"]
+        known = asdict(ConversionSettings())
+        settings = known | {name: value for name, value in live.items() if name in known}
+        asked = Conversion(
+            f"{new.place}/input.wav", {"transpose": settings["transpose"]}, _LIVE_NAME, live=live,
+            model_account=DEMO if voice.is_demo else account.id, untrained=voice.is_untrained,
             **asdict(origin_of_file(dry)),
-        }  # fmt: skip
-        outputs = [f"{place}/live-1.wav"]
-        result = {
-            "outputs": outputs, "settings": settings, "statement": recorded["statement"], "unsigned": None,
-            "untrained": voice.is_untrained, "seconds": recorded["seconds"], "scores": [],
-            "output_settings": {
-                "model": ticket.model, "transpose": settings["transpose"], "vocal_style": recorded["settings"]["style"],
-            },
-        }  # fmt: skip
-        studio.storage.put_file(dry, parameters["input_key"])
-        studio.storage.put_file(converted, outputs[0])
+        )  # fmt: skip
+        rendered = Rendered(
+            (f"{new.place}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
+            settings, voice.is_untrained, statement=Statement(**recorded["statement"]), seconds=recorded["seconds"],
+        )  # fmt: skip
+        studio.storage.put_file(dry, asked.input_key)
+        studio.storage.put_file(converted, rendered.outputs[0])
         try:
             with studio.database.write() as connection:
-                submit(connection, account.id, KIND, parameters, model_id=ticket.model, task_id=task_id, cost=0.0)
-                task = claim_one(connection, task_id, owner_of(os.getpid()), studio.service.lease_s)
+                submit(
+                    connection, account.id, CONVERSION, written(asked), model_id=ticket.model, task_id=new.id, cost=0.0
+                )  # fmt: skip
+                task = claim_one(connection, new.id, owner_of(os.getpid()), studio.service.lease_s)
                 assert task is not None  # not visible to others yet
-                complete(connection, task, result)
+                complete(connection, task, written(rendered))
         except BaseException:
-            studio.storage.delete_below(place)
+            studio.storage.delete_below(new.place)
             raise
-        return task_id
+        return new.id
 
 
 class LiveSessions:

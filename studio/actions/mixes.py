@@ -7,15 +7,16 @@ from typing import Any
 
 from engine.errors import SettingsError
 from engine.files import fitting_name
-from engine.provenance.statement import Statement, canonical_json
+from engine.provenance.statement import canonical_json
 from engine.songs.mixing import Fader, Lane, mix_files
 from studio.actions.arrivals import workplace
-from studio.actions.conversions import KIND
 from studio.actions.names import voice_name
 from studio.actions.preferences import FORMATS
 from studio.actions.songs import LANES
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import find
 
@@ -31,8 +32,9 @@ def mix_again(
     faders: {gain_db, mute, solo} by lane. kind: a format. Raises NotFound, Invalid for a format that is not offered,
     SettingsError for faders that cannot be, or if no lane sounds.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    lanes = (task.result or {}).get("lanes", {})
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    rendered = task.result_as(Rendered)
+    lanes = rendered.lanes or {}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "lanes_gone")
     if kind not in FORMATS:
@@ -41,21 +43,19 @@ def mix_again(
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
-        stated = (task.result or {}).get("statement")
-        statement = Statement(**stated) if stated else None
         with workplace(studio) as place:
             (place / "fetched").mkdir()
             files = [
                 Lane(
                     studio.storage.fetch(lanes[name], place / "fetched"), fader,
-                    statement=statement if name in _SYNTHETIC else None,
+                    statement=rendered.statement if name in _SYNTHETIC else None,
                 )
                 for name, fader in given.items()
             ]  # fmt: skip
             mix_files(files, place / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(place / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)
-    name = fitting_name(PurePath(str(task.parameters["file_name"])).stem, f" - {voice} mix.{kind}")
+    name = fitting_name(PurePath(task.asked_as(Conversion).file_name).stem, f" - {voice} mix.{kind}")
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 

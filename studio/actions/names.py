@@ -11,6 +11,7 @@ from studio.actions.preferences import Preferences, preferences_of
 from studio.store.accounts import Account
 from studio.store.catalogue import names_of
 from studio.store.database import Database
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.take_labels import label_of
 from studio.store.tasks import Task
 
@@ -32,13 +33,13 @@ def voice_name(database: Database, account: Account, task: Task) -> str:
 
 def name_of_take(database: Database, account: Account, task: Task, take: int, kind: str) -> str:
     """Name an existing take as `named_take` does, by the pattern that the account prefers."""
-    result = task.result or {}
-    transpose = (result.get("output_settings") or {}).get("transpose") or 0
+    rendered = task.result_as(Rendered)
+    transpose = rendered.output_settings.transpose if rendered.output_settings else 0
     day = datetime.fromtimestamp(task.created_at).strftime("%Y-%m-%d")
-    voice, takes = voice_name(database, account, task), len(result.get("outputs", []))
+    voice, takes = voice_name(database, account, task), len(rendered.outputs)
     pattern, facts = preferences_of(database, account).naming, {"date": day, "transpose": f"{transpose:+g}"}
     name = label_of(task, take).name
-    return named_take(task.parameters["file_name"], voice, take, takes, kind, name, pattern, facts)
+    return named_take(task.asked_as(Conversion).file_name, voice, take, takes, kind, name, pattern, facts)
 
 
 def named_take(

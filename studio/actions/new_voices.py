@@ -6,6 +6,8 @@ from engine.errors import ProfileError
 from engine.voices.profile import read_profile
 from studio.errors import Invalid
 from studio.store.accounts import Account
+from studio.store.kinds import BLEND
+from studio.store.records.voices import Blend, NewVoice, Teaching
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find, list_tasks
 
@@ -50,7 +52,6 @@ def active_new_voice(studio: Studio, account: Account, kind: str) -> NewVoiceVie
 
 
 def _view(task: Task) -> NewVoiceView:
-    model_id = (task.result or {}).get("model_id")
-    return NewVoiceView(
-        task.id, task.parameters["name"], task.state, task.progress, task.message, task.error, model_id
-    )  # fmt: skip
+    name = task.asked_as(Blend).name if task.kind == BLEND else task.asked_as(Teaching).name
+    model_id = task.result_as(NewVoice).model_id if task.result else None
+    return NewVoiceView(task.id, name, task.state, task.progress, task.message, task.error, model_id)

@@ -5,8 +5,7 @@ that conversion's edit_data), so it can be edited further when the originals are
 take as converted, and parts that an earlier edit has rendered are not rendered again.
 """
 
-import secrets
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -17,14 +16,17 @@ from engine.analysis.runs import true_runs
 from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.units import FRAME_RATE
-from studio.actions.conversions import KIND, refuse_full_queue, was_untrained
+from studio.actions.conversions import was_untrained
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
+from studio.actions.submission import Work, new_task, submit_work
 from studio.errors import Invalid, NotFound, WrongState
-from studio.store.accounts import Account, account_prefix
+from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, EarlierEdit, Edit, Edits, EditSources, Rendered
 from studio.store.studio import Studio
-from studio.store.tasks import Task, find, submit
+from studio.store.tasks import Task, find
 
 _GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
 _VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
@@ -36,17 +38,17 @@ _NOTHING = "Nothing to render: the pitch curve is unchanged."
 @dataclass(frozen=True)
 class _Origin:
     """The sources of an edit. number: of the take in its conversion, 1 for the first; earlier: the edited take so far,
-    if any: {key, edits}."""
+    if any."""
 
     conversion: str
     number: int
     take_key: str
     edit_data_key: str
-    earlier: dict[str, Any] | None
+    earlier: EarlierEdit | None
 
     @property
-    def edits(self) -> list[dict[str, Any]]:
-        return self.earlier["edits"] if self.earlier else []
+    def edits(self) -> Edits:
+        return self.earlier.edits if self.earlier else []
 
 
 def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_url: str, now_s: float) -> dict[str, Any]:
@@ -66,7 +68,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     pitch = _edit_data(studio, origin).pitch(origin.number - 1)
     heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
     if origin.earlier:
-        heard.append({"label": "Edited", "url": studio.link(origin.earlier["key"], base_url, now_s)})
+        heard.append({"label": "Edited", "url": studio.link(origin.earlier.key, base_url, now_s)})
     return {
         "id": f"{origin.conversion}-{origin.number}",
         "duration_s": (len(pitch) - 1) / FRAME_RATE,
@@ -111,53 +113,33 @@ def repeat_edit(studio: Studio, account: Account, task_id: str) -> str:
 
     Raises NotFound, also if its sources have been deleted, and TooMany, Unavailable, DiskFull.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    edit = task.parameters["edit"]
-    original = edit["original"]
-    origin = _Origin(edit["conversion"], edit["take"], original["take"], original["groundwork"], edit["earlier"])
-    return _submitted(studio, account, task, origin, edit["edits"], of=edit["of"])
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    edit = task.asked_as(Conversion).edit
+    assert edit is not None
+    origin = _Origin(edit.conversion, edit.take, edit.original.take, edit.original.groundwork, edit.earlier)
+    return _submitted(studio, account, task, origin, edit.edits, of=edit.of)
 
 
-def _submitted(
-    studio: Studio, account: Account, task: Task, origin: _Origin, edits: list[dict[str, Any]], of: str
-) -> str:
+def _submitted(studio: Studio, account: Account, task: Task, origin: _Origin, edits: Edits, of: str) -> str:
     """Queue an edit with copies of its sources; of: the task whose take is edited."""
     _need_voice(studio, account, task)  # fail now, not in the worker
-    new_id = secrets.token_hex(12)
-    place = f"{account_prefix(account)}tasks/{new_id}"
-    input_key = f"{place}/input{PurePath(task.parameters['input_key']).suffix}"
-    original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
-    copies = {task.parameters["input_key"]: input_key, origin.take_key: original["take"]}
-    copies[origin.edit_data_key] = original["groundwork"]
-    parameters = task.parameters | {
-        "input_key": input_key,
-        "recording": task.recording,
-        "settings": task.parameters["settings"] | {"takes": 1},
-        "edit": {
-            "of": of,
-            "conversion": origin.conversion,
-            "take": origin.number,
-            "edits": edits,
-            "original": original,
-            "earlier": origin.earlier,
-        },
-    }
-    try:
-        for key, copy in copies.items():
-            _copy(studio, key, copy)
-        with studio.database.write() as connection:
-            refuse_full_queue(studio, account, connection)
-            cost = task.cost / task.parameters["settings"].get("takes", 1)
-            submit(connection, account.id, KIND, parameters, model_id=task.model_id, cost=cost, task_id=new_id)
-    except BaseException:
-        studio.storage.delete_below(place)
-        raise
-    studio.wake()
-    return new_id
+    new, asked = new_task(account), task.asked_as(Conversion)
+    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
+    original = EditSources(f"{new.place}/original/take.wav", f"{new.place}/original/groundwork.npz")
+    again = replace(
+        asked,
+        input_key=input_key,
+        recording=task.recording,
+        settings={**asked.settings, "takes": 1},
+        edit=Edit(of, origin.conversion, origin.number, edits, original, origin.earlier),
+    )
+    copies = {input_key: asked.input_key, original.take: origin.take_key, original.groundwork: origin.edit_data_key}
+    work = Work(CONVERSION, again, task.model_id, task.cost / asked.takes)
+    return submit_work(studio, new, work, files=copies, gone=_GONE)
 
 
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         raise WrongState("A take can be edited once its conversion has finished.", "not_done")
     if task.outputs_deleted_at is not None:
@@ -175,14 +157,13 @@ def _need_voice(studio: Studio, account: Account, task: Task) -> None:
 
 
 def _origin(task: Task, take: int) -> _Origin:
-    key, edited = key_of_take(task, take, dry=True), task.parameters.get("edit")
-    if edited is not None:
-        original = edited["original"]
-        earlier = {"key": key, "edits": edited["edits"]}
-        return _Origin(edited["conversion"], edited["take"], original["take"], original["groundwork"], earlier)
-    if "comp" in task.parameters:
+    key, asked = key_of_take(task, take, dry=True), task.asked_as(Conversion)
+    if asked.edit is not None:
+        original, earlier = asked.edit.original, EarlierEdit(key, asked.edit.edits)
+        return _Origin(asked.edit.conversion, asked.edit.take, original.take, original.groundwork, earlier)
+    if asked.comp is not None:
         raise WrongState(_COMPED, "not_editable")
-    edit_data = (task.result or {}).get("groundwork")
+    edit_data = task.result_as(Rendered).groundwork
     if edit_data is None:
         raise WrongState(_TOO_OLD, "not_editable")
     return _Origin(task.id, take, key, edit_data, None)
@@ -191,13 +172,6 @@ def _origin(task: Task, take: int) -> _Origin:
 def _edit_data(studio: Studio, origin: _Origin) -> EditData:
     try:
         return read_edit_data(b"".join(studio.storage.read(origin.edit_data_key)))
-    except NotFound as cause:
-        raise NotFound(_GONE, "recording_gone") from cause
-
-
-def _copy(studio: Studio, key: str, target: str) -> None:
-    try:
-        studio.storage.copy(key, target)
     except NotFound as cause:
         raise NotFound(_GONE, "recording_gone") from cause
 

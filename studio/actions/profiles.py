@@ -11,11 +11,13 @@ from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.voices.card import CARD_FILE, card_text, read_card
 from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, profile_text, read_profile
 from studio.actions.packages import free_name, voices_called
+from studio.actions.submission import Work, queue_task
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, held_model
+from studio.store.kinds import REPORT
+from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
-from studio.store.tasks import submit
 
 _MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
@@ -73,7 +75,7 @@ def _write_profile(studio: Studio, connection: Connection, model: Model, given: 
             after.pop(name, None)
     studio.storage.put_bytes(profile_text(read_profile(after)).encode(), key)
     if any(before.get(name) != after.get(name) for name in _JUDGED_BY):
-        submit(connection, model.account_id, "report", {}, model_id=model.id)
+        queue_task(studio, connection, model.account_id, Work(REPORT, Nothing(), model.id))
 
 
 def _write_card(studio: Studio, model: Model) -> None:

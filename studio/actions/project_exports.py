@@ -28,13 +28,13 @@ from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
 from studio.store.projects import Project, find_project
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.tasks import Task
 
 Part = TypeVar("Part", Note, Phrase)
 _SAME_S = 0.001  # recordings that end so much later hold nothing new
-_MADE = {"comp": "comp", "edit": "edited"}  # by the parameter of the task
 _PLACE = "_projects"  # beside the packages of voices
 
 
@@ -51,8 +51,7 @@ class _Sound:
     @property
     def statement(self) -> Statement | None:
         """How a take was made; None for a recording, and for takes before 0.9."""
-        stated = (self.task.result or {}).get("statement") if self.take is not None else None
-        return Statement(**stated) if stated else None
+        return self.task.result_as(Rendered).statement if self.take is not None else None
 
 
 def project_zip(
@@ -170,7 +169,7 @@ class _Export:
         """Yield the recordings that no other contains, their files and durations; usually it is one."""
         found = []
         for task in done:
-            sound = _Sound("recording", task.parameters["input_key"], _start_s(task), task)
+            sound = _Sound("recording", task.asked_as(Conversion).input_key, _start_s(task), task)
             path = self._fetched(sound)
             with open_audio(path) as opened:
                 seconds = opened.duration_s
@@ -199,8 +198,9 @@ def _done(project: Project) -> list[Task]:
 
 def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator[_Sound]:
     """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
-    made = next((word for given, word in _MADE.items() if given in task.parameters), "take")
-    for take in range(1, len((task.result or {}).get("outputs", ())) + 1):
+    asked = task.asked_as(Conversion)
+    made = "comp" if asked.comp else "edited" if asked.edit else "take"
+    for take in range(1, len(task.result_as(Rendered).outputs) + 1):
         label = f"{voice} {made}"
         counted[label] += 1
         number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
@@ -213,21 +213,21 @@ def _later(part: Part, by_s: float) -> Part:
 
 
 def _start_s(task: Task) -> float:
-    return float(task.parameters.get("start_s", 0.0))
+    return task.asked_as(Conversion).start_s
 
 
 def _told(sound: _Sound, name: str) -> dict[str, Any]:
     """Return what project.json says of a stem."""
-    result = sound.task.result or {}
+    asked, rendered = sound.task.asked_as(Conversion), sound.task.result_as(Rendered)
     facts: dict[str, Any] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}
     if sound.take is None:
         return facts
-    scores = result.get("scores") or []
+    scores = rendered.scores
     return facts | {
         "take": sound.take,
         "starred": label_of(sound.task, sound.take).starred,
         "voice": sound.task.model_id,
-        "settings": result.get("settings") or sound.task.parameters["settings"],
-        "effects": sound.task.parameters.get("effects"),
+        "settings": rendered.settings or asked.settings,
+        "effects": asked.effects,
         "scores": scores[sound.take - 1] if sound.take <= len(scores) else None,
     }

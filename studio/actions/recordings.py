@@ -2,18 +2,18 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
 
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.spelling import composed
 from engine.units import in_words
-from studio.errors import Invalid, NotReadable
+from studio.errors import Invalid, NotReadable, naming
 from studio.settings.service import ServiceSettings
+from studio.store.records.analysis import Analysis
+from studio.store.records.conversion import Conversion
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -53,10 +53,9 @@ def origin_of_file(audio: Path) -> Origin:
         return Origin(hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def origin_of(parameters: Mapping[str, Any]) -> Origin | None:
-    """Return the origin that a task's parameters hold; None for a task of an earlier version."""
-    recording = parameters.get("recording")
-    return Origin(recording, parameters.get("start_s", 0.0)) if recording else None
+def origin_of(asked: Conversion | Analysis) -> Origin | None:
+    """Return the origin of a task's recording; None for a task of an earlier version."""
+    return Origin(asked.recording, asked.start_s) if asked.recording else None
 
 
 def check_recording(audio: Path, file_name: str, service: ServiceSettings | None = None) -> Length:
@@ -81,9 +80,8 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        # the engine's error has the name of the stored file, not the user's
-        text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The recording"}"')
-        raise NotReadable(text, "audio_not_readable") from cause
+        shown = f'"{shown_name(file_name) or "The recording"}"'
+        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
 
 
 def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> None:

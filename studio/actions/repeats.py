@@ -9,12 +9,14 @@ from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import borrowed
-from studio.actions.conversions import KIND, ConversionRequest, start_conversion
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.names import name_of_take
 from studio.actions.recordings import Origin, origin_of
 from studio.actions.songs import song_again
 from studio.errors import NotFound
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
@@ -52,24 +54,21 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     The voice may be untrained. Returns the new task's id. Raises NotFound, also if the recording has been deleted, and
     what `start_conversion` raises.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    with borrowed(studio, task.parameters["input_key"], _GONE) as copy, song_again(studio, task, model) as song:
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    asked = task.asked_as(Conversion)
+    with borrowed(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
-            model or task.model_id or "",
-            task.parameters["settings"],
-            task.parameters.get("preset", AUTO),
-            untrained=True,
-            effects=task.parameters.get("effects", OFF),
-            song=song,
-        )
-        return start_conversion(studio, account, copy, task.parameters["file_name"], request, origin=_origin(task))
+            model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song
+        )  # fmt: skip
+        return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
 
 def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    with borrowed(studio, task.parameters["input_key"], _GONE) as copy:
-        return start_analysis(studio, account, copy, task.parameters["file_name"], _origin(task))
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    asked = task.asked_as(Conversion)
+    with borrowed(studio, asked.input_key, _GONE) as copy:
+        return start_analysis(studio, account, copy, asked.file_name, _origin(task))
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
@@ -77,7 +76,7 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
 
     take: 1 for the first.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     key = key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
     with borrowed(studio, key, _GONE) as copy:
@@ -86,15 +85,13 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
 
 def _origin(task: Task) -> Origin | None:
     """Return the origin of a conversion's recording; one of an earlier version is a project by itself."""
-    return origin_of(task.parameters) or (Origin(task.recording) if task.recording else None)
+    return origin_of(task.asked_as(Conversion)) or (Origin(task.recording) if task.recording else None)
 
 
 def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
-    result = task.result or {}
-    outputs = result.get("outputs", [])
-    if dry:
-        outputs = result.get("dry", outputs)
+    rendered = task.result_as(Rendered)
+    outputs = rendered.dry if dry and rendered.dry is not None else rendered.outputs
     if not 1 <= take <= len(outputs):
         raise NotFound("There is no such take.", "take_not_found")
-    return str(outputs[take - 1])
+    return outputs[take - 1]

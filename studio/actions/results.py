@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.conversion.settings import AUTO, BEST
-from engine.effects.settings import OFF
 from engine.units import note_number
-from studio.actions.conversions import KIND, was_untrained
+from studio.actions.conversions import was_untrained
 from studio.actions.names import voice_name
 from studio.actions.songs import lane_links
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
+from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
@@ -41,12 +42,12 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     lanes                of a song: links by name, with its mix; empty for others
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
-    result = task.result or {}
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
     is_there = task.outputs_deleted_at is None
-    found = result.get("output_settings", {})
+    found = rendered.output_settings
     card = _card(studio, account, task.model_id or "")
-    waiting = places(studio.database, KIND).get(task.id, 1) - 1 if task.state == "queued" else 0
+    waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
     return {
         "id": task.id,
@@ -64,27 +65,27 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "voice": voice_name(studio.database, account, task),
         "untrained": was_untrained(task),
         "range": _range(card),
-        "file_name": task.parameters["file_name"],
-        "preset": task.parameters.get("preset", AUTO),
-        "effects": task.parameters.get("effects", OFF),
-        "settings": result.get("settings") or task.parameters["settings"],
-        "asked_settings": _asked(task),
-        "transpose": found.get("transpose"),
-        "style": found.get("vocal_style"),
-        "input_url": studio.link(task.parameters["input_key"], base_url, now_s) if is_there else None,
+        "file_name": asked.file_name,
+        "preset": asked.preset,
+        "effects": asked.effects,
+        "settings": rendered.settings or asked.settings,
+        "asked_settings": _shown_settings(asked, rendered),
+        "transpose": found and found.transpose,
+        "style": found and found.vocal_style,
+        "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
         "takes": _takes(studio, task, base_url, now_s) if is_there else [],
-        "phrases": result.get("phrase_starts_s", []),
-        "is_comp": "comp" in task.parameters,
-        "edited": (task.parameters.get("edit") or {}).get("of"),
-        "note": result.get("unsigned") if is_there else _DELETED,
+        "phrases": list(rendered.phrase_starts_s),
+        "is_comp": asked.comp is not None,
+        "edited": asked.edit and asked.edit.of,
+        "note": rendered.unsigned if is_there else _DELETED,
         "lanes": lane_links(studio, task, base_url, now_s),
-        "faders": (task.parameters.get("song") or {}).get("faders", {}),
-        "notes": result.get("notes", []),
-        "warning": result.get("warning"),
+        "faders": asked.song.faders if asked.song else {},
+        "notes": list(rendered.notes or ()),
+        "warning": rendered.warning,
     }
 
 
-def kept_share(scores: dict[str, Any]) -> float | None:
+def kept_share(scores: Scores) -> float | None:
     """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
     recording and take; None if nothing is voiced."""
     on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
@@ -99,17 +100,18 @@ def best_first(marks: Sequence[float | None]) -> list[int]:
     return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
 
 
-def _asked(task: Task) -> dict[str, Any]:
+def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | float | str]:
     """Return the requested settings; the best key as the semitones it was, which the controls of the page can show."""
-    asked = dict(task.parameters["settings"])
-    found = (task.result or {}).get("output_settings", {})
-    return asked | {"transpose": found.get("transpose", AUTO)} if asked.get("transpose") == BEST else asked
+    if asked.settings.get("transpose") != BEST:
+        return dict(asked.settings)
+    found = rendered.output_settings
+    return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
 def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
-    result = task.result or {}
-    outputs, scores = result.get("outputs", []), result.get("scores", [])
-    takes = [
+    rendered = task.result_as(Rendered)
+    outputs, scores = rendered.outputs, rendered.scores
+    takes: list[dict[str, Any]] = [
         {
             "number": number,
             "url": studio.link(key, base_url, now_s),
@@ -125,7 +127,7 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
 
 
 def _left_s(task: Task, now_s: float) -> float | None:
-    if task.state not in ACTIVE or task.started_at is None or "song" in task.parameters:
+    if task.state not in ACTIVE or task.started_at is None or task.asked_as(Conversion).song:
         return None  # the stages of a song take as long as they like: one says nothing of the next
     return _remaining_s(task.started_at, task.progress, now_s)
 
@@ -139,13 +141,13 @@ def _remaining_s(started_at: float, progress: float, now_s: float) -> float | No
 
 def _busy(studio: Studio) -> list[tuple[float, float]]:
     """Return start and progress of the running conversions if one must end before the next can start; else none."""
-    running = running_now(studio.database, KIND)
+    running = running_now(studio.database, CONVERSION)
     return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
 
 
 def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
     """Return the seconds until a worker is free, which pass as the running conversions go on."""
-    usual_s = usual_seconds(studio.database, KIND)
+    usual_s = usual_seconds(studio.database, CONVERSION)
     left_s = []
     for started_at, progress in busy:
         by_usual_s = None if usual_s is None else max(0.0, started_at + usual_s - now_s)

@@ -10,7 +10,7 @@ from engine.rvc.sources import contentvec_path
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
 from studio.actions.fetches import Addition
-from studio.errors import NotReadable, WrongState
+from studio.errors import NotReadable, WrongState, naming
 from studio.store.catalogue import Model
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -47,8 +47,7 @@ def unpack_rvc(path: Path, place: Path, name: str, files: RvcFiles) -> VoiceCard
     try:
         return import_rvc(path, place, files.index, speaker=files.speaker)
     except ModelFileError as cause:
-        text = str(cause).replace(f'"{path.name}"', name)
-        raise NotReadable(text[:1].upper() + text[1:], cause.code) from cause
+        raise NotReadable(naming(cause, path, name), cause.code) from cause
 
 
 def missing_for(model: Model) -> str | None:

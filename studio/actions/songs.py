@@ -1,10 +1,9 @@
 """Songs as requests: what is sent beside a recording, checked and described for the worker."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from engine.songs.mixing import Fader
 from engine.songs.parts import KEEP, Part, checked_parts
@@ -15,6 +14,7 @@ from studio.actions.separators import refuse_without_separator
 from studio.errors import Invalid
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
+from studio.store.records.conversion import Conversion, Rendered, Song
 from studio.store.studio import Studio
 from studio.store.tasks import Task
 
@@ -47,7 +47,7 @@ class SongRequest:
     stem: SentFile | None = None
     stem_parts: Sequence[Part] = (Part(0.0, KEEP),)
     offset_s: float | None = None
-    faders: dict[str, float] = field(default_factory=dict)
+    faders: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_mixed(self) -> bool:
@@ -60,21 +60,17 @@ class SongRequest:
         sent = {"backing": self.backing, "stem": self.stem}
         return {name: one for name, one in sent.items() if one is not None}
 
-    def keys(self, place: str) -> dict[str, str]:
-        """Return where each of the files is stored below the task's place."""
-        return {name: f"{place}/{name}{suffix_of(one.name, one.path)}" for name, one in self.files.items()}
-
-    def described(self, place: str) -> dict[str, Any]:
-        """Return the task's parameters."""
-        return {
-            "parts": [[part.start_s, part.voice] for part in self.parts],
-            "stem_parts": [[part.start_s, part.voice] for part in self.stem_parts],
-            "separate": self.separate,
-            "offset_s": self.offset_s,
-            "faders": self.faders,
-            "keys": self.keys(place),
-            "names": {name: one.name for name, one in self.files.items()},
-        }
+    def record(self, place: str) -> Song:
+        """Return the song as its task has it; place: of the task's files in the storage."""
+        return Song(
+            parts=tuple(self.parts),
+            stem_parts=tuple(self.stem_parts),
+            separate=self.separate,
+            offset_s=self.offset_s,
+            faders=self.faders,
+            keys={name: f"{place}/{name}{suffix_of(one.name, one.path)}" for name, one in self.files.items()},
+            names={name: one.name for name, one in self.files.items()},
+        )
 
 
 def check_song(
@@ -111,35 +107,27 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
 
     Raises NotFound if a file has been deleted.
     """
-    asked = task.parameters.get("song")
+    asked = task.asked_as(Conversion).song
     if asked is None:
         yield None
         return
     with ExitStack() as stack:
         sent = {
-            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), asked["names"][name])
-            for name, key in asked["keys"].items()
+            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), asked.names[name])
+            for name, key in asked.keys.items()
         }
-        song = read_song(asked)
         parts = [
-            replace(part, voice=model or part.voice) if part.voice == task.model_id else part for part in song.parts
+            replace(part, voice=model or part.voice) if part.voice == task.model_id else part for part in asked.parts
         ]
-        yield replace(song, parts=parts, backing=sent.get("backing"), stem=sent.get("stem"))
-
-
-def read_song(asked: dict[str, Any]) -> SongRequest:
-    """Return the song that a task's parameters describe, without its files."""
-    parts, stem_parts = ([Part(*one) for one in asked[name]] for name in ("parts", "stem_parts"))
-    return SongRequest(
-        parts, asked["separate"], stem_parts=stem_parts, offset_s=asked["offset_s"], faders=asked["faders"]
-    )
+        yield SongRequest(
+            parts, asked.separate, sent.get("backing"), sent.get("stem"), asked.stem_parts, asked.offset_s, asked.faders
+        )
 
 
 def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, str]:
     """Return links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
-    result = task.result or {}
-    lanes = result.get("lanes", {})
-    if not lanes or task.outputs_deleted_at is not None:
+    rendered = task.result_as(Rendered)
+    if not rendered.lanes or task.outputs_deleted_at is not None:
         return {}
-    keys = lanes | {"mix": result["outputs"][0]}
+    keys = {**rendered.lanes, "mix": rendered.outputs[0]}
     return {name: studio.link(key, base_url, now_s) for name, key in keys.items()}

@@ -2,16 +2,19 @@
 
 import os
 import platform
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from studio.actions.submission import Work, new_task, submit_work
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account
+from studio.store.kinds import CHECKUP
+from studio.store.records.checkup import Checkup
+from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
-from studio.store.tasks import ACTIVE, Task, list_tasks, submit
+from studio.store.tasks import ACTIVE, Task, list_tasks
 
-CHECKUP = "checkup"
 LIMITS = (
     "largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours",
     "conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours",
@@ -59,10 +62,7 @@ def start_checkup(studio: Studio, account: Account) -> str:
     last = _last_checkup(studio, account)
     if last is not None and not last.has_ended:
         return last.id
-    with studio.database.write() as connection:
-        task_id = submit(connection, account.id, CHECKUP, {})
-    studio.wake()
-    return task_id
+    return submit_work(studio, new_task(account), Work(CHECKUP, Nothing()))
 
 
 def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
         "message": last.message,
         "error": last.error,
         "finished_at": last.finished_at,
-        "findings": (last.result or {}).get("findings", []),
+        "findings": [asdict(one) for one in last.result_as(Checkup).findings],
     }
 
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from engine.spelling import composed
-from studio.actions.conversions import KIND
 from studio.actions.repeats import key_of_take
 from studio.errors import Invalid
 from studio.store.accounts import Account
+from studio.store.kinds import CONVERSION
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import find
@@ -22,7 +22,7 @@ def label_take(
     take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of
     text or has more than LONGEST_NAME characters.
     """
-    task = find(studio.database, account.id, task_id, kind=KIND)
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
     key_of_take(task, take)
     before = label_of(task, take)
     wanted = TakeLabel(

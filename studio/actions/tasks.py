@@ -8,14 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from engine.effects.settings import OFF
-from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import audio_links, was_untrained
 from studio.actions.names import voice_names
 from studio.errors import NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
+from studio.store.kinds import CONVERSION, TEACHING, TRAINING
 from studio.store.projects import forget_empty
+from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
@@ -119,37 +120,41 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "started_at": written_time(task.started_at),
         "finished_at": written_time(task.finished_at),
     }
-    result = task.result or {}
     if task.kind == CONVERSION:
-        view["project"] = task.recording
-        view["start_s"] = task.parameters.get("start_s", 0.0)
-        view["file_name"] = task.parameters.get("file_name")
-        view["preset"] = task.parameters.get("preset")
-        view["effects"] = task.parameters.get("effects", OFF)
-        view["settings"] = result.get("settings") or task.parameters["settings"]  # all of them once it is completed
-        edit = task.parameters.get("edit") or {}
-        view["edit_of"], view["edit_count"] = edit.get("of"), len(edit.get("edits", []))
-        view["comp"] = (task.parameters.get("comp") or {}).get("choice")
-        view["phrase_starts_s"] = result.get("phrase_starts_s", [])
-        labels = [label_of(task, take) for take in range(1, len(result.get("outputs", [])) + 1)]
-        view["take_labels"] = [asdict(label) for label in labels]
-        view["untrained"] = was_untrained(task)
-        view["warning"] = result.get("warning")
-        view["unsigned"] = result.get("unsigned")
-        view["scores"] = result.get("scores", [])
-        view["output_settings"] = result.get("output_settings")
-        if "notes" in result:
-            view["notes"] = result["notes"]
-        view["cost_minutes"] = round(task.cost / 60, 3)
-        view |= audio_links(studio, task, base_url, now_s)
-    if task.kind == "teaching":
-        left_out = [f"{one['name']}: {one['reason']}" for one in task.parameters.get("left_out", ())]
-        view["warning"] = " ".join(left_out) or None
-        view["name"], view["model_id"] = task.parameters["name"], result.get("model_id")
-    if task.kind == "training":
-        view["epochs"] = task.parameters["epochs"]
-        view["settings"] = {name: value for name, value in task.parameters.items() if name != "epochs"}
+        view |= _conversion_view(task) | audio_links(studio, task, base_url, now_s)
+    if task.kind == TEACHING:
+        teaching = task.asked_as(Teaching)
+        view["warning"] = " ".join(f"{one.name}: {one.reason}" for one in teaching.left_out) or None
+        view["name"] = teaching.name
+        view["model_id"] = task.result_as(NewVoice).model_id if task.result else None
+    if task.kind == TRAINING:
+        view |= asdict(task.asked_as(Training))
     return view
+
+
+def _conversion_view(task: Task) -> dict[str, Any]:
+    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
+    labels = [label_of(task, take) for take in range(1, len(rendered.outputs) + 1)]
+    view = {
+        "project": task.recording,
+        "start_s": asked.start_s,
+        "file_name": asked.file_name,
+        "preset": asked.preset,
+        "effects": asked.effects,
+        "settings": rendered.settings or asked.settings,  # all of them once it is completed
+        "edit_of": asked.edit and asked.edit.of,
+        "edit_count": len(asked.edit.edits) if asked.edit else 0,
+        "comp": asked.comp and [asdict(one) for one in asked.comp.choice],
+        "phrase_starts_s": list(rendered.phrase_starts_s),
+        "take_labels": [asdict(label) for label in labels],
+        "untrained": was_untrained(task),
+        "warning": rendered.warning,
+        "unsigned": rendered.unsigned,
+        "scores": list(rendered.scores),
+        "output_settings": rendered.output_settings and asdict(rendered.output_settings),
+        "cost_minutes": round(task.cost / 60, 3),
+    }
+    return view if rendered.notes is None else view | {"notes": list(rendered.notes)}
 
 
 def written_time(time_s: float | None) -> str | None:

@@ -3,11 +3,9 @@
 queued here --> a worker lets it sing, stores the results as a voice with recordings --> an ordinary training
 """
 
-import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -21,19 +19,18 @@ from studio.actions.consent import refuse_without_consent
 from studio.actions.new_voices import checked_name
 from studio.actions.recordings import check_recording
 from studio.actions.rvc_models import refuse_without_contentvec
-from studio.actions.voices import allowed_plan, refuse_too_many_trainings
-from studio.errors import Invalid, TooMany, WrongState
+from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
+from studio.actions.voices import allowed_plan
+from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
-from studio.store.accounts import Account, account_prefix
+from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable, refuse_too_many
-from studio.store.idempotency import Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered
+from studio.store.kinds import TEACHING, TRAINING
+from studio.store.records.voices import Teaching
 from studio.store.studio import Studio
-from studio.store.tasks import submit, waiting_and_running
 
-KIND = "teaching"
-MOST_AT_ONCE = 2  # queued or running per account
 _BUNDLED_S = 43.0  # of recordings that are always sung
-_LATER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -67,34 +64,25 @@ def start_teaching(
     if request.epochs:
         allowed_plan(studio, request.epochs)
     name = checked_name(request.name.strip() or teacher.name)
-    task_id = secrets.token_hex(12)
-    place = f"{account_prefix(account)}tasks/{task_id}"
+    task = new_task(account)
+    with workplace(studio) as folder:
+        sources, cost, left_out = _sources(studio, request.recordings, folder)
+        files = {f"{task.place}/{name}": path for name, path in sources.items()}
+        asked = Teaching(model_id, name, request.epochs, tuple(files), left_out)
+        return submit_work(
+            studio,
+            task,
+            Work(TEACHING, asked, model_id, cost, request_id),
+            files=files,
+            idempotency=idempotency,
+            check=lambda connection: _refuse_too_many(studio, account, connection, request.epochs),
+        )
 
-    def act(connection: Connection) -> dict[str, Any]:
-        if waiting_and_running(connection, account.id, KIND) >= MOST_AT_ONCE:
-            text = f"{MOST_AT_ONCE} imported voices are already teaching: wait until one has finished."
-            raise TooMany(text, _LATER_S, "queue_full")
-        refuse_too_many(connection, account.id, studio.service)
-        if request.epochs:
-            refuse_too_many_trainings(studio, waiting_and_running(connection, account.id, "training"))
-        parameters = {"teacher": model_id, "name": name, "epochs": request.epochs, "sources": keys}
-        parameters["left_out"] = [asdict(one) for one in left_out]
-        submit(
-            connection, account.id, KIND, parameters, model_id=model_id, cost=cost, task_id=task_id,
-            request_id=request_id,
-        )  # fmt: skip
-        studio.submitted(connection, task_id)
-        return {"task_id": task_id}
 
-    kept = False
-    try:
-        keys, cost, left_out = _stored(studio, request.recordings, place)
-        answer, kept = once(studio, account, idempotency, act)
-    finally:
-        if not kept:
-            studio.storage.delete_below(place)
-    studio.wake()
-    return str(answer["task_id"])
+def _refuse_too_many(studio: Studio, account: Account, connection: Connection, epochs: int) -> None:
+    refuse_too_many(connection, account.id, studio.service)
+    if epochs:
+        refuse_full_queue(studio, connection, account.id, TRAINING)
 
 
 def teach_from_upload(
@@ -132,22 +120,21 @@ def refuse_teacher(studio: Studio, teacher: Model) -> None:
     refuse_without_contentvec(teacher)
 
 
-def _stored(
-    studio: Studio, recordings: Sequence[Path], place: str
-) -> tuple[list[str], float, tuple[LeftOut, ...]]:
-    """Store the user's recordings; return their keys, what all of it costs (seconds), and the files left out."""
+def _sources(
+    studio: Studio, recordings: Sequence[Path], folder: Path
+) -> tuple[dict[str, Path], float, tuple[LeftOut, ...]]:
+    """Return the user's recordings by the names they are stored under, what all of it costs (seconds), and the files
+    left out."""
     if not recordings:
-        return [], _BUNDLED_S, ()
-    keys, cost = [], _BUNDLED_S
-    with workplace(studio) as folder:
-        free = studio.service.free_disk_mb * MEGABYTE
-        source = recordings[0] if len(recordings) == 1 else list(recordings)
-        dataset = create_dataset(source, folder / "sources", {"name": "recordings"}, free)
-        for number, path in enumerate(dataset.recordings, 1):
-            cost += check_recording(path, path.name, studio.service).channel_seconds
-            if cost > 3600 * studio.service.longest_dataset_hours:
-                text = f"There are more than {studio.service.longest_dataset_hours:g} hours of recordings: give fewer."
-                raise Invalid([("recordings", text)], "audio_too_long")
-            keys.append(f"{place}/source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}")
-            studio.storage.put_file(path, keys[-1])
-    return keys, cost, dataset.left_out
+        return {}, _BUNDLED_S, ()
+    free = studio.service.free_disk_mb * MEGABYTE
+    source = recordings[0] if len(recordings) == 1 else list(recordings)
+    dataset = create_dataset(source, folder / "sources", {"name": "recordings"}, free)
+    sources, cost = {}, _BUNDLED_S
+    for number, path in enumerate(dataset.recordings, 1):
+        cost += check_recording(path, path.name, studio.service).channel_seconds
+        if cost > 3600 * studio.service.longest_dataset_hours:
+            text = f"There are more than {studio.service.longest_dataset_hours:g} hours of recordings: give fewer."
+            raise Invalid([("recordings", text)], "audio_too_long")
+        sources[f"source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}"] = path
+    return sources, cost, dataset.left_out

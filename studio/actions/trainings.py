@@ -1,7 +1,7 @@
 """Start, watch and estimate trainings."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from engine.datasets.dataset import TRAINING_FOLDER
@@ -9,18 +9,19 @@ from engine.errors import EngineError
 from engine.training.history import Estimate
 from studio.actions.auditions import auditions_of
 from studio.actions.checkpoints import kept_card
+from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import task_view, task_views
 from studio.actions.voices import checked_plan, train_model, training_history
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
+from studio.store.kinds import ESTIMATE, TRAINING
+from studio.store.records.voices import EstimateAsked
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, submit
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, places
 from studio.store.workspaces import refuse_in_training
 
-KIND = "training"
-ESTIMATE = "estimate"
 _LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
 
@@ -46,7 +47,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
     """
     model = _trainable(studio, account, model_id)
     history = training_history(studio, model)
-    task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (KIND, ESTIMATE))
+    task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (TRAINING, ESTIMATE))
     if estimating is not None and estimating.created_at < model.created_at:  # belongs to an earlier voice with this id
         estimating = None
     if task is not None and task.created_at < model.created_at:
@@ -73,11 +74,11 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
     found = [
         task
         for state in ACTIVE
-        for task in task_views(studio, account, base_url, now_s, wanted=TaskFilter(state, KIND), limit=_MOST_SHOWN)[
+        for task in task_views(studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING), limit=_MOST_SHOWN)[
             "tasks"
         ]
     ]
-    placed = places(studio.database, KIND) if found else {}
+    placed = places(studio.database, TRAINING) if found else {}
     views = [task | {"place": placed.get(task["id"])} for task in found]
     return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
 
@@ -120,8 +121,7 @@ def start_estimate(studio: Studio, account: Account, model_id: str, settings: Ma
         before = latest_in(connection, account.id, model_id, ESTIMATE)
         if before is not None and before.state in ACTIVE:
             return before.id
-        asked = {"settings": {name: value for name, value in plan.items() if name != "epochs"}}
-        task_id = submit(connection, account.id, ESTIMATE, asked, model_id=model_id)
+        task_id = queue_task(studio, connection, account.id, Work(ESTIMATE, EstimateAsked(plan.settings), model_id))
     studio.wake()
     return task_id
 
@@ -134,7 +134,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
     model = _trainable(studio, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
         held_model(connection, account.id, model_id)  # a training that starts now waits here
-        task = latest_in(connection, account.id, model_id, KIND)
+        task = latest_in(connection, account.id, model_id, TRAINING)
         if task is not None and task.state in ACTIVE:
             raise WrongState("This voice is being trained: stop the training first.", "model_busy")
         home = studio.storage.folder(model.dataset_key or "")
@@ -164,7 +164,7 @@ def _chosen_epoch(studio: Studio, model: Model) -> int | None:
 
 
 def _placed(studio: Studio, view: dict[str, Any]) -> dict[str, Any]:
-    return view | {"place": places(studio.database, KIND).get(view["id"]) if view["state"] == "queued" else None}
+    return view | {"place": places(studio.database, TRAINING).get(view["id"]) if view["state"] == "queued" else None}
 
 
 def _shown_estimate(task: Task) -> dict[str, Any]:
@@ -178,9 +178,8 @@ def _timed(history: Mapping[str, Any] | None, estimate: Task | None) -> dict[str
         epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]
         apart = (begun or {}).get("epochs_apart", 1)
         return asdict(Estimate(_mean(epochs, "seconds"), _mean(evaluations, "seconds"), 0.0, apart))
-    if estimate is not None and estimate.state == "completed" and estimate.result:
-        names = [one.name for one in fields(Estimate)]
-        return asdict(Estimate(**{name: value for name, value in estimate.result.items() if name in names}))
+    if estimate is not None and estimate.state == "completed":
+        return asdict(estimate.result_as(Estimate))
     return asdict(Estimate(**begun)) if begun else None
 
 

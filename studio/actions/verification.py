@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.errors import AudioError
 from studio.actions.recordings import shown_name
-from studio.errors import NotReadable
+from studio.errors import NotReadable, naming
 from studio.store.studio import Studio
 
 
@@ -19,6 +19,6 @@ def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
 
     try:
         return asdict(verify(audio, studio.installation))
-    except AudioError as cause:  # it names the stored file, not the user's
-        text = str(cause).replace(f'"{audio.name}"', f'"{shown_name(file_name) or "The file"}"')
-        raise NotReadable(text, "audio_not_readable") from cause
+    except AudioError as cause:
+        shown = f'"{shown_name(file_name) or "The file"}"'
+        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause

@@ -14,8 +14,9 @@ from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
 from studio.actions.consent import consent_origin
 from studio.actions.rvc_models import missing_for
+from studio.actions.submission import Work, queue_task
 from studio.actions.taught_voices import taught_by
-from studio.errors import NotFound, TooMany, WrongState
+from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (
     COMPLETED,
@@ -31,12 +32,14 @@ from studio.store.catalogue import (
     training_begun,
     training_reached,
 )
-from studio.store.idempotency import Idempotency, once
+from studio.store.idempotency import Answer, Idempotency, once
+from studio.store.kinds import REPORT
+from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.voices import Training
 from studio.store.studio import Studio
-from studio.store.tasks import ACTIVE, Task, latest, latest_in, submit, under_way, waiting_and_running
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_running
 from studio.store.workspaces import refuse_busy
 
-_LATER_S = 30.0
 _LARGEST_HISTORY = 64 << 20  # bytes
 _BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
 _BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
@@ -62,7 +65,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
     Raises NotFound.
     """
     model = find_model(studio.database, account, model_id)
-    task = None if model.is_demo else latest(studio.database, account.id, model_id, "training")
+    task = None if model.is_demo else latest(studio.database, account.id, model_id, TRAINING_KIND)
     active = task if task is not None and task.state in ACTIVE else None
     return {
         **model.published,
@@ -77,7 +80,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
         "taught_by": taught_by(studio, model),
         "training": {
             "current_epoch": model.epoch,
-            "epochs": active.parameters["epochs"] if active else model.epochs,
+            "epochs": active.asked_as(Training).epochs if active else model.epochs,
             "task_id": task.id if task else None,
             "progress": active.progress if active else None,
             "message": active.message if active else "",
@@ -127,19 +130,15 @@ def train_model(
             text = f"The voice '{model_id}' is a demo voice and cannot be trained."
         raise WrongState(text, "no_recordings")
 
-    def act(connection: Connection) -> dict[str, Any]:
+    def act(connection: Connection) -> Answer:
         # concurrent calls wait here, and then see the result of the first
-        trainings = waiting_and_running(connection, account.id, "training")
+        waiting_and_running(connection, account.id, TRAINING_KIND)
         model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
         failure_is_new = tell_failure(connection, account.id, model_id)
-        before = latest_in(connection, account.id, model_id, "training")
+        before = latest_in(connection, account.id, model_id, TRAINING_KIND)
         status = _status(model, before, epochs, failure_is_new)
         if status is None:
-            if under_way(connection, "training") >= studio.service.waiting_at_most:
-                raise TooMany("The queue of trainings is full: try again later.", _LATER_S, "queue_full")
-            refuse_too_many_trainings(studio, trainings)
-            task_id = submit(connection, account.id, "training", plan, model_id=model_id, request_id=request_id)
-            studio.submitted(connection, task_id)
+            queue_task(studio, connection, account.id, Work(TRAINING_KIND, plan, model_id, request_id=request_id))
             training_begun(connection, account.id, model_id)
             if model.must_be_trained_again:
                 training_reached(connection, account.id, model_id, model.epoch)
@@ -151,8 +150,8 @@ def train_model(
     return answer
 
 
-def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the parameters of a training, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
+def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None = None) -> Training:
+    """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
     plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
     if epochs > most:
         hint = studio.service.raised_by("epochs_at_most")
@@ -160,12 +159,12 @@ def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None
     return plan
 
 
-def checked_plan(epochs: int, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a training. Raises SettingsError for a setting that is unknown or out of range."""
+def checked_plan(epochs: int, settings: Mapping[str, Any]) -> Training:
+    """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
     if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
         raise SettingsError(f"There is no setting '{unknown[0]}'.")
     TrainingPlan(**{**settings, "epochs": epochs})
-    return {**settings, "epochs": epochs}
+    return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
 
 
 def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool) -> str | None:
@@ -174,18 +173,10 @@ def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool
         return TRAINING
     if model.state == COMPLETED and epochs <= model.epochs:
         return COMPLETED
-    if before is None or before.parameters["epochs"] != epochs or not failure_is_new:
+    if before is None or before.asked_as(Training).epochs != epochs or not failure_is_new:
         return None
     # a client that polls for progress must not restart a training that was stopped
     return FAILED if model.state == FAILED or before.state == "cancelled" else None
-
-
-def refuse_too_many_trainings(studio: Studio, trainings: int) -> None:
-    """Raise TooMany if an account with so many queued or running trainings may start no more."""
-    limit = studio.service.trainings_per_account
-    if trainings >= limit:
-        text = f"{limit} trainings are already queued or running: wait until one has finished."
-        raise TooMany(text + studio.service.raised_by("trainings_per_account"), _LATER_S, "queue_full")
 
 
 # ---- delete
@@ -211,10 +202,10 @@ def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
 def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
     if model.is_demo:
         raise WrongState(f"The voice '{model.id}' is a demo voice and cannot be deleted.", "demo_voice")
-    for kind in ("training", "report"):
+    for kind in (TRAINING_KIND, REPORT):
         task = latest_in(connection, account.id, model.id, kind)
-        if task is not None and (task.state == "running" or (task.state == "queued" and kind == "training")):
-            doing = _BEING_TRAINED if kind == "training" else _BEING_EXAMINED
+        if task is not None and (task.state == "running" or (task.state == "queued" and kind == TRAINING_KIND)):
+            doing = _BEING_TRAINED if kind == TRAINING_KIND else _BEING_EXAMINED
             raise WrongState(doing.format(voice=model.name), "model_busy")
     home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
     if home is not None and home.is_dir():

@@ -2,20 +2,33 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError, EngineError
-from studio.errors import NotFound, Unavailable
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from engine.progress import within
+from studio.errors import NotFound, Unavailable, naming
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
+from studio.store.records.analysis import (
+    Analysis,
+    Explored,
+    FoundNote,
+    FoundPitch,
+    FoundRange,
+    Picture,
+    PitchSeconds,
+    Summary,
+    Tile,
+)
 
 if TYPE_CHECKING:
-    from engine.analysis.exploration import Curves, Exploration, Tile
+    from engine.analysis.exploration import Curves, Exploration
+    from engine.analysis.exploration import Tile as Drawn
+    from engine.analysis.spectrogram import Scale
 
 HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
@@ -29,41 +42,39 @@ def explore(job: Job) -> None:
     from engine.analysis.exploration import explore_file
     from engine.analysis.notes import notes_as_midi
 
-    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
+    asked = job.task.asked_as(Analysis)
+    source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     folder = job.place / "shown"
     folder.mkdir()
-
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_LOOKING_SHARE * fraction, message)
-
+    report = within(job.heart.report, 0.0, _LOOKING_SHARE)
     try:
         found = explore_file(source, folder, 60 * job.bench.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
-    except AudioError as cause:  # it names the stored file, not the user's
-        name = job.task.parameters.get("file_name") or "the recording"
-        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
+    except AudioError as cause:
+        raise AudioError(naming(cause, source, shown(asked))) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
-    result = {
-        "duration_s": found.analysis.duration_s,
-        "summary": _summary(found),
-        "origin": _origin(job, source),
-        "notes": [_rounded(asdict(note)) for note in found.notes],
-        "pitch_histogram": [
-            {"midi": midi, "seconds": round(float(seconds), 2)}
-            for midi, seconds in enumerate(found.histogram)
-            if seconds > 0
-        ],
-        "curves": _key(job, CURVES),
-        "table": _key(job, TABLE),
-        "midi": _key(job, MIDI),
-        "heard": job.task.parameters["input_key"] if heard == source else _key(job, heard.name),
-        "pictures": [_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures],
-    }
+    explored = Explored(
+        duration_s=found.analysis.duration_s,
+        summary=_summary(found),
+        origin=_origin(job, asked, source),
+        notes=tuple(
+            FoundNote(round(note.start_s, 2), round(note.end_s, 2), note.midi, round(note.cents, 2))
+            for note in found.notes
+        ),
+        pitch_histogram=tuple(
+            PitchSeconds(midi, round(float(seconds), 2)) for midi, seconds in enumerate(found.histogram) if seconds > 0
+        ),
+        curves=_key(job, CURVES),
+        table=_key(job, TABLE),
+        midi=_key(job, MIDI),
+        heard=asked.input_key if heard == source else _key(job, heard.name),
+        pictures=tuple(_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures),
+    )
     job.heart.report(_LOOKING_SHARE, "Storing")
     _store(job, folder)
-    job.publish(result)
+    job.publish(explored)
 
 
 def _store(job: Job, folder: Path) -> None:
@@ -73,9 +84,9 @@ def _store(job: Job, folder: Path) -> None:
         raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
 
 
-def _fetched(job: Job) -> Path:
+def _fetched(job: Job, asked: Analysis) -> Path:
     try:
-        return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+        return job.bench.storage.fetch(asked.input_key, job.place)
     except NotFound as cause:
         raise NotFound("The recording has been deleted: add it again.", "recording_gone") from cause
 
@@ -88,46 +99,44 @@ def _playable(source: Path, target: Path) -> Path:
     return target
 
 
-def _summary(found: "Exploration") -> dict[str, Any]:
-    analysis = found.analysis
-    voice = analysis.vocal_range
-    low, median, high = found.pitch_quantiles or (None, None, None)
-    lufs = found.loudness_lufs
-    return {
-        "style": analysis.style,
-        "vocal_range": voice and {"min": voice.min, "max": voice.max, "lowest": voice.lowest, "highest": voice.highest},
-        "pitch": None if median is None else _rounded({"low": low, "median": median, "high": high}),
-        "voiced_s": round(float(found.histogram.sum()), 2),
-        "loudness_lufs": None if lufs is None else round(lufs, 1),
-        "peak_db": round(found.peak_db, 1),
-        "clipped_runs": found.clipped_runs,
-        "warning": analysis.warning,
-        "is_mix": analysis.dryness.is_mix,
-    }
+def _summary(found: "Exploration") -> Summary:
+    analysis, lufs = found.analysis, found.loudness_lufs
+    voice, pitch = analysis.vocal_range, found.pitch_quantiles
+    return Summary(
+        style=analysis.style,
+        vocal_range=None if voice is None else FoundRange(voice.min, voice.max, voice.lowest, voice.highest),
+        pitch=None if pitch is None else FoundPitch(*(round(one, 2) for one in pitch)),
+        voiced_s=round(float(found.histogram.sum()), 2),
+        loudness_lufs=None if lufs is None else round(lufs, 1),
+        peak_db=round(found.peak_db, 1),
+        clipped_runs=found.clipped_runs,
+        warning=analysis.warning,
+        is_mix=analysis.dryness.is_mix,
+    )
 
 
-def _origin(job: Job, source: Path) -> str:
+def _origin(job: Job, asked: Analysis, source: Path) -> str:
     """Tell in a sentence where the recording comes from, as far as its content credentials prove it."""
     from engine.provenance.verification import verify
 
     try:
         return verify(source, job.bench.installation).sentence
     except EngineError as cause:
-        return str(cause).replace(source.name, job.task.parameters.get("file_name") or "the recording")
+        return naming(cause, source, shown(asked))
 
 
-def _picture(job: Job, scale: Any, overview: "Tile", tiles: "Sequence[Tile]") -> dict[str, Any]:
-    return {
-        "scale": scale.name,
-        "lowest_hertz": round(scale.lowest_hertz, 3),
-        "highest_hertz": round(scale.highest_hertz, 3),
-        "overview": _tile(job, overview),
-        "tiles": [_tile(job, tile) for tile in tiles],
-    }
+def _picture(job: Job, scale: "Scale", overview: "Drawn", tiles: "Sequence[Drawn]") -> Picture:
+    return Picture(
+        scale.name,
+        round(scale.lowest_hertz, 3),
+        round(scale.highest_hertz, 3),
+        _tile(job, overview),
+        tuple(_tile(job, tile) for tile in tiles),
+    )
 
 
-def _tile(job: Job, tile: "Tile") -> dict[str, Any]:
-    return {"key": _key(job, tile.path.name), "start_s": round(tile.start_s, 3), "end_s": round(tile.end_s, 3)}
+def _tile(job: Job, tile: "Drawn") -> Tile:
+    return Tile(_key(job, tile.path.name), round(tile.start_s, 3), round(tile.end_s, 3))
 
 
 def _key(job: Job, name: str) -> str:
@@ -157,7 +166,3 @@ def _table(curves: "Curves") -> str:
 
 def _numbers(values: np.ndarray, digits: int) -> list[float]:
     return [round(one, digits) for one in values.tolist()]
-
-
-def _rounded(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(one, 2) if isinstance(one, float) else one for name, one in values.items()}

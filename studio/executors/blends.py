@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import Connection
 
 from engine.errors import VoiceError
+from engine.progress import within
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
+from studio.store.records.voices import Blend, NewVoice
 from studio.store.workspaces import arriving, voice_folder
 
 if TYPE_CHECKING:
@@ -25,12 +27,12 @@ def blend(job: Job) -> None:
     from engine.voices.blend import blend_voices
     from engine.voices.voice import save_voice
 
-    asked = job.task.parameters
+    asked = job.task.asked_as(Blend)
     job.heart.report(0.0, "blending")
-    first, second = (_voice(job, model_id) for model_id in (asked["first"], asked["second"]))
-    blended = blend_voices(first, second, asked["share"], asked["name"], _PASSING_ID)
+    first, second = (_voice(job, model_id) for model_id in (asked.first, asked.second))
+    blended = blend_voices(first, second, asked.share, asked.name, _PASSING_ID)
     preview, folder = job.place / "preview.wav", job.place / "voice"
-    render_preview(blended, preview, lambda fraction, message: job.heart.report(_RENDERING_SHARE * fraction, message))
+    render_preview(blended, preview, within(job.heart.report, 0.0, _RENDERING_SHARE))
     save_voice(blended, folder, preview)
     with arriving(job.bench.storage, job.account, VOICES, folder) as arrive:
         job.publish(lambda connection: _added(job, connection, blended.card, arrive))
@@ -48,7 +50,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
     return cast("Voice", voice)
 
 
-def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> dict[str, Any]:
+def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> NewVoice:
     """Add the row of the new voice, and store its files where the row says."""
     storage, account = job.bench.storage, job.account
     refuse_too_many(connection, account.id, job.bench.service)
@@ -56,4 +58,4 @@ def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[
     key = arrive(model.id)
     set_keys(connection, model, voice_key=key)
     storage.put_bytes(card_text(replace(card, id=model.id)).encode(), f"{key}/{CARD_FILE}")
-    return {"model_id": model.id}
+    return NewVoice(model.id)

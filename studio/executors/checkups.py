@@ -1,8 +1,7 @@
 """Test the workers' machine in a worker, since the server has no networks to test it with."""
 
-from dataclasses import asdict
-
 from studio.executors.job import Job
+from studio.store.records.checkup import Checkup
 
 
 def check_up(job: Job) -> None:
@@ -11,6 +10,6 @@ def check_up(job: Job) -> None:
 
     found = []
     for finding in examine():
-        found.append(asdict(finding))
+        found.append(finding)
         job.heart.report(0.0, finding.subject)
-    job.publish({"findings": found})
+    job.publish(Checkup(tuple(found)))

@@ -2,20 +2,22 @@
 
 import time
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
-from engine.conversion.settings import AUTO, by_style
-from engine.effects.settings import OFF, effects_of
+from engine.conversion.settings import by_style
+from engine.effects.settings import effects_of
 from engine.errors import AudioError, VoiceError
-from studio.errors import NotFound, StudioError
+from engine.progress import within
+from studio.errors import NotFound, StudioError, naming
 from studio.executors import songs
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.catalogue import find_model
+from studio.store.records.conversion import Comp, Conversion, Edit, OutputSettings, Rendered, Scores
 from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
@@ -35,128 +37,132 @@ _CONVERTING_SHARE, _SCORED_SHARE = 0.65, 0.99
 def convert(job: Job) -> None:
     """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
-    source = insist(lambda: _fetched(job), SHORT_PATIENCE_S)
+    asked = job.task.asked_as(Conversion)
+    source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     try:
-        kinds = (("edit", _edit), ("comp", _comp), ("song", songs.make))
-        act = next((work for name, work in kinds if name in job.task.parameters), _convert)
-        result = act(job, source)
-    except AudioError as cause:  # it names the stored file, not the user's
-        name = job.task.parameters.get("file_name") or "the recording"
-        raise AudioError(str(cause).replace(str(source), name).replace(source.name, name)) from cause
-    job.publish(result | {"seconds": round(time.monotonic() - started, 3)})
-    if "song" in job.task.parameters:
+        rendered = _rendered(job, asked, source)
+    except AudioError as cause:
+        raise AudioError(naming(cause, source, shown(asked))) from cause
+    job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
+    if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses
             job.bench.storage.delete_below(songs.stages_prefix(job))
 
 
-def _convert(job: Job, source: Path) -> dict[str, Any]:
+def _rendered(job: Job, asked: Conversion, source: Path) -> Rendered:
+    if asked.edit:
+        return _edit(job, asked, asked.edit, source)
+    if asked.comp:
+        return _comp(job, asked, asked.comp, source)
+    if asked.song:
+        return songs.make(job, asked, asked.song, source)
+    return _convert(job, asked, source)
+
+
+def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
     """Convert all takes of a recording."""
     from engine.conversion.edit_data import write_edit_data
 
-    given = job.task.parameters["settings"]
-    settings = by_style(job.task.parameters.get("preset", AUTO), given)
-    suffix = job.task.parameters.get("format", "wav")
-    targets = [job.place / f"take-{number}.{suffix}" for number in range(1, given.get("takes", 1) + 1)]
+    settings = by_style(asked.preset, asked.settings)
+    targets = [job.place / f"take-{number}.{asked.format}" for number in range(1, asked.takes + 1)]
     job.refuse_too_long(source, len(targets))
-    voice = _voice(job)
+    voice = _voice(job, asked)
     found = _converted(job, source, targets, settings, voice)
     scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
     write_edit_data(job.place / "groundwork.npz", found.edit_data)
-    return {
-        **_takes(job, source, targets, found.statement),
-        "output_settings": {"model": job.task.model_id, "transpose": found.transpose, "vocal_style": found.style},
-        "settings": asdict(found.settings),
-        "untrained": voice.card.is_untrained,
-        "scores": scores,
-        "phrase_starts_s": starts_s,
-        "statement": asdict(found.statement),
-        "unsigned": found.unsigned,
-        "warning": found.warning,
-        "groundwork": job.store(job.place / "groundwork.npz"),
-    }
+    return Rendered(
+        output_settings=OutputSettings(job.task.model_id, found.transpose, found.style),
+        settings=asdict(found.settings),
+        untrained=voice.card.is_untrained,
+        scores=scores,
+        phrase_starts_s=starts_s,
+        statement=found.statement,
+        unsigned=found.unsigned,
+        warning=found.warning,
+        groundwork=job.store(job.place / "groundwork.npz"),
+        **_takes(job, asked, source, targets, found.statement),
+    )
 
 
-def _edit(job: Job, source: Path) -> dict[str, Any]:
+def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
     """Render one take of an earlier conversion again where its pitch was edited."""
     from engine.conversion.edit_data import read_edit_data
     from engine.conversion.pitch_edits import read_edits
     from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file
 
-    wanted = job.task.parameters["edit"]
-    original = {name: job.fetch_as(key, name) for name, key in wanted["original"].items()}
-    earlier = _earlier(job, wanted.get("earlier"))
-    before = EarlierEdit(earlier, read_edits(wanted["earlier"]["edits"])) if earlier else None
-    edit_data = read_edit_data(original["groundwork"].read_bytes())
-    target, voice = job.place / "take-1.wav", _voice(job)
+    take, groundwork = job.fetch_as(edit.original.take, "take"), job.fetch_as(edit.original.groundwork, "groundwork")
+    earlier = _earlier(job, edit)
+    before = EarlierEdit(earlier, read_edits(edit.earlier.edits)) if earlier and edit.earlier else None
+    edit_data = read_edit_data(groundwork.read_bytes())
+    target, voice = job.place / "take-1.wav", _voice(job, asked)
     done = edit_file(
-        FileTake(source, original["take"], edit_data, wanted["take"] - 1),
+        FileTake(source, take, edit_data, edit.take - 1),
         target,
         voice,
-        read_edits(wanted["edits"]),
+        read_edits(edit.edits),
         before,
-        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
+        within(job.heart.report, 0.0, _CONVERTING_SHARE),
         job.bench.device,
         job.bench.installation,
     )
-    pitch = edit_data.pitch(wanted["take"] - 1)
+    pitch = edit_data.pitch(edit.take - 1)
     scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
-    return {
-        "statement": asdict(done.statement),
-        "unsigned": done.unsigned,
-        "warning": done.plan.warning,
-        "scores": scores,
-        "phrase_starts_s": starts_s,
-        **_takes(job, source, [target], done.statement),
-        "output_settings": {
-            "model": job.task.model_id,
-            "transpose": edit_data.transpose,
-            "vocal_style": edit_data.style,
-        },
-        "settings": asdict(edit_data.settings) | {"takes": 1},
-        "untrained": voice.card.is_untrained,
-    }
+    return Rendered(
+        output_settings=OutputSettings(job.task.model_id, edit_data.transpose, edit_data.style),
+        settings={**asdict(edit_data.settings), "takes": 1},
+        untrained=voice.card.is_untrained,
+        scores=scores,
+        phrase_starts_s=starts_s,
+        statement=done.statement,
+        unsigned=done.unsigned,
+        warning=done.plan.warning,
+        **_takes(job, asked, source, [target], done.statement),
+    )
 
 
-def _comp(job: Job, source: Path) -> dict[str, Any]:
+def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
     """Put one take together out of several."""
-    from engine.conversion.comping import CompPart, comp_files
-    from engine.provenance.statement import Statement
+    from engine.conversion.comping import comp_files
 
-    wanted = job.task.parameters["comp"]
-    of = wanted["of"]
-    takes = [job.fetch_as(key, f"take-{number}") for number, key in enumerate(wanted["takes"], 1)]
-    target, statement = job.place / "take-1.wav", Statement(**of["statement"])
+    takes = [job.fetch_as(key, f"take-{number}") for number, key in enumerate(comp.takes, 1)]
+    target, of = job.place / "take-1.wav", comp.of
     unsigned = comp_files(
         takes,
-        [CompPart(**one) for one in wanted["parts"]],
+        comp.parts,
         target,
-        lambda fraction, message: job.heart.report(_CONVERTING_SHARE * fraction, message),
-        statement,
+        within(job.heart.report, 0.0, _CONVERTING_SHARE),
+        of.statement,
         job.bench.installation,
     )
-    scores, _ = _scores(job, source, [target], of["output_settings"]["transpose"])
-    return {
-        **_takes(job, source, [target], statement),
-        "output_settings": of["output_settings"],
-        "settings": of["settings"] | {"takes": 1},
-        "untrained": of["untrained"],
-        "scores": scores,
-        "phrase_starts_s": of["phrase_starts_s"],
-        "statement": of["statement"],
-        "unsigned": unsigned,
-    }
+    scores, _ = _scores(job, source, [target], of.output_settings.transpose)
+    return Rendered(
+        output_settings=of.output_settings,
+        settings={**of.settings, "takes": 1},
+        untrained=of.untrained,
+        scores=scores,
+        phrase_starts_s=of.phrase_starts_s,
+        statement=of.statement,
+        unsigned=unsigned,
+        **_takes(job, asked, source, [target], of.statement),
+    )
 
 
-def _takes(job: Job, source: Path, targets: list[Path], statement: "Statement") -> dict[str, list[str]]:
+class _Stored(TypedDict, total=False):
+    """Keys of takes, as fields of Rendered."""
+
+    outputs: tuple[str, ...]
+    dry: tuple[str, ...]
+
+
+def _takes(job: Job, asked: Conversion, source: Path, targets: list[Path], statement: "Statement") -> _Stored:
     """Store the takes; with effects or in another form also as they were rendered, since pitch edits need those."""
-    effects, asked = effects_of(job.task.parameters.get("effects", OFF)), job.task.parameters.get("form")
-    finished = targets
+    effects, finished = effects_of(asked.effects), targets
     if not effects.is_off:
         finished, statement = _with_effects(job, finished, effects, statement)
-    if asked is not None:
-        finished = _in_form(job, source, finished, ResultFormat(**asked), statement)
-    kept = {} if finished is targets else {"dry": [job.store(one) for one in targets]}
-    return {"outputs": [job.store(one) for one in finished], **kept}
+    if asked.form is not None:
+        finished = _in_form(job, source, finished, asked.form, statement)
+    stored: _Stored = {"outputs": tuple(map(job.store, finished))}
+    return stored if finished is targets else {**stored, "dry": tuple(map(job.store, targets))}
 
 
 def _in_form(job: Job, source: Path, takes: list[Path], form: ResultFormat, statement: "Statement") -> list[Path]:
@@ -171,26 +177,24 @@ def _with_effects(
 ) -> "tuple[list[Path], Statement]":
     from engine.effects.chain import apply_effects_to_file, stating_effects
 
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_SCORED_SHARE + (1 - _SCORED_SHARE) * fraction, message)
-
+    report = within(job.heart.report, _SCORED_SHARE, 1.0)
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
     for target, wet in zip(targets, finished, strict=True):
         apply_effects_to_file(target, wet, effects, report, statement, job.bench.installation)
     return finished, stating_effects(statement, effects)
 
 
-def _earlier(job: Job, found: dict[str, Any] | None) -> Path | None:
+def _earlier(job: Job, edit: Edit) -> Path | None:
     """Return the take as rendered before these edits, if it still exists."""
     try:
-        return job.fetch_as(found["key"], "earlier") if found else None
+        return job.fetch_as(edit.earlier.key, "earlier") if edit.earlier else None
     except NotFound:
         return None
 
 
-def _fetched(job: Job) -> Path:
+def _fetched(job: Job, asked: Conversion) -> Path:
     try:
-        return job.bench.storage.fetch(job.task.parameters["input_key"], job.place)
+        return job.bench.storage.fetch(asked.input_key, job.place)
     except NotFound as cause:
         raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
 
@@ -198,24 +202,22 @@ def _fetched(job: Job) -> Path:
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":
     from engine.conversion.convert import convert_file
 
-    def report(fraction: float, message: str) -> None:
-        job.heart.report(_CONVERTING_SHARE * fraction, message)
-
+    report = within(job.heart.report, 0.0, _CONVERTING_SHARE)
     return convert_file(source, targets, voice, settings, report, job.bench.device, job.bench.installation)
 
 
-def _voice(job: Job) -> "AnyVoice":
+def _voice(job: Job, asked: Conversion) -> "AnyVoice":
     try:
-        return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+        return insist(lambda: job.bench.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
     except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now
-        return insist(lambda: job.bench.voices.voice(_voice_folder(job)), SHORT_PATIENCE_S)
+        return insist(lambda: job.bench.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
 
 
-def _voice_folder(job: Job) -> Path:
+def _voice_folder(job: Job, asked: Conversion) -> Path:
     """Return the voice's folder; the untrained one if that was requested and the voice is still not trained."""
     bench = job.bench
     model = find_model(bench.database, job.account, job.task.model_id or "")
-    if not (model.is_untrained and job.task.parameters.get("untrained")):
+    if not (model.is_untrained and asked.untrained):
         return voice_folder(bench.storage, model)
     return untrained_voice_folder(job, model)
 
@@ -227,7 +229,7 @@ def _scores(
     transpose: float,
     pitch: "Pitch | None" = None,
     semitones: "np.ndarray | None" = None,
-) -> tuple[list[dict[str, Any]], list[float]]:
+) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
 
     pitch: where the recording is voiced, for the phrases. semitones: the intended shift per frame besides `transpose`.
@@ -237,17 +239,15 @@ def _scores(
     from engine.evaluation.scores import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
-        def report(fraction: float, message: str) -> None:
-            share = (number + fraction) / (len(targets) + 1)
-            job.heart.report(_CONVERTING_SHARE + (_SCORED_SHARE - _CONVERTING_SHARE) * share, message)
-
-        return trace_file(path, report)
+        report, files = within(job.heart.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
+        return trace_file(path, within(report, number / files, (number + 1) / files))
 
     recording = traced(source, 0)
     original = recording if semitones is None else moved(recording, semitones)
     takes = (traced(target, number) for number, target in enumerate(targets, 1))
-    scores = [asdict(compare_performances(original, take, transpose)) for take in takes]
+    scores = tuple(asdict(compare_performances(original, take, transpose)) for take in takes)
     frames = min(len(pitch), len(recording.level_db)) if pitch is not None else 0
     if pitch is None or not frames:
-        return scores, [0.0]
-    return scores, joins(find_phrases(pitch[:frames], recording.level_db[:frames]), recording.level_db[:frames])
+        return scores, (0.0,)
+    level_db = recording.level_db[:frames]
+    return scores, tuple(joins(find_phrases(pitch[:frames], level_db), level_db))

@@ -1,10 +1,9 @@
 """Estimate the duration of a training in a worker, by timing a few steps and one rendering."""
 
-from dataclasses import asdict, fields
-
 from engine.datasets.dataset import load_dataset
-from engine.training.plan import TrainingPlan
 from studio.executors.job import Job
+from studio.executors.trainings import plan_of
+from studio.store.records.voices import EstimateAsked
 from studio.store.workspaces import dataset_workspace
 
 
@@ -16,10 +15,9 @@ def estimate(job: Job) -> None:
     from engine.training.train import estimate_training, usable_clips
 
     model = job.model()
-    asked = job.task.parameters.get("settings", {})
-    plan = TrainingPlan(**{one.name: asked[one.name] for one in fields(TrainingPlan) if one.name in asked})
+    plan = plan_of(job.task.asked_as(EstimateAsked).settings)
     with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
         clips = usable_clips(load_dataset(workspace.folder), job.heart.report)
         job.heart.report(1.0, "timing a few steps")
         estimated = estimate_training(clips, plan, job.bench.device)
-    job.publish(asdict(estimated))
+    job.publish(estimated)

@@ -22,6 +22,9 @@ from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import Database, Now
 from studio.store.drafts import DRAFTS, moment_of
 from studio.store.holds import CAN_TELL, is_held
+from studio.store.kinds import ANALYSIS, CONVERSION
+from studio.store.records.codec import UnknownRecord, read
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.storage import GONE, Storage
 from studio.store.tables import accounts, tasks
 
@@ -78,7 +81,7 @@ def sweep(database: Database, storage: Storage, service: ServiceSettings) -> Swe
 def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
     """Delete recordings and results of conversions that ended long ago, and mark their rows."""
     old = and_(
-        tasks.c.kind == "conversion",
+        tasks.c.kind == CONVERSION,
         tasks.c.finished_at < Now() - kept_s,
         tasks.c.outputs_deleted_at.is_(None),
     )
@@ -95,7 +98,7 @@ def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
 def _delete_attempts(database: Database, storage: Storage) -> int:
     """Delete files of failed attempts. Tasks are checked for some days, as a worker presumed dead may still write."""
     suspect = and_(
-        tasks.c.kind == "conversion",
+        tasks.c.kind == CONVERSION,
         tasks.c.finished_at.between(Now() - _LOOKED_BACK_S, Now() - _LATE_S),
         tasks.c.outputs_deleted_at.is_(None),
         or_(tasks.c.fence > 1, and_(tasks.c.fence > 0, tasks.c.state != "completed")),
@@ -104,6 +107,8 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     while rows := _some(database, and_(suspect, tasks.c.id > after)):
         for row in rows:
             needed = _needed(row)
+            if needed is None:
+                continue
             lost = [key for key in storage.list_keys(_place(row)) if key not in needed]
             for key in lost:
                 storage.delete(key)
@@ -112,18 +117,24 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     return found
 
 
-def _needed(row: Any) -> set[str]:
-    """Return the keys of a conversion's recording, its takes, and the sources of their edits."""
-    result, edited = row.result or {}, row.parameters.get("edit") or {}
-    edit_data = [result["groundwork"]] if "groundwork" in result else []
-    takes = (*result.get("outputs", ()), *result.get("dry", ()), *result.get("lanes", {}).values())
-    sent = (row.parameters.get("song") or {}).get("keys", {}).values()
-    return {row.parameters["input_key"], *takes, *edit_data, *edited.get("original", {}).values(), *sent}
+def _needed(row: Any) -> set[str] | None:
+    """Return the keys of a conversion's recording, its takes, and the sources of their edits; None if a later version
+    has stored it, which may need others."""
+    try:
+        asked, rendered = read(Conversion, row.parameters), read(Rendered, row.result or {})
+    except UnknownRecord:
+        return None
+    takes = (*rendered.outputs, *(rendered.dry or ()), *(rendered.lanes or {}).values())
+    edited = [asked.edit.original.take, asked.edit.original.groundwork] if asked.edit else []
+    edit_data = [rendered.groundwork] if rendered.groundwork else []
+    sent = asked.song.keys.values() if asked.song else ()
+    comped = asked.comp.takes if asked.comp else ()
+    return {asked.input_key, *takes, *edit_data, *edited, *sent, *comped}
 
 
 def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S, account_id: str | None = None) -> int:
     """Delete analysed recordings and their results after `kept_s`, of all accounts or of one; return their number."""
-    old = and_(tasks.c.kind == "analysis", tasks.c.state != "running", tasks.c.created_at < Now() - kept_s)
+    old = and_(tasks.c.kind == ANALYSIS, tasks.c.state != "running", tasks.c.created_at < Now() - kept_s)
     if account_id is not None:
         old = and_(old, tasks.c.account_id == account_id)
     deleted = 0

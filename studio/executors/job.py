@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -23,6 +23,9 @@ from studio.store import tasks
 from studio.store.accounts import Account, account_of_id, account_prefix
 from studio.store.catalogue import Model, find_model
 from studio.store.database import Database
+from studio.store.records.analysis import Analysis
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
@@ -82,19 +85,19 @@ class Job:
 
     def publish(
         self,
-        result: dict[str, Any] | Callable[[Connection], dict[str, Any]],
+        result: object | Callable[[Connection], object],
         also: Callable[[Connection], None] = lambda connection: None,
     ) -> None:
         """Complete the task with its result, and run `also` in the same transaction.
 
-        result: or a function that returns it within that transaction. Raises LeaseLost if another worker has the task,
-        Unavailable if the database stays unreachable.
+        result: the record of its kind, or a function that returns it within that transaction. Raises LeaseLost if
+        another worker has the task, Unavailable if the database stays unreachable.
         """
 
         def write() -> None:
             with self.bench.database.write() as connection:
                 values = result(connection) if callable(result) else result
-                tasks.complete(connection, self.task, values)
+                tasks.complete(connection, self.task, written(values))
                 also(connection)
 
         try:
@@ -159,6 +162,11 @@ class Job:
         except NotFound:
             return False
         return now.state == "completed" and now.fence == self.task.fence
+
+
+def shown(asked: Conversion | Analysis) -> str:
+    """Return what a task's recording is called in sentences for its owner."""
+    return f'"{asked.file_name}"' if asked.file_name else "the recording"
 
 
 def insist(action: Callable[[], T], patience_s: float) -> T:

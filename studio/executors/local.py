@@ -26,12 +26,11 @@ from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import VANISHED, Settings, installation_of
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
-from studio.store.tasks import LANES
+from studio.store.kinds import LANES, QUEUES
 
 COMMAND = (sys.executable, "-P", "-m", "studio.executors.worker")
-CONVERSIONS, LONG, REPORTS, TRAININGS, ANALYSES = LANES
+CONVERSIONS, *_, TRAININGS, ANALYSES = LANES
 _LOOK_S = 0.25  # between checks of the workers
-_IDLE_S = {LONG: 60.0, REPORTS: 60.0, TRAININGS: 60.0, ANALYSES: 300.0}  # lanes whose workers exit when idle
 _FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
 _HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
 _FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
@@ -65,11 +64,7 @@ class LocalExecutor:
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {
-            CONVERSIONS: _Lane(service.conversion_workers),
-            LONG: _Lane(service.conversion_workers),
-            REPORTS: _Lane(1),
-            TRAININGS: _Lane(service.training_workers),
-            ANALYSES: _Lane(service.analysis_workers),
+            name: _Lane(getattr(service, lane.workers) if lane.workers else 1) for name, lane in LANES.items()
         }
         self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
         self._trouble = LastingTrouble(log, "workers_not_looked_after")
@@ -95,18 +90,10 @@ class LocalExecutor:
         """Return living `workers` for short conversions, and those of the other lanes, `restarts` of dead workers, and
         whether they are `watched`, 0 or 1."""
         living = {
-            name: sum(worker.popen.returncode is None for worker in tuple(lane.workers))
+            LANES[name].counted_as: sum(worker.popen.returncode is None for worker in tuple(lane.workers))
             for name, lane in self._lanes.items()
         }
-        return {
-            "workers": living[CONVERSIONS],
-            "long_workers": living[LONG],
-            "report_workers": living[REPORTS],
-            "training_workers": living[TRAININGS],
-            "analysis_workers": living[ANALYSES],
-            "restarts": self._restarts,
-            "watched": int(self._threads[0].is_alive()),
-        }
+        return {**living, "restarts": self._restarts, "watched": int(self._threads[0].is_alive())}
 
     def stop(self) -> None:
         """Stop all workers; their tasks finish within the grace period, or are requeued."""
@@ -157,14 +144,15 @@ class LocalExecutor:
         if not self._settings.data.is_dir():  # a worker would end at once
             raise Unavailable(VANISHED, LONGEST_BACKOFF_S, "storage_unreachable")
         self._bury()
-        while self._lanes[CONVERSIONS].has_room:
-            self._start(CONVERSIONS)
+        for name in (one for one in LANES if not LANES[one].idle_s):
+            while self._lanes[name].has_room:
+                self._start(name)
         self._supervisor.leases.notice_sleep()
         if self._supervisor.look(lambda: {worker.order.owner: worker.order.lane for worker in self._workers()}):
             remove_abandoned(self._database, self._settings.work)
-        for name in _IDLE_S:
+        for name in (one for one in LANES if LANES[one].idle_s):
             lane = self._lanes[name]
-            if waiting(self._database, LANES[name]) and lane.has_room and not self._has_idle(lane):
+            if waiting(self._database, QUEUES[name]) and lane.has_room and not self._has_idle(lane):
                 self._start(name)
 
     # ---- workers
@@ -178,7 +166,7 @@ class LocalExecutor:
                 lane.workers.remove(worker)
                 worker.dismiss()
                 self._supervisor.dead.append(worker.order.owner)
-                if name in _IDLE_S and worker.popen.returncode == 0:
+                if LANES[name].idle_s and worker.popen.returncode == 0:
                     continue  # it was idle
                 self._restarts += 1
                 lane.backoff.failed(worker.lasted_s)
@@ -195,7 +183,7 @@ class LocalExecutor:
         taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
         order = Order(
-            str(self._settings.data), asdict(self._service), name, "", threads, _IDLE_S.get(name, 0.0), number
+            str(self._settings.data), asdict(self._service), name, "", threads, LANES[name].idle_s, number
         )  # fmt: skip
         environment = environment_of(threads) | installation_of(self._settings, self._service).as_environment()
         worker = start_process(self._command, order, environment)

@@ -11,6 +11,7 @@ from studio.executors.worker_ids import dead_among
 from studio.store import tasks
 from studio.store.catalogue import training_failed, training_stopped
 from studio.store.database import Database, Now
+from studio.store.kinds import TRAINING
 from studio.store.tables import tasks as rows
 
 WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
@@ -18,7 +19,7 @@ WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
 
 def settle(connection: Connection, task: tasks.Task) -> None:
     """Update the voice of a task that ended without success."""
-    if task.kind != "training" or task.model_id is None:
+    if task.kind != TRAINING or task.model_id is None:
         return
     if task.state == "failed":
         training_failed(connection, task.account_id, task.model_id, task.error or "")

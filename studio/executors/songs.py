@@ -3,18 +3,19 @@
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from engine.conversion.settings import AUTO, by_style
+from engine.conversion.settings import by_style
 from engine.errors import AudioError
 from studio.errors import NotFound
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model
+from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import voice_folder
@@ -22,9 +23,8 @@ from studio.store.workspaces import voice_folder
 if TYPE_CHECKING:
     from engine.features.survey import Survey
     from engine.songs.part_conversion import PartsConversion
-    from engine.songs.parts import Part
     from engine.songs.separation import OnnxSeparator
-    from engine.songs.song import Song
+    from engine.songs.song import Song as WholeSong
     from engine.voices.imported import AnyVoice
 
 _MOST_CANCELLED = 3  # tasks in whose stages to look
@@ -81,116 +81,121 @@ def stages_prefix(job: Job, task_id: str | None = None) -> str:
     return f"{account_prefix(job.account)}tasks/{task_id or job.task.id}/stages"
 
 
-def make(job: Job, source: Path) -> dict[str, Any]:
-    """Separate, convert and mix; return the task's result."""
+def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
+    """Separate, convert and mix. Raises what the engine and the studio raise."""
+    names = _Names(asked, song, source)
     try:
-        made = _made(job, source)
+        made = _made(job, asked, song, source)
     except AudioError as cause:
-        raise AudioError(_in_their_names(job, source, str(cause))) from cause
-    warning = made["warning"] and _in_their_names(job, source, made["warning"])
-    return made | {"warning": warning, "notes": [_in_their_names(job, source, note) for note in made["notes"]]}
+        raise AudioError(names.put_in(str(cause))) from cause
+    return replace(
+        made,
+        warning=made.warning and names.put_in(made.warning),
+        notes=tuple(map(names.put_in, made.notes or ())),
+    )
 
 
-def _in_their_names(job: Job, source: Path, text: str) -> str:
-    """Return a sentence with the names that the files had when they were sent."""
-    song = job.task.parameters["song"]
-    stored = {PurePath(key).name: song["names"][name] for name, key in song["keys"].items()}
-    stored[source.name] = job.task.parameters["file_name"]
-    either = "|".join(map(re.escape, stored))
-    return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
+@dataclass(frozen=True)
+class _Names:
+    """The names that the files of a song had when they were sent."""
+
+    asked: Conversion
+    song: Song
+    source: Path
+
+    def put_in(self, text: str) -> str:
+        """Return a sentence with these names for those of the stored files."""
+        stored = {PurePath(key).name: self.song.names[name] for name, key in self.song.keys.items()}
+        stored[self.source.name] = self.asked.file_name
+        either = "|".join(map(re.escape, stored))
+        return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
 
 
-def _made(job: Job, source: Path) -> dict[str, Any]:
+def _made(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 
-    asked = job.task.parameters["song"]
     _measure(job, source)
-    if not (asked["separate"] or "backing" in asked["keys"]):
-        return _in_parts(job, source)
-    song = _song(job, source)
-    names = ["vocal", "backing", *("stem" for _ in song.stems)]
+    if not (song.separate or "backing" in song.keys):
+        return _in_parts(job, asked, song, source)
+    whole = _whole(job, song, source)
+    names = ["vocal", "backing", *("stem" for _ in whole.stems)]
     vocal, backing, *stems = (job.place / f"{name}.wav" for name in names)
     files = SongFiles(job.place / "mix.wav", vocal, backing, stems)
-    given = job.task.parameters["settings"]
     done = make_song(
-        song, files, lambda name: _voice(job, name), StoredStages(job), lambda: _separator(job),
-        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report,
-        Work(job.bench.device, job.bench.installation),
+        whole, files, lambda name: _voice(job, asked, name), StoredStages(job), lambda: _separator(job),
+        by_style(asked.preset, asked.settings), job.heart.report, Work(job.bench.device, job.bench.installation),
     )  # fmt: skip
     converted = [one for one in done.conversions if one]
-    return _result(job, files.mix, converted, done.mix.unsigned) | {
-        "statement": asdict(done.statement),
-        "lanes": {name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
-        "warning": done.warning,
-        "notes": done.notes,
-        "mix": {"gain_db": done.mix.gain_db, "offset_s": done.alignment.offset_s},
-    }
+    return replace(
+        _rendered(job, asked, files.mix, converted, done.mix.unsigned),
+        statement=done.statement,
+        lanes={name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
+        warning=done.warning,
+        notes=tuple(done.notes),
+        mix=Mix(done.mix.gain_db, done.alignment.offset_s),
+    )
 
 
-def _in_parts(job: Job, source: Path) -> dict[str, Any]:
+def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     """Convert a recording in several voices, without a backing."""
     from engine.songs.part_conversion import Work, convert_parts
     from engine.songs.two_pitches import find_two_pitches
 
-    target, warning = job.place / "take-1.wav", None
-    given = job.task.parameters["settings"]
+    target = job.place / "take-1.wav"
+    warning: str | None = None
 
     def surveyed(survey: "Survey") -> None:
         nonlocal warning
         survey.refuse_silence()
-        warning = survey.dryness and survey.dryness.warning
+        warning = survey.dryness.warning if survey.dryness else None
 
     done = convert_parts(
-        source, target, _parts(job.task.parameters["song"]["parts"]), lambda name: _voice(job, name),
-        by_style(job.task.parameters.get("preset", AUTO), given), job.heart.report,
+        source, target, list(song.parts), lambda name: _voice(job, asked, name),
+        by_style(asked.preset, asked.settings), job.heart.report,
         Work(job.bench.device, job.bench.installation), surveyed,
     )  # fmt: skip
     notes = [find_two_pitches(source).sentence, done.notes_warning]
-    said = {"warning": warning, "notes": [note for note in notes if note]}
-    return _result(job, target, [done], done.unsigned) | said
+    return replace(
+        _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes))
+    )
 
 
-def _result(job: Job, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None) -> dict[str, Any]:
+def _rendered(
+    job: Job, asked: Conversion, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None
+) -> Rendered:
     first = converted[0]
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
     style: Any = first.styles[voice]
-    chosen = by_style(job.task.parameters.get("preset", AUTO), job.task.parameters["settings"])(style)
-    return {
-        "outputs": [job.store(output)],
-        "output_settings": {"model": job.task.model_id, "transpose": first.transposes[voice], "vocal_style": style},
-        "settings": asdict(chosen),
-        "untrained": bool(job.task.parameters.get("untrained")),
-        "scores": [{}],
-        "statement": asdict(first.statement),
-        "unsigned": unsigned,
-    }
+    return Rendered(
+        (job.store(output),),
+        OutputSettings(job.task.model_id, first.transposes[voice], style),
+        asdict(by_style(asked.preset, asked.settings)(style)),
+        asked.untrained,
+        scores=({},),
+        statement=first.statement,
+        unsigned=unsigned,
+    )
 
 
-def _song(job: Job, source: Path) -> "Song":
+def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     from engine.songs.mixing import Fader
-    from engine.songs.song import Song, Stem
+    from engine.songs.song import Song as WholeSong
+    from engine.songs.song import Stem
 
-    asked = job.task.parameters["song"]
-    faders = {name: Fader(level) for name, level in asked["faders"].items()}
-    sent = {name: job.fetch_as(key, name) for name, key in asked["keys"].items()}
+    faders = {name: Fader(level) for name, level in song.faders.items()}
+    sent = {name: job.fetch_as(key, name) for name, key in song.keys.items()}
     for path in sent.values():
         _measure(job, path)
-    stems = [Stem(sent["stem"], _parts(asked["stem_parts"]), faders.get("stem", Fader()))] if "stem" in sent else []
-    lead = Stem(source, _parts(asked["parts"]), faders.get("vocal", Fader()))
-    return Song(lead, sent.get("backing"), asked["separate"], asked["offset_s"], stems, faders.get("backing", Fader()))
+    stems = [Stem(sent["stem"], list(song.stem_parts), faders.get("stem", Fader()))] if "stem" in sent else []
+    lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
+    return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
 
 
-def _parts(parts: Sequence[Sequence[Any]]) -> "list[Part]":
-    from engine.songs.parts import Part
-
-    return [Part(float(start_s), str(voice)) for start_s, voice in parts]
-
-
-def _voice(job: Job, model_id: str) -> "AnyVoice":
+def _voice(job: Job, asked: Conversion, model_id: str) -> "AnyVoice":
     bench = job.bench
     model = insist(lambda: find_model(bench.database, job.account, model_id), SHORT_PATIENCE_S)
-    if model.is_untrained and job.task.parameters.get("untrained"):
+    if model.is_untrained and asked.untrained:
         return bench.voices.voice(untrained_voice_folder(job, model))
     return bench.voices.voice(insist(lambda: voice_folder(bench.storage, model), SHORT_PATIENCE_S))
 

@@ -17,13 +17,12 @@ from studio.executors.recovery import recover, remove_abandoned, signs_of
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database
+from studio.store.kinds import LANES
 from studio.store.storage import open_storage
-from studio.store.tasks import LANES
 
 RECOVER_S = 2.0  # between searches for lost workers
 SWEEP_S = 3600.0
 LONGEST_BACKOFF_S = 30.0
-CANCEL_PATIENCE_S = dict.fromkeys(LANES, 10.0) | {"trainings": 30.0}  # which save a checkpoint first
 
 
 @dataclass
@@ -87,7 +86,7 @@ class Supervisor:
         for owner, task, is_unwanted, is_over in signs_of(self._database, sorted(lanes)):
             if is_unwanted:
                 unwanted[task] = self._unwanted_since.get(task, now)
-                if now - unwanted[task] > CANCEL_PATIENCE_S[lanes[owner]]:
+                if now - unwanted[task] > LANES[lanes[owner]].patience_s:
                     self._kill(owner, "its task was cancelled")
             if is_over:
                 silent.add(owner)

@@ -1,7 +1,7 @@
 """Let an imported voice teach one of this studio, in a worker: what it sings are the new voice's recordings."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -16,6 +16,9 @@ from studio.store.catalogue import (
     set_keys,
     training_begun,
 )
+from studio.store.kinds import TRAINING
+from studio.store.records.codec import written
+from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.tasks import submit
 from studio.store.workspaces import arriving, voice_folder
 
@@ -31,40 +34,40 @@ def teach(job: Job) -> None:
     """
     from engine.datasets import teaching
     from engine.datasets.dataset import load_dataset
-    from engine.datasets.left_out import left_out_from, write_left_out
+    from engine.datasets.left_out import write_left_out
     from engine.datasets.report import examined
     from engine.training.teaching import teach as taught
 
-    bench, asked = job.bench, job.task.parameters
+    bench, asked = job.bench, job.task.asked_as(Teaching)
     voice = bench.voices.voice(insist(lambda: voice_folder(bench.storage, job.model()), SHORT_PATIENCE_S))
-    own = [teaching.TeachingSource(job.fetch_as(key, f"source-{at}")) for at, key in enumerate(asked["sources"])]
+    own = [teaching.TeachingSource(job.fetch_as(key, f"source-{at}")) for at, key in enumerate(asked.sources)]
     dataset = taught(
         voice,
         [*own, *teaching.bundled_sources()],
         job.place / "dataset",
-        asked["name"],
+        asked.name,
         job.heart.report,
         bench.device,
         bench.installation,
     )
-    write_left_out(dataset.folder, left_out_from(asked.get("left_out", ())))
+    write_left_out(dataset.folder, asked.left_out)
     found = examined(load_dataset(dataset.folder))
     with arriving(bench.storage, job.account, DATASETS, dataset.folder) as arrive:
         job.publish(lambda connection: _added(job, connection, dataset, found, arrive))
-    for key in asked["sources"]:
+    for key in asked.sources:
         bench.storage.delete(key)
 
 
 def _added(
     job: Job, connection: Connection, dataset: "Dataset", found: "DataReport", arrive: Callable[[str], str]
-) -> dict[str, Any]:
+) -> NewVoice:
     """Add the row of the new voice, and queue its training."""
-    account, epochs = job.account, job.task.parameters["epochs"]
+    account, epochs = job.account, job.task.asked_as(Teaching).epochs
     refuse_too_many(connection, account.id, job.bench.service)
     model = add_model(connection, job.bench.storage, account, profile_as_json(dataset.profile), PENDING)
     report_made(connection, account.id, model.id, found.as_json())
     if epochs:
-        submit(connection, account.id, "training", {"epochs": epochs}, model_id=model.id)
+        submit(connection, account.id, TRAINING, written(Training(epochs)), model_id=model.id)
         training_begun(connection, account.id, model.id)
     set_keys(connection, model, dataset_key=arrive(model.id))
-    return {"model_id": model.id}
+    return NewVoice(model.id)

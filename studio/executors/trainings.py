@@ -5,6 +5,7 @@ publishes the voice, in its row and in the task's.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from studio.store.catalogue import (
     training_completed,
     training_reached,
 )
+from studio.store.records.voices import Nothing, Training
 from studio.store.tables import models
 from studio.store.workspaces import (
     Workspace,
@@ -64,7 +66,7 @@ def examine(job: Job) -> None:
         workspace.save_report()
         if model.is_untrained:
             make_ahead(job, workspace)
-    job.publish({}, lambda connection: report_made(connection, model.account_id, model.id, found))
+    job.publish(Nothing(), lambda connection: report_made(connection, model.account_id, model.id, found))
 
 
 def train(job: Job) -> None:
@@ -84,7 +86,7 @@ def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, Trai
 
     training = workspace.folder / TRAINING_FOLDER
     begun_with = _begun_with(training)
-    plan = _plan(job.task.parameters, begun_with or {})
+    plan = _plan(job.task.asked_as(Training), begun_with or {})
     if job.task.attempt > 1:  # the worker before was lost: attempts count from the last checkpoint
         plan = replace(plan, save_s=min(plan.save_s, _SAVED_AGAIN_S))
 
@@ -118,7 +120,7 @@ def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -
 
     def also(connection: Connection) -> None:
         _refuse_deleted(connection, model)
-        epochs = job.task.parameters["epochs"]
+        epochs = job.task.asked_as(Training).epochs
         training_completed(connection, model.account_id, model.id, voice.card, voice_key, history.epoch, epochs)
 
     job.publish(voice.card.training, also)
@@ -194,11 +196,15 @@ def _begun_with(training: Path) -> dict[str, Any] | None:
     return None if state is None or state.get("format") != TRAINING_FORMAT else dict(state["plan"])
 
 
-def _plan(parameters: dict[str, Any], begun_with: dict[str, Any]) -> TrainingPlan:
+def plan_of(settings: Mapping[str, Any]) -> TrainingPlan:
+    """Return the plan of a task; what earlier versions had beside it is left out."""
+    return TrainingPlan(**{one.name: settings[one.name] for one in fields(TrainingPlan) if one.name in settings})
+
+
+def _plan(asked: Training, begun_with: dict[str, Any]) -> TrainingPlan:
     """Return the plan of a task, with fixed values taken from the existing training."""
-    given = {one.name: parameters[one.name] for one in fields(TrainingPlan) if one.name in parameters}
-    plan = TrainingPlan(**given)
-    kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in given]
+    plan = plan_of({**asked.settings, "epochs": asked.epochs})
+    kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in asked.settings]
     return replace(plan, **{name: begun_with[name] for name in kept})
 
 

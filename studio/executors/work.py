@@ -17,25 +17,21 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Literal
 
 from sqlalchemy import Connection
 
 from engine.errors import Cancelled, EngineError, is_full_disk
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
-from studio.executors.analyses import explore
-from studio.executors.blends import blend
-from studio.executors.checkups import check_up
-from studio.executors.conversions import convert
-from studio.executors.estimates import estimate
 from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
 from studio.executors.songs import stages_prefix
-from studio.executors.teachings import teach
-from studio.executors.trainings import examine, train
 from studio.store import tasks
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.store.kinds import KINDS, TEACHING
+from studio.store.records.voices import Teaching
 from studio.tracing import Stages, note_failure, span, trace_id_of
 
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
@@ -45,16 +41,6 @@ _INTERNAL_TEXT = (
 )
 _MEMORY_TEXT = "There was not enough memory for this: close other programs, or try a shorter recording."
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}
-_WORKS: Mapping[str, Callable[[Job], None]] = {
-    "conversion": convert,
-    "training": train,
-    "report": examine,
-    "blend": blend,
-    "teaching": teach,
-    "estimate": estimate,
-    "checkup": check_up,
-    "analysis": explore,
-}
 
 
 def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
@@ -69,7 +55,7 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
     if trace_id := trace_id_of(task.traceparent):
         log = log.bind(trace_id=trace_id)
     log.info("task_started")
-    goes_on_later = task.kind == "training"
+    kind = KINDS[task.kind]
     stalled_s = bench.service.stalled_minutes * 60
     if task.traceparent:
         with span("queue", parent=task.traceparent, begun_s=task.created_at):
@@ -78,7 +64,7 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
         span(f"run {task.kind}", "consumer", task.traceparent) as traced,
         Stages() as stages,
         Heartbeat(
-            bench.database, task, bench.service.lease_s, bench.stopping, log, not goes_on_later, stalled_s
+            bench.database, task, bench.service.lease_s, bench.stopping, log, not kind.resumes, stalled_s
         ) as heart,
     ):
         heart.each_report = stages.enter
@@ -93,13 +79,13 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
 def _outcome(job: Job) -> Outcome:
     try:
         with _own_folder(job.place):
-            recordings = job.task.kind in ("conversion", "analysis")
-            refuse_full_disk(job.bench, TAKE_BYTES * job.task.cost if recordings else 0.0)
-            _WORKS[job.task.kind](job)
+            kind = KINDS[job.task.kind]
+            refuse_full_disk(job.bench, TAKE_BYTES * job.task.cost if kind.renders else 0.0)
+            resolve_name(kind.run)(job)
         return "completed"
     except Exception as cause:  # noqa: BLE001 - the task ends with it
         outcome = _how_it_ended(job, cause)
-    if outcome != "completed" and job.task.kind in ("conversion", "analysis", "teaching"):
+    if outcome != "completed" and KINDS[job.task.kind].stores:
         _tidy_up(job, outcome)
     return outcome
 
@@ -188,10 +174,11 @@ def _tidy_up(job: Job, outcome: Outcome) -> None:
     with contextlib.suppress(StudioError):
         if not job.is_published():  # read again: unless known, the result must keep its files
             job.bench.storage.delete_below(job.output_prefix)
-            if outcome == "failed" and "song" in job.task.parameters:
+            if outcome == "failed":
                 job.bench.storage.delete_below(stages_prefix(job))
-            for key in job.task.parameters.get("sources", ()) if outcome in ("failed", "cancelled") else ():
-                job.bench.storage.delete(key)
+            if job.task.kind == TEACHING and outcome in ("failed", "cancelled"):
+                for key in job.task.asked_as(Teaching).sources:
+                    job.bench.storage.delete(key)
 
 
 def _is_out_of_memory(cause: Exception) -> bool:

@@ -6,6 +6,7 @@ task may finish within the grace period, else it is requeued. So a worker never 
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -32,14 +33,13 @@ from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.database import Database, database_url, open_database
+from studio.store.kinds import LANES, QUEUES
 from studio.store.storage import open_storage
 from studio.tracing import start_tracing
 
 WAKE, STOP = b"wake\n", b"stop\n"
 DISTURBED = 3  # exit status of a worker that asks to be replaced by a fresh one
 OVERDUE_S = 15.0  # after the grace period, a hanging worker exits
-# in this order: the server, tasks whose user waits for a picture or a take, longer work
-_NICENESS = {"conversions": 10, "analyses": 10, "long": 15, "reports": 15, "trainings": 15}
 _POLL_S = 0.5
 _TROUBLE_S = 2.0  # before the next attempt after a database failure
 
@@ -114,7 +114,7 @@ def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
 
 def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingTrouble) -> tasks.Task | None:
     try:
-        task = tasks.claim(database, order.owner, tasks.LANES[order.lane], lease_s)
+        task = tasks.claim(database, order.owner, QUEUES[order.lane], lease_s)
     except StudioError as error:
         trouble.met(error)
         time.sleep(_TROUBLE_S)
@@ -126,29 +126,21 @@ def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingT
 def _settle_down(order: Order) -> None:
     """Lower the priority below that of the server, and load what every task needs."""
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(_NICENESS[order.lane])
+        os.nice(LANES[order.lane].niceness)
     load_what_is_needed(order.lane, order.threads)
 
 
 def load_what_is_needed(lane: str, threads: int) -> None:
     """Load what every task of a lane needs, unless loaded."""
-    if lane == "analyses":  # need no networks, and the user is waiting
-        import engine.analysis.exploration
+    if LANES[lane].needs_networks:
+        import torch
 
-        return
-    import torch
+        from engine.networks.base import load_base
 
-    from engine.networks.base import load_base
-
-    torch.set_num_threads(threads)
-    load_base()
-    if lane in ("conversions", "long"):
-        import engine.conversion.convert
-        import engine.evaluation.scores
-    elif lane == "reports":
-        import engine.datasets.report
-    else:
-        import engine.training.train  # noqa: F401
+        torch.set_num_threads(threads)
+        load_base()
+    for name in LANES[lane].loads:
+        importlib.import_module(name)
 
 
 def _listen(lines: Iterable[bytes], stopping: Stopping, woken: threading.Event) -> None:

@@ -10,12 +10,13 @@ from sqlalchemy import tuple_ as row_of
 from engine.spelling import folded
 from studio.errors import Invalid, NotFound
 from studio.store.database import Database, insert_into
+from studio.store.kinds import CONVERSION
 from studio.store.paging import cursor_after, place_of
+from studio.store.records.conversion import Conversion
 from studio.store.tables import projects, tasks
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import MOST_LISTED, Task, list_tasks
 
-KIND = "conversion"
 LONGEST_NAME = 200
 _LEAST_OF_ID = 6  # characters that name a project, if no other begins with them
 
@@ -32,7 +33,7 @@ class Project:
     @property
     def file_name(self) -> str:
         """Return the name of its recording's file: the first one's, for edits and stretches follow it."""
-        return str(self.conversions[-1].parameters.get("file_name") or "recording")
+        return self.conversions[-1].asked_as(Conversion).file_name or "recording"
 
     @property
     def shown_name(self) -> str:
@@ -48,7 +49,7 @@ def list_projects(
     Raises Invalid for a cursor that is not ours.
     """
     changed = func.max(tasks.c.created_at)
-    own = and_(tasks.c.account_id == account_id, tasks.c.kind == KIND, tasks.c.recording.is_not(None))
+    own = and_(tasks.c.account_id == account_id, tasks.c.kind == CONVERSION, tasks.c.recording.is_not(None))
     found = select(tasks.c.recording, changed).where(own, wanted.condition()).group_by(tasks.c.recording)
     if cursor is not None:
         found = found.having(row_of(changed, tasks.c.recording) < row_of(*place_of(cursor, float, str)))
@@ -62,7 +63,8 @@ def list_projects(
 def find_project(database: Database, account_id: str, project_id: str) -> Project:
     """Return a project by its id, or by how its id begins. Raises NotFound, and Invalid if several begin so."""
     full = _full_id(database, account_id, project_id)
-    conversions, _ = list_tasks(database, account_id, wanted=TaskFilter(kind=KIND, recording=full), limit=MOST_LISTED)
+    wanted = TaskFilter(kind=CONVERSION, recording=full)
+    conversions, _ = list_tasks(database, account_id, wanted=wanted, limit=MOST_LISTED)
     with database.read() as connection:
         row = connection.execute(
             select(projects.c.name, projects.c.timeline).where(_own(account_id), projects.c.id == full)
@@ -88,7 +90,7 @@ def _own(account_id: str) -> Any:
 
 
 def _full_id(database: Database, account_id: str, project_id: str) -> str:
-    own = and_(tasks.c.account_id == account_id, tasks.c.kind == KIND)
+    own = and_(tasks.c.account_id == account_id, tasks.c.kind == CONVERSION)
     begins = tasks.c.recording.startswith(project_id.lower(), autoescape=True)
     found = select(tasks.c.recording).where(own, begins).distinct().limit(2)
     is_id = project_id.isascii() and project_id.isalnum() and len(project_id) >= _LEAST_OF_ID

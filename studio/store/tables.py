@@ -102,12 +102,12 @@ tasks = Table(
     METADATA,
     Column("id", String(32), primary_key=True),
     Column("account_id", ForeignKey("accounts.id"), nullable=False),
-    Column("kind", String(16), nullable=False),  # see studio.store.tasks.Kind
+    Column("kind", String(16), nullable=False),  # see studio.store.kinds
     Column("model_id", String(64)),  # of the account, or a demo voice's
     Column("model_name", String(200)),  # of a voice deleted since
     Column("parameters", JSON, nullable=False),
     Column("state", String(16), nullable=False),  # queued, running, completed, failed, cancelled
-    Column("queue", String(16), nullable=False, server_default="conversion"),  # see studio.store.tasks.LANES
+    Column("queue", String(16), nullable=False, server_default="conversion"),  # see studio.store.kinds
     Column("cost", Float, nullable=False, server_default="0"),  # of audio: seconds x channels x takes
     Column("turn", Float, nullable=False, server_default="0"),  # in the same unit; lower first
     Column("not_before", Float, nullable=False, default=0),  # of a retry

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from sqlalchemy import ColumnElement, and_, exists, or_
 
 from engine.spelling import folded
+from studio.store.kinds import UNLISTED
 from studio.store.tables import projects, tasks
-
-# short tasks that the page shows in place: not part of the history
-UNLISTED = ("estimate", "checkup", "analysis")
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ Functions that take a Connection join the caller's transaction, so that a task c
 import functools
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 from sqlalchemy import (
     Connection,
@@ -46,25 +46,15 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from engine.spelling import folded
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
+from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
 from studio.store.paging import cursor_after, place_of
+from studio.store.records.codec import read
 from studio.store.tables import accounts, tasks
 from studio.store.task_filter import TaskFilter
 from studio.tracing import span
 
 State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "blend", "teaching", "estimate", "checkup", "analysis"]
-LONG = "long conversion"
-# the queues of each kind of worker; a queue holds the tasks of one kind, but conversions are in two
-LANES: Mapping[str, tuple[str, ...]] = {
-    "conversions": ("conversion", "blend", "estimate", "checkup"),
-    "long": (LONG, "teaching"),
-    "reports": ("report",),
-    "trainings": ("training",),
-    "analyses": ("analysis",),
-}
-LONG_COST = 600.0  # seconds x channels x takes: a minute of work on one processor core, at most
 USUAL_COST = 60.0  # of tasks that do not depend on the length of a recording
-_URGENT = ("estimate", "checkup")  # short, and the user is waiting: before other tasks of the account
 STATES: tuple[str, ...] = get_args(State)
 ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
@@ -79,6 +69,7 @@ _LONGEST_ID = 32
 _CANDIDATE = tasks.alias("candidate")
 _RUNNING = tasks.alias("running_one")
 
+T = TypeVar("T")
 Also = Callable[[Connection, "Task"], None]
 
 
@@ -117,6 +108,25 @@ class Task:
     texts: str | None  # searchable
     take_labels: dict[str, Any] | None  # see studio.store.take_labels
 
+    def asked_as(self, record: type[T]) -> T:
+        """Return what is asked, as the record of its kind. Raises UnknownRecord."""
+        return self._read("asked", record, self.parameters)
+
+    def result_as(self, record: type[T]) -> T:
+        """Return what resulted, as the record of its kind; empty before it is completed. Raises UnknownRecord."""
+        return self._read("result", record, self.result or {})
+
+    def _read(self, column: str, record: type[T], values: object) -> T:
+        key = (column, record)
+        if key not in self._records:
+            self._records[key] = read(record, values)
+        return cast(T, self._records[key])
+
+    @functools.cached_property
+    def _records(self) -> dict[object, object]:
+        """What was read before."""
+        return {}
+
     @property
     def has_ended(self) -> bool:
         """Whether the task can no longer change."""
@@ -142,7 +152,7 @@ def submit(
     Of the parameters, `recording` is the project of a conversion, and `file_name` can be searched for.
     """
     task_id = task_id or secrets.token_hex(12)
-    queue = LONG if kind == "conversion" and cost > LONG_COST else kind
+    queue = KINDS[kind].queue_of(cost)
     with span(f"submit {kind}", "producer") as traced:
         traced.set({"task.id": task_id})
         connection.execute(
@@ -169,7 +179,7 @@ def submit(
 def _turn(connection: Connection, account_id: str, queue: str) -> float:
     """Return the turn of a new task: not before the account's other tasks, and not before now, the turn of the tasks in
     service."""
-    lane = next(queues for queues in LANES.values() if queue in queues)
+    lane = QUEUES[LANE_OF[queue]]
     of_lane = tasks.c.queue.in_(lane)
     heads = [
         select(tasks.c.turn).where(tasks.c.state == "queued", tasks.c.queue == one).order_by(tasks.c.turn).limit(1)
@@ -181,7 +191,7 @@ def _turn(connection: Connection, account_id: str, queue: str) -> float:
     )
     *turns, after_own = connection.execute(select(*(one.scalar_subquery() for one in (*heads, served, own)))).one()
     now = min((turn for turn in turns if turn is not None), default=0.0)
-    return float(now if queue in _URGENT else max(now, after_own or 0.0))
+    return float(now if KIND_OF[queue].urgent else max(now, after_own or 0.0))
 
 
 def claim(database: Database, owner: str, queues: Sequence[str], lease_s: float) -> Task | None:
@@ -531,8 +541,7 @@ def under_way(connection: Connection, kind: str) -> int:
 
 def places(database: Database, kind: str) -> dict[str, int]:
     """Map each queued task of this kind to its place among all accounts, 1 for the next; the first MOST_LISTED only."""
-    queues = (kind, LONG) if kind == "conversion" else (kind,)
-    waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.queue.in_(queues))
+    waiting = select(tasks.c.id).where(tasks.c.state == "queued", tasks.c.queue.in_(KINDS[kind].queues))
     in_turn = waiting.order_by(tasks.c.turn, tasks.c.created_at, tasks.c.id).limit(MOST_LISTED)
     with database.read() as connection:
         return {task_id: place for place, task_id in enumerate(connection.scalars(in_turn), 1)}

@@ -31,6 +31,7 @@ from studio.store import tasks
 from studio.store.accounts import Account, create_account, create_token, holder_of_token
 from studio.store.catalogue import find_model, list_models
 from studio.store.database import Database, database_url, open_database
+from studio.store.kinds import QUEUES
 from studio.store.migration import upgrade
 from studio.store.storage import Storage, open_storage
 
@@ -139,7 +140,7 @@ def _operations(database: Database, storage: Storage, account: Account, secret: 
         return tasks.find(database, account.id, _some_id())
 
     def claim_and_give_back() -> None:
-        task = tasks.claim(database, "loadtest", tasks.LANES["conversions"], 60.0)
+        task = tasks.claim(database, "loadtest", QUEUES["conversions"], 60.0)
         assert task is not None
         tasks.renew(database, task, 60.0, 0.5, "half")
         tasks.requeue(database, task, counts=False)

@@ -11,7 +11,7 @@ from studio.executors.ray.executor import is_of_this_machine
 from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
-from studio.store.tasks import LANES
+from studio.store.kinds import LANES
 
 LOST = "lost"  # its process or node died
 WITHDRAWN = "withdrawn"  # stopped, or never started, on request

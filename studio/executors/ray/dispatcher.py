@@ -38,7 +38,7 @@ from studio.settings.environment import Settings
 from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
 from studio.store.database import Database, database_url, open_database
-from studio.store.tasks import LANES
+from studio.store.kinds import LANES, QUEUES
 
 LOCK = "dispatch"
 MOST_WAITING = 1000  # waiting workers of a lane: enough to fill the places freed between checks
@@ -181,7 +181,7 @@ class Dispatcher:
         lane = self._lanes[name]
         if not lane.backoff.is_over:
             return
-        ready = waiting(self._database, LANES[name], MOST_WAITING)
+        ready = waiting(self._database, QUEUES[name], MOST_WAITING)
         if not ready:
             return
         busy = {owner for owner, *_ in signs_of(self._database, sorted(lane.workers))}

@@ -29,6 +29,7 @@ from studio.settings.logs import start_logs
 from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.database import database_url, open_database
+from studio.store.kinds import QUEUES
 from studio.store.storage import open_storage
 from studio.tracing import send_spans, start_tracing
 
@@ -60,7 +61,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
-                task = tasks.claim(bench.database, order.owner, tasks.LANES[order.lane], bench.service.lease_s)
+                task = tasks.claim(bench.database, order.owner, QUEUES[order.lane], bench.service.lease_s)
         except StudioError as trouble:  # as text: the error may not be picklable
             return TROUBLE, str(trouble)
         if task is None:

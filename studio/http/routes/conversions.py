@@ -4,12 +4,11 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from fastapi import APIRouter
-from starlette.responses import JSONResponse
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
-from studio.actions.conversions import KIND as CONVERSION
+from studio.actions.calls import PUBLISHED_SETTINGS
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
@@ -29,9 +28,9 @@ from studio.http.routes.promises import (
 from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
 from studio.http.routes.setting_fields import given_settings, setting_properties, setting_property
 from studio.http.routes.song_fields import SONG_FIELDS, given_song
+from studio.store.kinds import CONVERSION
 
 PRESETS = (AUTO, *ConversionSettings.presets)
-PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  # field: name in the published API
 AUDIO_FIELDS = ("audio", "audio_file")  # both are published
 _OF_FORMAT = dataclass_fields(ResultFormat)
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
@@ -70,7 +69,7 @@ router = APIRouter(tags=["conversions"])
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_FIELDS, ("audio", "model"), MULTIPART),
 )
-async def convert(call: Calling) -> JSONResponse:
+async def convert(call: Calling) -> object:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
     async with call.form() as form:
         fields = Fields(form)
@@ -122,15 +121,14 @@ async def started_conversion(
     responses=problems(*OF_UPLOADS),
     openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
 )
-async def verify(call: Calling) -> JSONResponse:
+async def verify(call: Calling) -> object:
     """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
     async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        verdict = await call.apart(verify_file, audio.path, audio.name)
-    return JSONResponse(verdict)
+        return await call.apart(verify_file, audio.path, audio.name)
 
 
 @router.get(
@@ -138,10 +136,11 @@ async def verify(call: Calling) -> JSONResponse:
     operation_id="check_task",
     summary="Check a conversion",
     response_model=CompletedConversion | UnfinishedConversion,
+    response_model_exclude_unset=True,
     responses=problems(404, 422),
     openapi_extra=PREFERENCE,
 )
-async def check_task(call: Calling, task_id: str) -> JSONResponse:
+async def check_task(call: Calling, task_id: str) -> object:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return await looked(

@@ -6,7 +6,7 @@ import time
 from anyio import to_thread
 from fastapi import APIRouter
 from sqlalchemy import text
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from engine.errors import SettingsError
 from studio.errors import StudioError, Unavailable
@@ -60,14 +60,14 @@ class Checkup:
     response_model=Health,
     responses=problems(),
 )
-async def health(call: Calling) -> JSONResponse:
+async def health(call: Calling) -> object:
     """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
     await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.server.health_threads)
     executor = call.request.app.state.executor
     workers = None if executor is None else int(executor.alive()["workers"])
-    return JSONResponse({"status": "ok", "workers": workers})
+    return {"status": "ok", "workers": workers}
 
 
 @router.get(

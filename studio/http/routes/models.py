@@ -13,12 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.creations import REPORT, create_model
+from studio.actions.creations import create_model
 from studio.actions.packages import export_model, import_upload
 from studio.actions.rvc_models import RvcFiles
-from studio.actions.teachings import KIND as TEACHING
 from studio.actions.teachings import TeachingRequest, teach_from_upload
-from studio.actions.trainings import KIND as TRAINING
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
@@ -41,6 +39,7 @@ from studio.http.routes.schemas import (
 )
 from studio.http.routes.setting_fields import setting_named, setting_property
 from studio.http.routes.tasks import Cursor
+from studio.store.kinds import REPORT, TEACHING, TRAINING
 from studio.store.tasks import latest
 
 MOST_MODELS = 1000
@@ -89,7 +88,7 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
     openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
 )
-async def create(call: Calling) -> JSONResponse:
+async def create(call: Calling) -> object:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
@@ -123,7 +122,7 @@ _IMPORTED = {
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
 )
-async def import_package(call: Calling) -> JSONResponse:
+async def import_package(call: Calling) -> object:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
     async with call.form() as form:
         fields = Fields(form)
@@ -136,7 +135,7 @@ async def import_package(call: Calling) -> JSONResponse:
         idempotency = call.idempotency("import", form)
         model_id = await call.apart(import_upload, call.account, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
-    return JSONResponse({"model_id": model_id})
+    return {"model_id": model_id}
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -157,7 +156,7 @@ _TRAINING_FIELDS = {
     responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
-async def train(call: Calling, model_id: str) -> JSONResponse:
+async def train(call: Calling, model_id: str) -> object:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
     progress, so clients can poll it."""
     model_id = known_model_id(model_id)
@@ -197,7 +196,7 @@ _TEACHING_FIELDS = {
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
 )
-async def teach(call: Calling, model_id: str) -> JSONResponse:
+async def teach(call: Calling, model_id: str) -> object:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
     model_id = known_model_id(model_id)
     async with call.form() as form:

@@ -15,7 +15,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from engine.audio.containers import CONTAINERS
-from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import first_take
 from studio.actions.preferences import FORMATS
@@ -31,6 +30,7 @@ from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.promises import CALLBACK_FIELD, true_to_the_queue, while_connected
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
+from studio.store.kinds import CONVERSION
 
 PREFIX = "/v1"
 LONGEST_TEXT = 4096

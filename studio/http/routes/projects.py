@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from engine.analysis.timeline import Timeline
 from studio.actions.history import search
@@ -40,6 +40,7 @@ _CHANGES = {
     operation_id="list_projects",
     summary="List projects",
     response_model=Projects,
+    response_model_exclude_unset=True,
     responses=problems(422),
 )
 async def list_projects(
@@ -47,10 +48,10 @@ async def list_projects(
     q: Words = "",
     limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS)] = PAGE,
     cursor: Cursor = None,
-) -> JSONResponse:
+) -> object:
     """List the account's projects, the last changed first."""
     found = await call.quickly(_found, call, q, limit, cursor)
-    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
+    return found | {"projects": [_written(one) for one in found["projects"]]}
 
 
 def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[str, Any]:
@@ -65,11 +66,12 @@ def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[st
     operation_id="get_project",
     summary="Show a project",
     response_model=ProjectView,
+    response_model_exclude_unset=True,
     responses=problems(404, 422),
 )
-async def one_project(call: Calling, project_id: str) -> JSONResponse:
+async def one_project(call: Calling, project_id: str) -> object:
     """Return a project with its conversions, the newest first."""
-    return JSONResponse(await _view(call, known_project_id(project_id)))
+    return await _view(call, known_project_id(project_id))
 
 
 @router.put(
@@ -77,10 +79,11 @@ async def one_project(call: Calling, project_id: str) -> JSONResponse:
     operation_id="change_project",
     summary="Change a project",
     response_model=ProjectView,
+    response_model_exclude_unset=True,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_CHANGES, (), MULTIPART, URLENCODED, JSON),
 )
-async def change(call: Calling, project_id: str) -> JSONResponse:
+async def change(call: Calling, project_id: str) -> object:
     """Name a project, or place its recording in a song; a field that is left out stays as it is."""
     project_id = known_project_id(project_id)
     async with call.form() as form:
@@ -89,7 +92,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
         given.check()
         name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
-    return JSONResponse(await _view(call, project_id))
+    return await _view(call, project_id)
 
 
 @router.get(
@@ -103,11 +106,10 @@ async def export(
     call: Calling,
     project_id: str,
     dry: Annotated[bool, Query(description="Takes without their effects.")] = False,
-) -> JSONResponse:
+) -> object:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    made = await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
-    return JSONResponse(made)
+    return await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
 
 
 @router.delete(

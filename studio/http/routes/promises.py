@@ -69,14 +69,14 @@ class Promises:
         task_id: str | None,
         answer: Mapping[str, Any],
         again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
-    ) -> JSONResponse:
+    ) -> JSONResponse | Mapping[str, Any]:
         """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.
         """
         if task_id is None:
-            return JSONResponse(answer)
+            return answer
         if self.cancel_after_s is not None:
             await call.quickly(
                 set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
@@ -87,7 +87,7 @@ class Promises:
             )
         waited = await _waited_for(call, task_id, self.wait_s)
         if waited is None:
-            return JSONResponse(answer)
+            return answer
         if again is not None:
             answer = {**answer, **await again()}
         if not waited:
@@ -141,12 +141,14 @@ def answers_of_start(answer: type[BaseModel], *statuses: int) -> dict[int | str,
     return {202: later, **problems(*statuses)}
 
 
-async def looked(call: Call, task_id: str, view: Callable[[], Awaitable[dict[str, Any]]]) -> JSONResponse:
+async def looked(
+    call: Call, task_id: str, view: Callable[[], Awaitable[dict[str, Any]]]
+) -> JSONResponse | Mapping[str, Any]:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first
     waited = await _waited_for(call, task_id, wait_s)
     if waited is None:
-        return JSONResponse(found)
+        return found
     headers = _applied(wait_s) | ({} if waited else await _retry_after(call, task_id))
     return JSONResponse(await view(), headers=headers)
 

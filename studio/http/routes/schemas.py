@@ -2,9 +2,11 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from engine.voices.profile import AGES, GENDERS, GENRES, VOICE_TYPES
+from studio.store.kinds import LISTED
+from studio.store.tasks import State
 
 Gender = Literal[GENDERS]  # type: ignore[valid-type]
 Age = Literal[AGES]  # type: ignore[valid-type]
@@ -72,7 +74,8 @@ class OutputSettings(_Exact):
     """The settings of a conversion."""
 
     model: str = Field(examples=["kathleen"])
-    transpose: int = Field(
+    # the call takes whole numbers; conversions of the page may have others
+    transpose: Annotated[int | float, WithJsonSchema({"type": "integer"})] = Field(
         examples=[0], description="Semitones, positive up; with `auto` or `best`, the number chosen."
     )
     vocal_style: Literal["melodic", "rhythmic", "spoken"] = Field(description="Measured from the recording.")
@@ -172,11 +175,14 @@ class VoiceView(Voice):
 class TaskView(BaseModel):
     """A task in full. Conversions also have their settings, scores and links."""
 
+    model_config = ConfigDict(extra="allow", json_schema_extra=lambda schema: schema.pop("additionalProperties", None))
+
     id: str = Field(examples=[TASK_ID])
-    kind: Literal["conversion", "training", "report", "blend", "teaching"]
+    # the others are shown in place, but can be asked for by their ids
+    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": [*LISTED]})]
     model: str | None
     model_name: str | None = Field(description="The name of the voice, even after its deletion.")
-    state: Literal["queued", "running", "completed", "failed", "cancelled"]
+    state: State
     progress: float = Field(ge=0, le=1)
     message: str
     error: str | None

@@ -4,12 +4,9 @@ from collections.abc import Mapping
 from dataclasses import Field, fields
 from typing import Any
 
+from studio.actions.calls import published_default, published_metadata
 from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields
-
-# of fields that have others elsewhere
-_PUBLISHED_RANGES = {"transpose": (-12, 12)}
-_PUBLISHED_DEFAULTS = {"transpose": 0}
 
 
 def setting_named(settings: type[Any], name: str) -> "Field[Any]":
@@ -21,7 +18,7 @@ def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str,
     """Return the documentation of a setting: its range, and words accepted instead of a number, or its only words."""
     if "minimum" not in one.metadata:
         return {"type": "string", "enum": list(one.metadata["words"]), "description": one.metadata["meaning"]}
-    metadata = _in_the_call(one, is_published)
+    metadata = published_metadata(one) if is_published else one.metadata
     number = {
         "type": "integer" if isinstance(metadata["minimum"], int) else "number",
         "minimum": metadata["minimum"],
@@ -42,7 +39,7 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
     for one in fields(settings):
         name, described = published.get(one.name, one.name), setting_property(one, one.name in published)
         if one.name in published:
-            described["default"] = _published_default(one)
+            described["default"] = published_default(one)
         properties[name] = described if name == one.name else also_named(described, one.name)
     return properties
 
@@ -51,8 +48,9 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
-        name, metadata = published.get(one.name, one.name), _in_the_call(one, one.name in published)
-        default: Any = _published_default(one) if one.name in published else None
+        name = published.get(one.name, one.name)
+        metadata = published_metadata(one) if one.name in published else one.metadata
+        default: Any = published_default(one) if one.name in published else None
         name = form.either(name, one.name)
         if default is not None or form.has(name):
             given[one.name] = form.setting(name, metadata, default)
@@ -62,15 +60,3 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
 def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
     return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}
-
-
-def _published_default(one: "Field[Any]") -> Any:
-    return _PUBLISHED_DEFAULTS.get(one.name, one.default)
-
-
-def _in_the_call(one: "Field[Any]", is_published: bool) -> Mapping[str, Any]:
-    """Return a setting's metadata; the published fields keep their whole numbers and limits."""
-    if not is_published:
-        return one.metadata
-    lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
-    return {**one.metadata, "minimum": lowest, "maximum": highest}

@@ -3,10 +3,9 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from studio.actions.comps import start_comp
-from studio.actions.conversions import KIND as CONVERSION
 from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
@@ -17,31 +16,38 @@ from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
 from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import LabelledTake, StartedTask, Tasks, TaskView
+from studio.store.kinds import CONVERSION, LISTED
 from studio.store.task_filter import TaskFilter
+from studio.store.tasks import State
 
 MOST_TASKS = 200
 
 router = APIRouter(tags=["tasks"])
 
-State = Literal["queued", "running", "completed", "failed", "cancelled"]
-Kind = Literal["conversion", "training", "report", "blend", "teaching"]
+Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get("/tasks", operation_id="list_tasks", summary="List tasks", response_model=Tasks, responses=problems(422))
+@router.get(
+    "/tasks",
+    operation_id="list_tasks",
+    summary="List tasks",
+    response_model=Tasks,
+    response_model_exclude_unset=True,
+    responses=problems(422),
+)
 async def list_tasks(
     call: Calling,
     state: State | None = None,
     kind: Kind | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST_TASKS)] = 50,
     cursor: Cursor = None,
-) -> JSONResponse:
+) -> object:
     """List the account's tasks, newest first."""
-    found = await call.quickly(
+    return await call.quickly(
         task_views, call.studio, call.account, call.base_url, call.now_s,
         wanted=TaskFilter(state, kind), limit=limit, cursor=cursor,
     )  # fmt: skip
-    return JSONResponse(found)
 
 
 @router.get(
@@ -49,10 +55,11 @@ async def list_tasks(
     operation_id="get_task",
     summary="Show a task",
     response_model=TaskView,
+    response_model_exclude_unset=True,
     responses=problems(404, 422),
     openapi_extra=PREFERENCE,
 )
-async def one_task(call: Calling, task_id: str) -> JSONResponse:
+async def one_task(call: Calling, task_id: str) -> object:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return await looked(
@@ -66,12 +73,13 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
     operation_id="cancel_task",
     summary="Cancel a task",
     response_model=TaskView,
+    response_model_exclude_unset=True,
     responses=problems(404, 409, 422),
 )
-async def cancel(call: Calling, task_id: str) -> JSONResponse:
+async def cancel(call: Calling, task_id: str) -> object:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
-    return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
+    return await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s)
 
 
 @router.delete(
@@ -103,7 +111,7 @@ _COMP_FIELDS = {
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )
-async def comp(call: Calling, task_id: str) -> JSONResponse:
+async def comp(call: Calling, task_id: str) -> object:
     """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -134,7 +142,7 @@ _LABEL_FIELDS = {
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),
 )
-async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> JSONResponse:
+async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> object:
     """Name or star a take; a field that is left out stays as it is. The name is part of file names."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -142,5 +150,4 @@ async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, l
         starred = fields.flag("starred", False) if fields.has("starred") else None
         fields.check()
         name = form.fields.get("name")
-        found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
-    return JSONResponse(found)
+        return await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)

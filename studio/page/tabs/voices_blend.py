@@ -6,16 +6,17 @@ from typing import Any
 import gradio as gr
 
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.blends import KIND, start_blend
+from studio.actions.blends import start_blend
 from studio.errors import Invalid
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_making import NewVoiceForm
+from studio.store.kinds import BLEND
 
 
 class Blend(NewVoiceForm):
     """The form. choices: the components that `offered` changes."""
 
-    kind, failed, stopped = KIND, "Blending failed.", "Blending was stopped."
+    kind, failed, stopped = BLEND, "Blending failed.", "Blending was stopped."
 
     def __init__(self, page: Page, opener: gr.Button) -> None:
         """Lay out and wire the form; `opener` shows it."""

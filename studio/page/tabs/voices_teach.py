@@ -9,9 +9,10 @@ import gradio as gr
 from engine.voices.card_rules import RVC
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.arrivals import refuse_large
-from studio.actions.teachings import KIND, TeachingRequest, start_teaching
+from studio.actions.teachings import TeachingRequest, start_teaching
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_making import NewVoiceForm
+from studio.store.kinds import TEACHING
 
 _HELP = (
     "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the results. "
@@ -22,7 +23,7 @@ _HELP = (
 class Teach(NewVoiceForm):
     """The form. opener and place: what `offered` changes."""
 
-    kind, failed, stopped = KIND, "The voice could not be made.", "Stopped. Nothing was made."
+    kind, failed, stopped = TEACHING, "The voice could not be made.", "Stopped. Nothing was made."
 
     def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
         """Lay out and wire the form for the chosen voice."""

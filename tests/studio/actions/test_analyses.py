@@ -9,7 +9,6 @@ import soundfile
 import structlog
 
 from studio.actions.analyses import (
-    MOST_WAITING,
     analysis_view,
     cancel_analysis,
     compare_analyses,
@@ -23,6 +22,8 @@ from studio.executors.job import Workbench
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.store.tasks import claim, find, list_tasks
+
+MOST_WAITING = 20  # analyses of an account
 
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0

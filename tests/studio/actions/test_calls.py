@@ -4,10 +4,17 @@ import shlex
 
 import pytest
 
-from studio.actions.calls import ORIGIN, last_call
+from engine.conversion.settings import ConversionSettings
+from engine.effects.settings import effects_of, written_effects
+from studio.actions.calls import ORIGIN, PUBLISHED_SETTINGS, last_call
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.creations import create_model
 from studio.actions.trainings import start_training
+from studio.http.bodies import Form
+from studio.http.routes.fields import Fields
+from studio.http.routes.setting_fields import given_settings
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion, Edit, EditSources
 from studio.store.tasks import list_tasks, submit
 
 
@@ -36,6 +43,36 @@ def test_last_call_of_a_conversion_includes_all_its_settings(studio, recording):
     assert check[1] == f"{ORIGIN}/check-task/{task}"
 
 
+@pytest.mark.parametrize("effects", ["hall", {"reverb": 0.2, "low_db": -3.0}])
+def test_last_call_has_effects_by_name_and_as_set_by_sliders(studio, recording, effects):
+    """Those set by sliders were left out."""
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", {}, effects=effects))
+    [sent] = [one for one in calls(last_call(studio, studio.local))[0] if one.startswith("effects=")]
+    assert effects_of(written_effects(sent.removeprefix("effects="))) == effects_of(effects)
+
+
+@pytest.mark.parametrize("transpose", [2.0, -12.0, "auto", "best", 0])
+def test_last_call_prints_settings_that_the_service_reads_as_they_were(studio, recording, transpose):
+    """Sliders give 2.0 for 2, which the call refuses."""
+    settings = {"transpose": transpose, "takes": 2, "seed": 7, "likeness": 0.8, "pitch_smoothing_ms": 20.0}
+    start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", settings))
+    sent = dict(one.split("=", 1) for one in calls(last_call(studio, studio.local))[0] if "=" in one)
+    form = Fields(Form(sent, {}, ""))
+    assert given_settings(form, ConversionSettings, PUBLISHED_SETTINGS) == settings
+    form.check()
+
+
+@pytest.mark.parametrize("transpose", [0.5, 13, -24.0])
+def test_last_call_says_that_the_service_takes_no_such_transposition(studio, recording, transpose):
+    request = ConversionRequest("koguchi", {"transpose": transpose})
+    task_id = start_conversion(studio, studio.local, recording(), "song.wav", request)
+    said, check = last_call(studio, studio.local)["command"].split("\n", 1)
+    assert said.startswith("# ")
+    assert f"not {transpose}: convert on the page" in said
+    assert f"/check-task/{task_id}" in check
+    assert "/convert" not in check
+
+
 def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, package):
     model = create_model(studio, studio.local, package())
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {}, untrained=True))
@@ -56,8 +93,8 @@ def test_last_call_shows_the_newest_task_that_has_an_api_call(studio, recording,
     model = create_model(studio, studio.local, package())
     start_training(studio, studio.local, model, 20)
     with studio.database.write() as connection:
-        edit = {"edit": {"of": "x"}, "settings": {}}
-        submit(connection, studio.local.id, "conversion", edit, model_id="koguchi")
+        edit = Conversion("a", {}, edit=Edit("x", "x", 1, [], EditSources("take", "groundwork")))
+        submit(connection, studio.local.id, "conversion", written(edit), model_id="koguchi")
     assert len(list_tasks(studio.database, studio.local.id)[0]) == 4
     [train] = calls(last_call(studio, studio.local))
     assert (train[3], train[-1]) == (f"{ORIGIN}/models/mia/train", "epochs=20")

@@ -15,7 +15,8 @@ RATE = 44_100
 def song(studio, tmp_path):
     account = studio.local
     with studio.database.write() as connection:
-        task_id = submit(connection, account.id, "conversion", {"file_name": "My song.wav"}, model_id="kathleen")
+        asked = {"input_key": "a", "file_name": "My song.wav", "settings": {}}
+        task_id = submit(connection, account.id, "conversion", asked, model_id="kathleen")
     task = claim(studio.database, "test", ("conversion",), 60.0)
     keys = {}
     for name, hertz in (("vocal", 220.0), ("backing", 330.0)):

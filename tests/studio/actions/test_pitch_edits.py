@@ -49,7 +49,8 @@ def finished(studio, tmp_path):
         outputs = [f"{place}/take-{number}.wav" for number in range(1, takes + 1)]
         for number, key in enumerate(outputs, 1):
             studio.storage.put_bytes(f"take {number} of {task_id}".encode(), key)
-        result = {"outputs": outputs, "output_settings": {"model": "kathleen", "transpose": -2}, "scores": []}
+        chosen = {"model": "kathleen", "transpose": -2, "vocal_style": "melodic"}
+        result = {"outputs": outputs, "output_settings": chosen, "scores": []}
         if with_edit_data:
             write_edit_data(tmp_path / "groundwork.npz", edit_data(takes))
             result["groundwork"] = f"{place}/groundwork.npz"

@@ -6,6 +6,8 @@ from sqlalchemy import update
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.results import kept_share, result_view
 from studio.errors import NotFound
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion, Song
 from studio.store.tables import tasks as rows
 from studio.store.tasks import claim, fail, renew
 
@@ -87,7 +89,7 @@ def test_result_view_estimates_the_time_left_of_a_running_conversion(studio, sta
 
 def test_result_view_does_not_guess_the_time_left_of_a_song(studio, started):
     with studio.database.write() as connection:
-        song = {"file_name": "a.wav", "input_key": "a", "settings": {}, "song": {}}
+        song = written(Conversion("a", {}, "a.wav", song=Song((), (), True, None, {}, {}, {})))
         connection.execute(update(rows).where(rows.c.id == started).values(parameters=song))
     task = claim(studio.database, "worker", ["conversion"], 60)
     renew(studio.database, task, 60, 0.5, "separating")

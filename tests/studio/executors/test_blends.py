@@ -3,12 +3,12 @@
 import pytest
 
 from engine.voices.card import PREVIEW_FILE, load_card
-from studio.actions.blends import KIND
 from studio.errors import LeaseLost
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.catalogue import all_models
+from studio.store.kinds import BLEND
 from studio.store.workspaces import voice_folder
 
 pytestmark = pytest.mark.system
@@ -21,7 +21,7 @@ def asked(installation):
     def ask(**parameters):
         given = {"first": "kathleen", "second": "koguchi", "share": 0.25, "name": "Käthe"} | parameters
         with installation.database.write() as connection:
-            return tasks.submit(connection, installation.account.id, KIND, given)
+            return tasks.submit(connection, installation.account.id, BLEND, given)
 
     return ask
 
@@ -33,7 +33,7 @@ def own(installation):
 
 def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, asked):
     task_id = asked()
-    assert run_task(installation.bench(), installation.claim(KIND)) == "completed"
+    assert run_task(installation.bench(), installation.claim(BLEND)) == "completed"
     assert installation.task(task_id).result == {"model_id": "kathe"}
     (model,) = own(installation)
     assert (model.id, model.name, model.state) == ("kathe", "Käthe", "completed")
@@ -47,17 +47,17 @@ def test_blends_of_the_same_name_become_two_voices(installation, asked):
     bench = installation.bench()
     for _ in range(2):
         asked()
-        assert run_task(bench, installation.claim(KIND)) == "completed"
+        assert run_task(bench, installation.claim(BLEND)) == "completed"
     assert sorted(model.id for model in own(installation)) == ["kathe", "kathe-2"]
 
 
 def test_blend_leaves_no_voice_after_a_failure(installation, asked):
     task_id = asked(second="nobody")
-    assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
+    assert run_task(installation.bench(), installation.claim(BLEND)) == "failed"
     assert "There is no voice" in installation.task(task_id).error
     task_id = asked()
     installation.service.__dict__["models_per_account"] = 0
-    assert run_task(installation.bench(), installation.claim(KIND)) == "failed"
+    assert run_task(installation.bench(), installation.claim(BLEND)) == "failed"
     assert "delete one" in installation.task(task_id).error
     assert not own(installation)
     assert not list((installation.settings.data / "voices").glob("*"))
@@ -65,7 +65,7 @@ def test_blend_leaves_no_voice_after_a_failure(installation, asked):
 
 def test_blend_leaves_no_voice_if_the_lease_is_lost(installation, asked, monkeypatch):
     asked()
-    task = installation.claim(KIND)
+    task = installation.claim(BLEND)
 
     def lose(*arguments):
         raise LeaseLost
@@ -80,5 +80,5 @@ def test_blend_returns_to_the_queue_when_stopped(installation, asked, monkeypatc
     task_id = asked()
     stopping = Stopping(0.0)
     stopping.ask()
-    assert run_task(installation.bench(stopping=stopping), installation.claim(KIND)) == "given back"
+    assert run_task(installation.bench(stopping=stopping), installation.claim(BLEND)) == "given back"
     assert installation.task(task_id).state == "queued"

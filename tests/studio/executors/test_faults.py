@@ -19,12 +19,12 @@ import pytest
 
 from engine.training.history import read_history
 from engine.voices.voice import load_voice
-from studio.executors import supervisor
 from studio.executors.local import CONVERSIONS
 from studio.executors.process import environment_of
 from studio.executors.recovery import recover
 from studio.executors.work import run_task
 from studio.store import tasks
+from studio.store.kinds import LANES
 from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system
@@ -225,7 +225,7 @@ def test_executor_kills_a_hung_worker_and_completes_its_task_with_another(instal
 
 @pytest.mark.slow
 def test_executor_kills_a_hung_worker_after_a_cancellation(installation, held, monkeypatch):
-    monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, CONVERSIONS, 0.5)
+    monkeypatch.setitem(LANES, CONVERSIONS, replace(LANES[CONVERSIONS], patience_s=0.5))
     with installation.executor(installation.slow_program(), lease_s=60.0):
         stopped = pid_of(begun(installation, held))
         os.kill(stopped, signal.SIGSTOP)

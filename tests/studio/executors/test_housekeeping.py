@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, select, update
 
+from engine.conversion.comping import CompPart
+from engine.provenance.statement import Statement
 from studio.executors.housekeeping import DAY_S, Swept, sweep
 from studio.executors.visitors import account_of_visitor
 from studio.settings.service import DEMO, ServiceSettings
@@ -18,6 +20,16 @@ from studio.store.accounts import Account, create_account, local_account
 from studio.store.database import Database, Now
 from studio.store.drafts import new_draft_id, new_moment
 from studio.store.holds import hold
+from studio.store.records.codec import written
+from studio.store.records.conversion import (
+    ChosenTake,
+    Comp,
+    CompSource,
+    Conversion,
+    Edit,
+    EditSources,
+    OutputSettings,
+)
 from studio.store.storage import Storage
 from studio.store.tables import accounts, rates
 from studio.store.tables import tasks as rows
@@ -39,7 +51,8 @@ def queued(database: Database, storage: Storage, account: Account) -> tuple[str,
     place = f"{'' if account.is_local else f'accounts/{account.id}/'}tasks/{task_id}"
     storage.put_bytes(b"recording", f"{place}/input.wav")
     with database.write() as connection:
-        tasks.submit(connection, account.id, "conversion", {"input_key": f"{place}/input.wav"}, task_id=task_id)
+        asked = written(Conversion(f"{place}/input.wav", {}))
+        tasks.submit(connection, account.id, "conversion", asked, task_id=task_id)
     return task_id, place
 
 
@@ -125,25 +138,53 @@ def test_sweep_deletes_files_of_lost_attempts(database, storage, me):
     assert asdict(sweep(database, storage, KEPT)) == NOTHING
 
 
-def test_sweep_keeps_the_original_take_of_an_edit(database, storage, me):
+def twice_tried(database, storage, me, asked) -> str:
+    """The place of a conversion that is completed at the second attempt; `asked` returns its parameters."""
     task_id, place = queued(database, storage, me)
-    original = {"take": f"{place}/original/take.wav", "groundwork": f"{place}/original/groundwork.npz"}
-    for key in (*original.values(), f"{place}/1/take-1.wav", f"{place}/2/take-1.wav", f"{place}/2/groundwork.npz"):
+    parameters = asked(place)
+    names = ("1/take-1.wav", "2/take-1.wav", "2/groundwork.npz", "own/1.wav", "own/2.npz")
+    keys = [f"{place}/{name}" for name in names]
+    for key in keys:
         storage.put_bytes(b"sound", key)
     for attempt in (1, 2):
         task = tasks.claim(database, "worker", ["conversion"], 60)
         if attempt == 1:
             tasks.requeue(database, task)
-    result = {"outputs": [f"{place}/2/take-1.wav"], "groundwork": f"{place}/2/groundwork.npz"}
     with database.write() as connection:
-        tasks.complete(connection, task, result)
-        edited = {"input_key": f"{place}/input.wav", "edit": {"original": original}}
-        connection.execute(
-            update(rows).where(rows.c.id == task_id).values(parameters=edited, finished_at=Now() - 2 * 3600)
-        )
+        tasks.complete(connection, task, {"outputs": [keys[1]], "groundwork": keys[2]})
+        ended_at = Now() - 2 * 3600
+        connection.execute(update(rows).where(rows.c.id == task_id).values(parameters=parameters, finished_at=ended_at))
+    return place
+
+
+def test_sweep_keeps_the_original_take_of_an_edit(database, storage, me):
+    def edited(place):
+        sources = EditSources(f"{place}/own/1.wav", f"{place}/own/2.npz")
+        return written(Conversion(f"{place}/input.wav", {}, edit=Edit("a", "a", 1, [], sources)))
+
+    place = twice_tried(database, storage, me, edited)
     assert sweep(database, storage, KEPT).attempts == 1
-    left = ["2/groundwork.npz", "2/take-1.wav", "input.wav", "original/groundwork.npz", "original/take.wav"]
-    assert below(storage, place) == left
+    assert below(storage, place) == ["2/groundwork.npz", "2/take-1.wav", "input.wav", "own/1.wav", "own/2.npz"]
+
+
+def test_sweep_keeps_the_takes_of_a_comp(database, storage, me):
+    """They were deleted after a second attempt, so that the comp could not be made again."""
+
+    def comped(place):
+        statement = Statement("mia", "Mia", None, {}, None, "0")
+        of = CompSource(OutputSettings("mia", 0, "melodic"), {}, False, statement, (0.0,))
+        comp = Comp((f"{place}/own/1.wav", f"{place}/own/2.npz"), (CompPart(0.0, 0),), (ChosenTake("a", 1),), of)
+        return written(Conversion(f"{place}/input.wav", {}, comp=comp))
+
+    place = twice_tried(database, storage, me, comped)
+    assert sweep(database, storage, KEPT).attempts == 1
+    assert below(storage, place) == ["2/groundwork.npz", "2/take-1.wav", "input.wav", "own/1.wav", "own/2.npz"]
+
+
+def test_sweep_keeps_all_files_of_a_task_that_a_later_version_has_stored(database, storage, me):
+    place = twice_tried(database, storage, me, lambda place: {"input_key": f"{place}/input.wav", "karaoke": {}})
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING
+    assert "1/take-1.wav" in below(storage, place)
 
 
 def test_sweep_deletes_more_lost_attempts_and_outputs_than_one_batch(sqlite_database, folder_storage, monkeypatch):

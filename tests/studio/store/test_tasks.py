@@ -20,6 +20,7 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store import tasks as queue
 from studio.store.accounts import create_account, local_account
 from studio.store.database import Database, Now, open_database
+from studio.store.kinds import QUEUES
 from studio.store.tables import tasks
 from tests.waiting import PATIENCE_S, in_threads
 
@@ -166,7 +167,7 @@ def test_claim_takes_estimates_and_checkups_first_then_the_oldest(database, acco
     ids = [submit(database, account, kind) for kind in ("conversion", "blend", "estimate", "conversion", "checkup")]
     for age, task_id in enumerate(ids):
         change(database, task_id, created_at=1000.0 + age)
-    everything = queue.LANES["conversions"]
+    everything = QUEUES["conversions"]
     assert [claim(database, *everything).id for _ in ids] == [ids[place] for place in (2, 4, 0, 1, 3)]
     assert running.id not in ids
 
@@ -174,7 +175,7 @@ def test_claim_takes_estimates_and_checkups_first_then_the_oldest(database, acco
 def served(database, names, lane="conversions"):
     """Whose tasks a single worker serves, in order."""
     order = ""
-    while task := claim(database, *queue.LANES[lane]):
+    while task := claim(database, *QUEUES[lane]):
         order += names[task.account_id]
         ending(database, queue.complete, task, {})
     return order
@@ -220,10 +221,10 @@ def test_claim_gives_fewer_turns_to_accounts_with_costly_tasks(database, account
 def test_claim_serves_long_conversions_and_reports_in_their_own_lanes(database, account):
     long, short = submit(database, account, cost=3600.0), submit(database, account, cost=3.0)
     report = submit(database, account, "report", cost=36_000.0, model_id="mia")
-    assert claim(database, *queue.LANES["conversions"]).id == short
-    assert claim(database, *queue.LANES["conversions"]) is None
-    assert claim(database, *queue.LANES["long"]).id == long
-    assert claim(database, *queue.LANES["reports"]).id == report
+    assert claim(database, *QUEUES["conversions"]).id == short
+    assert claim(database, *QUEUES["conversions"]) is None
+    assert claim(database, *QUEUES["long"]).id == long
+    assert claim(database, *QUEUES["reports"]).id == report
     assert queue.find(database, account, long).kind == "conversion"
 
 

@@ -1,6 +1,7 @@
 """The dispatcher, on a cluster that is only played: what is placed, what is given back, and which dispatcher leads."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import structlog
@@ -16,6 +17,7 @@ from studio.settings.service import ServiceSettings
 from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.database import open_database
+from studio.store.kinds import LANES
 from studio.store.migration import upgrade
 from studio.store.tables import leader_locks
 
@@ -192,7 +194,7 @@ def test_dispatcher_backs_off_after_a_worker_fails(database, dispatcher, cluster
 def test_dispatcher_kills_a_worker_once_if_it_ignores_a_cancellation(
     database, dispatcher, cluster, account, monkeypatch
 ):
-    monkeypatch.setitem(supervisor.CANCEL_PATIENCE_S, "conversions", 0.05)
+    monkeypatch.setitem(LANES, "conversions", replace(LANES["conversions"], patience_s=0.05))
     task = submit(database)
     dispatcher.look()
     [worker] = cluster.placed

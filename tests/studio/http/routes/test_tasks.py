@@ -1,6 +1,12 @@
 """Tasks over HTTP: all that is known of them, in order, and cancelled."""
 
+import httpx
 import pytest
+
+from studio.actions.conversions import conversion_view
+from studio.actions.tasks import task_view
+from studio.store.kinds import LISTED
+from tests.rows import VERSIONS, in_state, plain, put_row, rows_of
 
 
 def convert(client, singing) -> str:
@@ -93,3 +99,46 @@ def test_put_take_sets_name_and_star_and_post_comp_refuses_bad_takes(http, singi
         answer = client.post(f"/tasks/{made}/comp", data={"takes": takes})
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "takes")
     assert client.post(f"/tasks/{made}/comp", data={"takes": "1,2"}).json()["code"] == "not_compable"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_tasks_of_every_version_are_answered_as_the_actions_show_them(http, version):
+    """The response models hold what is sent, and change nothing of it."""
+    client, account = http.client("rows"), http.account("rows")
+    for row in (one for one in rows_of(version) if one["kind"] in LISTED):
+        for one in (row, in_state(row, "running")):
+            task_id = put_row(http.studio, one, account)
+            given = (http.studio, account, task_id, http.base_url, 0.0)
+            assert unsigned(client.get(f"/tasks/{task_id}").json()) == unsigned(plain(task_view(*given)))
+            if row["kind"] == "conversion":
+                answer = client.get(f"/check-task/{task_id}").json()
+                assert unsigned(answer) == unsigned(plain(conversion_view(*given)))
+    put_row(http.studio, in_state(rows_of(version)[0], "cancelled"), account)
+
+
+def unsigned(value):
+    """An answer with the keys of its links, whose signatures change with the time."""
+    if isinstance(value, dict):
+        return {name: unsigned(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [unsigned(one) for one in value]
+    return value.partition("?expires=")[0] if isinstance(value, str) else value
+
+
+def test_check_task_answers_transpositions_that_only_the_page_can_ask_for(http):
+    account = http.account("rows")
+    row = rows_of(VERSIONS[-1])[0]
+    settings = row["result"]["output_settings"] | {"transpose": 2.5}
+    task_id = put_row(http.studio, row | {"result": row["result"] | {"output_settings": settings}}, account)
+    headers = dict(http.client("rows").headers)
+    answer = httpx.get(f"{http.base_url}/check-task/{task_id}", headers=headers, trust_env=False)
+    assert answer.json()["output_settings"]["transpose"] == 2.5
+
+
+def test_answers_that_the_document_does_not_know_are_never_sent(serve, monkeypatch):
+    service = serve()
+    task_id = put_row(service.studio, rows_of(VERSIONS[-1])[0], service.account("alice"))
+    view = conversion_view(service.studio, service.account("alice"), task_id, "", 0.0)
+    monkeypatch.setattr("studio.http.routes.conversions.conversion_view", lambda *given: view | {"karaoke": True})
+    answer = service.client().get(f"/check-task/{task_id}")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal")

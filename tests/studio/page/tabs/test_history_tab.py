@@ -14,8 +14,8 @@ from studio.client import Client
 from studio.executors.job import insist
 from studio.store.accounts import local_account
 from studio.store.database import Database, Now, database_url, open_database
+from studio.store.kinds import UNLISTED
 from studio.store.tables import tasks as rows
-from studio.store.task_filter import UNLISTED
 from studio.store.tasks import submit
 
 RATE = 16_000

@@ -1,0 +1,128 @@
+"""The kinds of tasks, and the lanes of workers that carry them out: one table each, from which all else is made.
+
+A new kind is a row of KINDS, its records, and the function that carries it out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.training.history import Estimate
+from studio.store.records.analysis import Analysis, Explored
+from studio.store.records.checkup import Checkup
+from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.voices import Blend, EstimateAsked, NewVoice, Nothing, Teaching, Trained, Training
+
+LONG_COST = 600.0  # seconds x channels x takes: a minute of work on one processor core, at most
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Workers of one kind, and how they are run.
+
+    counted_as: their name among the counts of living workers. workers: the setting of the service that says how many
+    there are; without one it is one. loads: what each of their tasks needs, loaded at the start. niceness: first the
+    server, then tasks whose user waits for a picture or a take, then longer work. idle_s: without a task for so long,
+    workers end; 0: never. patience_s: a worker that goes on for longer after its task was cancelled is killed.
+    """
+
+    name: str
+    counted_as: str
+    workers: str
+    loads: tuple[str, ...]
+    niceness: int = 15
+    idle_s: float = 60.0
+    patience_s: float = 10.0
+    needs_networks: bool = True
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of task.
+
+    run: the function that carries it out; asked, result: the records in its row. long_lane: for tasks that cost more
+    than LONG_COST. urgent: short, and the user is waiting, so it comes before other tasks of the account. listed:
+    whether it is part of the history, or shown in place. renders: it writes as much audio as it costs. stores: its
+    files are of no use unless it is completed. resumes: it goes on where it was stopped. reads_dataset: it works on the
+    recordings of a voice.
+    """
+
+    name: str
+    lane: str
+    run: str
+    asked: type
+    result: object
+    long_lane: str = ""
+    urgent: bool = False
+    listed: bool = True
+    renders: bool = False
+    stores: bool = False
+    resumes: bool = False
+    reads_dataset: bool = False
+    queues: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Name the queues: of the kind, and of what is long."""
+        object.__setattr__(self, "queues", (self.name, "long " + self.name) if self.long_lane else (self.name,))
+
+    def queue_of(self, cost: float) -> str:
+        """Return the queue of a task of this cost."""
+        return self.queues[-1] if cost > LONG_COST else self.name
+
+
+_CONVERTING = ("engine.conversion.convert", "engine.evaluation.scores")
+LANES = {
+    lane.name: lane
+    for lane in (
+        Lane("conversions", "workers", "conversion_workers", _CONVERTING, niceness=10, idle_s=0.0),
+        Lane("long", "long_workers", "conversion_workers", _CONVERTING),
+        Lane("reports", "report_workers", "", ("engine.datasets.report",)),
+        # a training saves a checkpoint before it ends
+        Lane("trainings", "training_workers", "training_workers", ("engine.training.train",), patience_s=30.0),
+        Lane(
+            "analyses", "analysis_workers", "analysis_workers", ("engine.analysis.exploration",),
+            niceness=10, idle_s=300.0, needs_networks=False,
+        ),
+    )
+}  # fmt: skip
+CONVERSION, TRAINING, REPORT, BLEND = "conversion", "training", "report", "blend"
+TEACHING, ESTIMATE, CHECKUP, ANALYSIS = "teaching", "estimate", "checkup", "analysis"
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            CONVERSION, "conversions", "studio.executors.conversions:convert", Conversion, Rendered,
+            long_lane="long", renders=True, stores=True,
+        ),
+        Kind(
+            TRAINING, "trainings", "studio.executors.trainings:train", Training, Trained,
+            resumes=True, reads_dataset=True,
+        ),
+        Kind(REPORT, "reports", "studio.executors.trainings:examine", Nothing, Nothing, reads_dataset=True),
+        Kind(BLEND, "conversions", "studio.executors.blends:blend", Blend, NewVoice),
+        Kind(TEACHING, "long", "studio.executors.teachings:teach", Teaching, NewVoice, stores=True),
+        Kind(
+            ESTIMATE, "conversions", "studio.executors.estimates:estimate", EstimateAsked, Estimate,
+            urgent=True, listed=False, reads_dataset=True,
+        ),
+        Kind(
+            CHECKUP, "conversions", "studio.executors.checkups:check_up", Nothing, Checkup, urgent=True, listed=False
+        ),
+        Kind(
+            ANALYSIS, "analyses", "studio.executors.analyses:explore", Analysis, Explored,
+            listed=False, renders=True, stores=True,
+        ),
+    )
+}  # fmt: skip
+LISTED = tuple(kind.name for kind in KINDS.values() if kind.listed)
+UNLISTED = tuple(kind.name for kind in KINDS.values() if not kind.listed)
+QUEUES: Mapping[str, tuple[str, ...]] = {
+    lane: tuple(
+        queue
+        for kind in KINDS.values()
+        for queue, its_lane in zip(kind.queues, (kind.lane, kind.long_lane), strict=False)
+        if its_lane == lane
+    )
+    for lane in LANES
+}  # of each lane; a queue holds tasks of one kind
+KIND_OF = {queue: kind for kind in KINDS.values() for queue in kind.queues}
+LANE_OF = {queue: lane for lane, queues in QUEUES.items() for queue in queues}

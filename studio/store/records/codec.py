@@ -1,0 +1,54 @@
+"""The one place where JSON of the database becomes a record, and the reverse."""
+
+import functools
+from collections.abc import Hashable, Mapping
+from typing import Annotated, TypeVar, cast
+
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from studio.errors import StudioError
+
+T = TypeVar("T")
+Json = Mapping[str, JsonValue]
+Absent = Annotated[T | None, Field(exclude_if=lambda value: value is None)]  # None: the key is left out
+
+
+class Record:
+    """Base of records: frozen dataclasses that refuse keys they do not have."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+
+class UnknownRecord(StudioError):
+    """A row that this version cannot read."""
+
+    default_code = "unknown_record"
+
+
+def read(kind: type[T], values: object) -> T:
+    """Return JSON as a record of this kind; keys that a released version left out have their defaults.
+
+    Raises UnknownRecord.
+    """
+    try:
+        return cast(T, _adapter(cast(Hashable, kind)).validate_python(values))
+    except ValidationError as cause:
+        first = cause.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or kind.__name__
+        raise UnknownRecord(
+            f"A later version of Timbre Studio has stored this ({place}: {first['msg']}). Update this installation, or "
+            "delete the task."
+        ) from cause
+
+
+def written(record: object) -> dict[str, JsonValue]:
+    """Return a record as JSON. Raises ValidationError, a bug, for one that could not be read again."""
+    adapter = _adapter(cast(Hashable, type(record)))
+    values: dict[str, JsonValue] = adapter.dump_python(record, mode="json", warnings=False)
+    adapter.validate_python(values)
+    return values
+
+
+@functools.cache
+def _adapter(kind: Hashable) -> TypeAdapter[object]:
+    return TypeAdapter(cast(type[object], kind))
