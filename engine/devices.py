@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import nn
@@ -145,7 +144,7 @@ def multiplies_halves(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
-def in_halves(device: torch.device) -> AbstractContextManager[Any]:
+def in_halves(device: torch.device) -> AbstractContextManager[object]:
     """Return a context in which the device multiplies in bfloat16 if it `multiplies_halves`; else nothing changes."""
     # torch.autocast exists only for some kinds of device
     return torch.autocast(device.type, torch.bfloat16) if multiplies_halves(device) else nullcontext()

@@ -2,7 +2,6 @@
 
 from dataclasses import fields
 from reprlib import Repr
-from typing import Any
 
 
 class _OneLine(Repr):
@@ -13,7 +12,7 @@ class _OneLine(Repr):
         self.maxlevel, self.maxlist, self.maxtuple, self.maxdict = 2, 3, 4, 3
         self.maxstring, self.maxother = 60, 160
 
-    def repr1(self, value: Any, level: int) -> str:
+    def repr1(self, value: object, level: int) -> str:
         shape = getattr(value, "shape", None)
         if isinstance(shape, tuple):
             return f"<{str(getattr(value, 'dtype', 'array')).removeprefix('torch.')} {tuple(shape)}>"

@@ -69,7 +69,7 @@ def with_ranges(settings: type[_S]) -> type[_S]:
     return settings
 
 
-def _lines_on(one: Field[Any]) -> list[str]:
+def _lines_on(one: Field[object]) -> list[str]:
     """Return what a NumPy section says of one setting; nothing of a field that is none."""
     if not one.metadata:
         return []

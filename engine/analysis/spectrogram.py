@@ -7,7 +7,7 @@ is equally dark on every scale, and the partials of a low voice stay apart.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,8 @@ STEP_DB = 0.5  # resolution of levels stored as bytes
 SHADES_DB = 70.0  # range from the quietest level shown to the loudest
 _LOWEST_DB = -120.0
 _AT_ONCE = 128  # columns
-_CONVERSIONS: dict[ScaleName, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {  # from hertz and back
+_Curve = Callable[[np.ndarray], np.ndarray]
+_CONVERSIONS: dict[ScaleName, tuple[_Curve, _Curve]] = {  # from hertz and back
     "note": (hertz_to_semitones, semitones_to_hertz),
     "mel": (hertz_to_mel, mel_to_hertz),
     "linear": (np.asarray, np.asarray),
@@ -58,9 +59,9 @@ class Scale:
         """Centre of each row on the scale in hertz, (rows,), ascending."""
         return self._at(np.arange(self.rows) + 0.5)
 
-    def _at(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    def _at(self, rows: np.ndarray) -> npt.NDArray[np.float64]:
         to_scale, to_hertz = _CONVERSIONS[self.name]
-        low, high = to_scale(self.lowest_hertz), to_scale(self.highest_hertz)
+        low, high = to_scale(np.asarray(self.lowest_hertz)), to_scale(np.asarray(self.highest_hertz))
         return to_hertz(low + (high - low) * rows / self.rows)
 
 

@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_junk, safe_path
 from engine.audio.containers import AUDIO_SUFFIXES
@@ -85,7 +84,7 @@ class _Brought:
 def create_dataset(
     source: Path | str | Sequence[Path | str],
     folder: Path | str,
-    given: Mapping[str, Any] | None = None,
+    given: Mapping[str, object] | None = None,
     kept_free: int = 0,
 ) -> Dataset:
     """Copy recordings of one voice into a new folder, to make a voice of them.
@@ -384,7 +383,7 @@ def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:
 # ---- model.json ----
 
 
-def _read_model_file(path: Path) -> dict[str, Any]:
+def _read_model_file(path: Path) -> dict[str, object]:
     """Read the object in a model.json. Raises ProfileError for the field 'model.json' if there is none."""
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)

@@ -146,7 +146,7 @@ class DataReport(Brief):
     stated_range: tuple[str, str] | None
     left_out: tuple[LeftOut, ...] = ()  # files of the source that are not used
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return plain values, from which `from_json` makes the report again.
 
         Returns
@@ -156,7 +156,7 @@ class DataReport(Brief):
         """
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
-        return cast(dict[str, Any], json.loads(json.dumps(values)))
+        return cast(dict[str, object], json.loads(json.dumps(values)))
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":

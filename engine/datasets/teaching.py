@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
@@ -74,7 +73,7 @@ def refuse_as_teacher(card: VoiceCard) -> None:
         )
 
 
-def taught_profile(card: VoiceCard, name: str = "") -> dict[str, Any]:
+def taught_profile(card: VoiceCard, name: str = "") -> dict[str, object]:
     """Return the profile of the voice that an imported one teaches, as values of model.json.
 
     Licence, consent and what its owner says of the voice are carried over; its range is measured anew. name: by

@@ -8,6 +8,7 @@ are read in three passes, a block at a time: measure, run the chain for its loud
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -295,7 +296,7 @@ def _dynamics_and_room(pedalboard: Any, settings: EffectSettings, levels: Levels
     return plugins
 
 
-def _pedalboard() -> Any:
+def _pedalboard() -> ModuleType:
     try:
         import pedalboard
     except ImportError as cause:

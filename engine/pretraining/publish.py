@@ -90,7 +90,7 @@ def _publish_foreign(corpus: Corpus, means: FeatureMeans, model: BaseModel, plan
     save_weights(out / "foreign.safetensors", weights, card)
 
 
-def _card(corpus: Corpus, out: Path, acoustic: dict[str, Any], synthesizer: dict[str, Any]) -> dict[str, Any]:
+def _card(corpus: Corpus, out: Path, acoustic: dict[str, object], synthesizer: dict[str, object]) -> dict[str, object]:
     minutes: dict[str, float] = {}
     for clip in corpus.clips:
         minutes[clip.group] = minutes.get(clip.group, 0.0) + clip.frames / 6000
@@ -113,6 +113,6 @@ def _trained(checkpoint: dict[str, Any]) -> dict[str, Any]:
     return {"plan": checkpoint["plan"], "steps": checkpoint["step"], "seconds": round(checkpoint["seconds"])}
 
 
-def _last_scores(log: Path) -> dict[str, Any]:
+def _last_scores(log: Path) -> dict[str, object]:
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return next((line for line in reversed(lines) if any(name.startswith("unseen") for name in line)), {})

@@ -79,7 +79,7 @@ def read_manifests(path: Path, media_type: str, anchors: bytes) -> dict[str, Any
         return None
 
 
-def _definition(statement: Statement) -> dict[str, Any]:
+def _definition(statement: Statement) -> dict[str, object]:
     generator = {"name": PROGRAM, "version": statement.engine}
     action = {"action": "c2pa.created", "digitalSourceType": DIGITAL_SOURCE_TYPE, "softwareAgent": generator}
     made = {
@@ -158,7 +158,7 @@ def _digest_of(file: BufferedRandom, padding: bytes) -> bytes:
     return digest.digest()
 
 
-def _native_bytes(name: str, builder: c2pa.Builder, *arguments: Any) -> bytes:
+def _native_bytes(name: str, builder: c2pa.Builder, *arguments: object) -> bytes:
     """Call a function of the library's C interface that the Python one leaves out, and return the bytes it makes."""
     function = getattr(native._lib, name)
     kinds = {int: ctypes.c_size_t, bytes: ctypes.c_char_p}

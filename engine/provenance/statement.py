@@ -55,12 +55,12 @@ class Statement(Brief):
         )
 
 
-def canonical_json(record: Mapping[str, Any]) -> bytes:
+def canonical_json(record: Mapping[str, object]) -> bytes:
     """Return a record as JSON that depends on its values only, for digests and signatures."""
     return json.dumps(record, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def record_digest(record: Mapping[str, Any]) -> str | None:
+def record_digest(record: Mapping[str, object]) -> str | None:
     """Return the digest of a record, such as a consent; None if it is empty."""
     return hashlib.sha256(canonical_json(record)).hexdigest() if record else None
 

@@ -226,6 +226,6 @@ def _has_traces(path: Path) -> bool:
     return False
 
 
-def _shown(text: Any) -> str:
+def _shown(text: object) -> str:
     """Text from an unknown file, safe to print."""
     return "".join(letter if letter.isprintable() else " " for letter in str(text))[:_LONGEST_SHOWN]

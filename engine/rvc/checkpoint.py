@@ -80,7 +80,7 @@ def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
-def tensors_of(name: str, values: Any, size: int) -> dict[str, Tensor]:
+def tensors_of(name: str, values: object, size: int) -> dict[str, Tensor]:
     """Return the tensors of a state dict; size: of their file, in bytes.
 
     Raises ModelFileError for anything else in it, and for tensors larger than the file, which repeat few numbers
@@ -103,7 +103,7 @@ def truncated(name: str) -> ModelFileError:
     return ModelFileError(f'"{name}" is cut off or damaged: download or copy it again.', "truncated")
 
 
-def _weights_of(path: Path, content: Any) -> dict[str, Tensor]:
+def _weights_of(path: Path, content: object) -> dict[str, Tensor]:
     """Return the weights of a finished model. Raises ModelFileError for the other files that people have."""
     name = path.name
     if not isinstance(content, Mapping):

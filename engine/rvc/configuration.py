@@ -79,7 +79,7 @@ class GeneratorConfiguration:
         """Samples per frame."""
         return prod(self.upsampling)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the fields as JSON values; `from_json` reads them."""
         return asdict(self)
 
@@ -94,7 +94,7 @@ def from_json(values: Any) -> GeneratorConfiguration:
         raise VoiceError("The configuration of this RVC model is damaged; import it again.") from cause
 
 
-def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) -> GeneratorConfiguration:
+def from_checkpoint(values: object, version: object, has_pitch: object, speakers: int) -> GeneratorConfiguration:
     """Read the configuration of a `.pth`: the list, "v1" or "v2", whether it follows a pitch, and how many speakers
     its table has, in any of the ways that RVC and its forks write them. Raises VoiceError.
     """
@@ -129,7 +129,7 @@ def from_checkpoint(values: Any, version: Any, has_pitch: Any, speakers: int) ->
         raise VoiceError(_NO_RVC) from cause
 
 
-def _version(stated: Any) -> str:
+def _version(stated: object) -> str:
     """Read "v2", "V2", "2" or 2; v1 models may state none. Raises ValueError."""
     if stated is None:
         return "v1"
@@ -138,14 +138,14 @@ def _version(stated: Any) -> str:
     return f"v{str(stated).strip().lower().removeprefix('v')}"
 
 
-def _flag(stated: Any) -> bool:
+def _flag(stated: object) -> bool:
     """Read 1, "1", True or "True"; models without it follow a pitch. Raises KeyError, ValueError."""
     if not isinstance(stated, str | int | None):
         raise ValueError(stated)
     return {"none": True, "true": True, "1": True, "false": False, "0": False}[str(stated).strip().lower()]
 
 
-def _rate(stated: Any) -> int:
+def _rate(stated: object) -> int:
     """Read 48000, "48000" or "48k". Raises ValueError."""
     if isinstance(stated, str):
         plain = stated.strip().lower().removesuffix("hz").strip()

@@ -175,7 +175,7 @@ def _lower(limit: int, value: int, for_good: bool = True) -> None:
     resource.setrlimit(limit, (value, value if for_good else hard))
 
 
-def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+def _refuse(event: str, arguments: tuple[object, ...]) -> None:
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITING
     if writes or event.startswith(_REFUSED):
         raise _Refused(f"{event} is not for working on a model")

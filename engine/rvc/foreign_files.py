@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from engine.rvc.sandbox import ModelFileError
 
@@ -75,7 +74,7 @@ def of_program(name: str, program: str) -> ModelFileError:
     )
 
 
-def refuse_other_programs(name: str, weights: Collection[Any]) -> None:
+def refuse_other_programs(name: str, weights: Collection[object]) -> None:
     """Raise ModelFileError if the names of these weights are those of another program."""
     for beginning, program in _PROGRAMS.items():
         if any(str(weight).startswith(beginning) for weight in weights):
@@ -88,7 +87,7 @@ def refuse_foreign_pickle(name: str, said: str) -> None:
         raise of_program(name, _GPT_SOVITS)
 
 
-def refuse_other_encoder(name: str, stated: Mapping[str, Any], layer: int) -> None:
+def refuse_other_encoder(name: str, stated: Mapping[str, object], layer: int) -> None:
     """Raise ModelFileError for a model that was trained on another content encoder than ContentVec, or another layer.
 
     stated: what the file says of itself, as RVC's forks write it: `embedder_model` (Applio), `embedder_name` and

@@ -12,7 +12,7 @@ The layout (little-endian), as faiss writes it: four letters, then the fields of
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from safetensors.numpy import load_file, save
@@ -43,7 +43,7 @@ def read_index(path: Path, target: Path) -> VoiceIndex:
     return VoiceIndex(**load_file(target), probes=found["probes"])
 
 
-def extract(source: str) -> tuple[dict[str, Any], Arrays]:
+def extract(source: str) -> tuple[dict[str, object], Arrays]:
     """Do the work of `read_index`, in the process where it is safe."""
     index = parse_index(Path(source))
     arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids}

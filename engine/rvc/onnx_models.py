@@ -49,7 +49,7 @@ class OnnxModel:
     sample_rate: int
     precision: str  # float16, float32
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the fields as JSON values; `onnx_from_json` reads them."""
         return asdict(self)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -101,7 +101,7 @@ class TorchRendering:
         """Return a digest of the weights and the speaker."""
         return str(self.process.call("digest", self._asked())[0])
 
-    def _asked(self) -> list[Any]:
+    def _asked(self) -> list[object]:
         return [str(self.weights), self.configuration.as_json(), self.speaker, self.device]
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ INDEX = "index."  # how the names of an index's arrays begin, which lie in the s
 
 
 def render(
-    path: str, configuration: Mapping[str, Any], speaker: int, device: str, **given: np.ndarray
+    path: str, configuration: Mapping[str, object], speaker: int, device: str, **given: np.ndarray
 ) -> tuple[None, Arrays]:
     """Return samples, float32 (frames * hop,); given: what `Generator` takes, for one of a batch."""
     place = torch.device(device)
@@ -31,7 +30,7 @@ def render(
         return None, {"samples": generator(**inputs, speaker=speaker)[0].cpu().numpy()}
 
 
-def digest(path: str, configuration: Mapping[str, Any], speaker: int, device: str) -> tuple[str, Arrays]:
+def digest(path: str, configuration: Mapping[str, object], speaker: int, device: str) -> tuple[str, Arrays]:
     """Return a digest of the weights and the speaker."""
     found = sha256(str(speaker).encode())
     for value in _opened(path, json.dumps(configuration), device).state_dict().values():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Protocol, get_args
 
 from engine.analysis.style import Style
 from engine.conversion.settings import Chosen, chosen_by
@@ -357,7 +357,7 @@ class _Judge:
         self.warn(self.named + sentence)
 
 
-def stage_name(name: str, *made_of: Any) -> str:
+def stage_name(name: str, *made_of: object) -> str:
     """Name a stage by what it is made of: paths count by their contents, the rest as it is written."""
     parts = [file_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
     return f"{name}-{sha256(canonical_json({'of': parts})).hexdigest()[:24]}"

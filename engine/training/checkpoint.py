@@ -10,7 +10,7 @@ from engine.errors import TrainingError
 from engine.files import UNFINISHED, replacing
 
 
-def save_checkpoint(path: Path, state: dict[str, Any]) -> None:
+def save_checkpoint(path: Path, state: dict[str, object]) -> None:
     """Write `state` (tensors, numbers, strings, lists, dicts of them) to `path` atomically.
 
     The previous checkpoint is kept. The file does not depend on the device of the tensors.
@@ -39,7 +39,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
     return None
 
 
-def on_processor(state: Any) -> Any:
+def on_processor(state: object) -> object:
     """Return the state with all tensors on the CPU."""
     if isinstance(state, torch.Tensor):
         return state.cpu()

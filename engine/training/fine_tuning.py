@@ -185,7 +185,7 @@ class FineTuning:
         losses = {"loss": loss, "envelope": distance, "deceiving": deceiving, "kept": kept, "taken": taken}
         return losses, (fake.detach(), everyone)
 
-    def _matrix_work(self) -> AbstractContextManager[Any]:
+    def _matrix_work(self) -> AbstractContextManager[object]:
         """Return a context in which matrix products use the chosen precision."""
         whole = self.precision == torch.float32
         return nullcontext() if whole else torch.autocast(self.device.type, self.precision)

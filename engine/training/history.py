@@ -84,7 +84,7 @@ class TrainingHistory(Brief):
     ceiling: int = 0
     epochs: list[dict[str, Any]] = field(default_factory=list)
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, object]] = field(default_factory=list)
     estimate: Estimate | None = None
     format: int = TRAINING_FORMAT
 
@@ -104,7 +104,7 @@ class TrainingHistory(Brief):
         best = self.best
         return len(self.evaluations) - 1 - self.evaluations.index(best) if best else 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return plain values, with the best epoch for readers.
 
         Returns

@@ -20,7 +20,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -539,7 +538,7 @@ class _Training:
             else:
                 path.unlink(missing_ok=True)
 
-    def _summary(self, best: dict[str, Any]) -> dict[str, Any]:
+    def _summary(self, best: dict[str, object]) -> dict[str, object]:
         """Summarise the training for the card."""
         frames = sum(len(clip.pitch) for clip in self.tuning.clips)
         scores = {name: best[name] for name in (*(f.name for f in fields(AuditionScores)), "score")}

@@ -10,7 +10,6 @@ import re
 from dataclasses import fields
 from itertools import chain, zip_longest
 from numbers import Real
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -224,7 +223,7 @@ def _consent(parts: list[VoiceCard]) -> dict[str, str]:
     return {key: "; ".join(texts) for key, texts in stated.items()}
 
 
-def _origin(card: VoiceCard) -> dict[str, Any]:
+def _origin(card: VoiceCard) -> dict[str, object]:
     """Return the record of a voice in a blend, word for word."""
     return {
         "id": card.id,

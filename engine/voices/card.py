@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
@@ -193,7 +193,7 @@ def read_card(content: bytes, where: str) -> VoiceCard:
         raise VoiceError(f"The card of the voice {where} is damaged ({cause}); import the voice again.") from cause
 
 
-def _read_json(content: bytes) -> Any:
+def _read_json(content: bytes) -> object:
     try:
         # what is no number in a training's figures says nothing; where a number is needed, null is refused
         return json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
@@ -219,7 +219,7 @@ def damaged_weights(name: str) -> str:
     return f"The weights of the voice '{name}' are missing or damaged; import the voice or make it again."
 
 
-def _card_from(values: Any) -> VoiceCard:
+def _card_from(values: object) -> VoiceCard:
     """Make a card from parsed JSON; unknown fields are ignored. Raises ValueError naming the wrong field."""
     if not isinstance(values, dict):
         raise ValueError("it is no object")

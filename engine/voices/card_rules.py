@@ -24,23 +24,23 @@ _IDENTIFIER = re.compile(rf"[a-z0-9][a-z0-9-]{{0,{LONGEST_IDENTIFIER - 1}}}")
 _CONTROLS = r"\x00-\x1f\x7f-\x9f"  # would do harm on a terminal
 
 
-def is_identifier(value: Any) -> bool:
+def is_identifier(value: object) -> bool:
     """Can this be a voice's id, and so the name of its folder?"""
     return isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value)) and value not in _RESERVED
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: object) -> bool:
     """Return a whole number; True is none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_shallow(value: Any, levels: int = DEEPEST) -> bool:
+def is_shallow(value: object, levels: int = DEEPEST) -> bool:
     """Are there at most so many objects and lists within each other?"""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return not inner or (levels > 0 and all(is_shallow(one, levels - 1) for one in inner))
 
 
-def _are_three_notes(value: Any) -> bool:
+def _are_three_notes(value: object) -> bool:
     if not isinstance(value, dict) or set(value) != {"low", "median", "high"}:
         return False
     numbers = all(is_whole(one) or isinstance(one, float) for one in value.values())
@@ -54,8 +54,8 @@ def _is_range(value: dict[str, str]) -> bool:
         return False
 
 
-def _asserted(holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
+def _asserted(holds: Callable[[object], bool]) -> Callable[[object], object]:
+    def check(value: object) -> object:
         if not holds(value):
             raise ValueError("it does not hold")
         return value

@@ -243,7 +243,7 @@ def _index_of(path: Path, folder: Path) -> VoiceIndex:
     return found
 
 
-def _card(identifier: str, name: str, model: dict[str, Any], rate: int) -> VoiceCard:
+def _card(identifier: str, name: str, model: dict[str, object], rate: int) -> VoiceCard:
     return VoiceCard(
         id=identifier, name=name, gender=None, age=None, description="", base_language=None, traits=[], genre=None,
         voice_type=None, vocal_range={"min": "E2", "max": "E5"}, pitch=UNKNOWN_PITCH, bandwidth_hertz=rate / 2,

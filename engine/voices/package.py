@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
@@ -226,7 +225,7 @@ def _shapes(weights: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
     return {name: values.shape[name == RETRIEVAL_FRAMES :] for name, values in weights.items()}
 
 
-def _json(values: Any) -> bytes:
+def _json(values: object) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
 
 

@@ -4,7 +4,6 @@ the kind of its weights, and the preview."""
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
@@ -75,7 +74,7 @@ def _check_said(package: Path, card: VoiceCard) -> None:
         raise _damaged(package, f"in {CARD_FILE}, {str(cause).rstrip('.')}") from cause
 
 
-def _read_checksums(package: Path, folder: Path) -> dict[str, Any]:
+def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
     values = _read_json(package, folder / CHECKSUMS_FILE)
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
         raise VoiceError(f'"{package.name}" is not a voice: its {CHECKSUMS_FILE} is of another kind.')
@@ -119,7 +118,7 @@ def check_preview(path: Path, where: str) -> None:
         raise VoiceError(f"The preview in {where} is not a short wave file, so the voice is not whole.") from cause
 
 
-def _read_json(package: Path, path: Path) -> Any:
+def _read_json(package: Path, path: Path) -> object:
     try:
         return json.loads(_text(package, path).decode("utf-8"))
     except (ValueError, RecursionError) as cause:

@@ -88,7 +88,7 @@ class VoiceProfile(Brief):
     other: dict[str, Any] = field(default_factory=dict)
 
 
-def read_profile(values: Mapping[str, Any]) -> VoiceProfile:
+def read_profile(values: Mapping[str, object]) -> VoiceProfile:
     """Read a profile from the values of model.json. Null and blank texts count as absent; `license` means `licence`.
 
     Raises ProfileError with every wrong field: parts of a field are named as `consent.date`.
@@ -115,7 +115,7 @@ def read_profile(values: Mapping[str, Any]) -> VoiceProfile:
     return profile
 
 
-def profile_as_json(profile: VoiceProfile) -> dict[str, Any]:
+def profile_as_json(profile: VoiceProfile) -> dict[str, object]:
     """Return the values of model.json without empty fields; `read_profile` gives the profile again."""
     values = {name: getattr(profile, name) for name in _FIELDS}
     values["traits"] = list(profile.traits)
@@ -128,7 +128,7 @@ def profile_text(profile: VoiceProfile) -> str:
     return json.dumps(profile_as_json(profile), indent=2, ensure_ascii=False) + "\n"
 
 
-def merge_values(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def merge_values(values: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """Merge the values of model.json with those given, which win unless they are empty; of a consent, each part
     by itself."""
     stronger = {name: value for name, value in _british(given).items() if not is_blank(value) and value not in ([], {})}
@@ -148,7 +148,7 @@ def forbids_derivatives(licence: str) -> bool:
     return bool(_NO_DERIVATIVES.search(licence))
 
 
-def is_blank(value: Any) -> bool:
+def is_blank(value: object) -> bool:
     """Whether a value says nothing: null, or a text of spaces."""
     return value is None or (isinstance(value, str) and not value.strip())
 
@@ -165,7 +165,7 @@ class _Problems:
         self.found.append((name, sentence.replace("{field}", name if len(name) <= 60 else name[:60] + "…", 1)))
 
 
-def _name(given: dict[str, Any], problems: _Problems) -> str:
+def _name(given: dict[str, object], problems: _Problems) -> str:
     if "name" not in given:
         missing = '{field} is missing; write it into model.json as "name", or state it when the voice is created.'
         problems.add("name", missing)
@@ -177,7 +177,7 @@ def _name(given: dict[str, Any], problems: _Problems) -> str:
     return name
 
 
-def _text(value: Any, name: str, problems: _Problems, longest: int = LONGEST_TEXT, one_line: bool = False) -> str:
+def _text(value: object, name: str, problems: _Problems, longest: int = LONGEST_TEXT, one_line: bool = False) -> str:
     """Return a text stripped of spaces; if it is no text, note a problem and return an empty one."""
     if is_blank(value):
         return ""
@@ -193,7 +193,7 @@ def _text(value: Any, name: str, problems: _Problems, longest: int = LONGEST_TEX
     return ""
 
 
-def _choice(given: dict[str, Any], name: str, allowed: tuple[str, ...], problems: _Problems) -> str | None:
+def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], problems: _Problems) -> str | None:
     if name not in given:
         return None
     value = given[name]
@@ -204,7 +204,7 @@ def _choice(given: dict[str, Any], name: str, allowed: tuple[str, ...], problems
     return None
 
 
-def _language(given: dict[str, Any], problems: _Problems) -> str | None:
+def _language(given: dict[str, object], problems: _Problems) -> str | None:
     if "base_language" not in given:
         return None
     value = given["base_language"]
@@ -215,7 +215,7 @@ def _language(given: dict[str, Any], problems: _Problems) -> str | None:
     return None
 
 
-def _traits(given: dict[str, Any], problems: _Problems) -> tuple[str, ...]:
+def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
     values = given.get("traits", [])
     if not isinstance(values, list | tuple):
         problems.add("traits", f'{{field}} must be a list of texts such as ["warm", "clear"], not {_kind(values)}.')
@@ -227,7 +227,7 @@ def _traits(given: dict[str, Any], problems: _Problems) -> tuple[str, ...]:
     return tuple(trait for trait in traits if trait)
 
 
-def _vocal_range(given: dict[str, Any], problems: _Problems) -> dict[str, str] | None:
+def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str] | None:
     if "vocal_range" not in given:
         return None
     values = given["vocal_range"]
@@ -249,7 +249,7 @@ def _vocal_range(given: dict[str, Any], problems: _Problems) -> dict[str, str] |
     return notes
 
 
-def _note(value: Any, name: str, problems: _Problems) -> str:
+def _note(value: object, name: str, problems: _Problems) -> str:
     try:
         if isinstance(value, str) and value.isascii():
             note = value.strip()
@@ -264,7 +264,7 @@ def _note(value: Any, name: str, problems: _Problems) -> str:
     return ""
 
 
-def _consent(given: dict[str, Any], problems: _Problems) -> dict[str, str]:
+def _consent(given: dict[str, object], problems: _Problems) -> dict[str, str]:
     values = given.get("consent", {})
     if not isinstance(values, Mapping):
         problems.add("consent", f"{{field}} must hold statement, by and date, not be {_kind(values)}.")
@@ -286,7 +286,7 @@ def _is_day(text: str) -> bool:
         return False
 
 
-def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, object]:
     """Return the keys of model.json that are not ours, checked only to fit into a card."""
     other = {}
     for name, value in values.items():
@@ -304,7 +304,7 @@ def _other(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
     return other
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Whether a value comes back from a file as it was."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -314,7 +314,7 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+def _one_licence(values: Mapping[str, object], problems: _Problems) -> dict[str, object]:
     """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
@@ -322,7 +322,7 @@ def _one_licence(values: Mapping[str, Any], problems: _Problems) -> dict[str, An
     return _british(values)
 
 
-def _british(values: Mapping[str, Any]) -> dict[str, Any]:
+def _british(values: Mapping[str, object]) -> dict[str, object]:
     """Rename `license` to `licence` if that is empty."""
     licence = values.get("licence")
     if is_blank(licence):
@@ -331,7 +331,7 @@ def _british(values: Mapping[str, Any]) -> dict[str, Any]:
     return rest if licence is None else rest | {"licence": licence}
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     """Describe the type of a value in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, "true or false"),
@@ -343,7 +343,7 @@ def _kind(value: Any) -> str:
     return next((words for kind, words in kinds if isinstance(value, kind)), "something else")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Shorten a wrong value for a sentence."""
     if not isinstance(value, str):
         return _kind(value)

@@ -1,7 +1,6 @@
 """Audition checkpoints: the same recording as rendered by each evaluation, side by side."""
 
 from pathlib import Path
-from typing import Any
 
 import ipywidgets
 
@@ -10,7 +9,7 @@ from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Traini
 from engine.widgets.playing import Playable, players
 
 
-def audition(folder: Path, most: int = 6) -> Any:
+def audition(folder: Path, most: int = 6) -> ipywidgets.Widget:
     """Make players for every evaluation of the training run in a folder, with a choice of recordings.
 
     Of more than `most` evaluations, the first, the best and the last ones are shown. Raises TrainingError if nothing
@@ -24,7 +23,7 @@ def audition(folder: Path, most: int = 6) -> Any:
     part = ipywidgets.Dropdown(options=parts, description="recording")
     sounds = ipywidgets.VBox()
 
-    def show(change: Any = None) -> None:
+    def show(change: object = None) -> None:
         found: dict[str, Playable] = {"original": folder / ORIGINALS_FOLDER / f"{part.value}.flac"}
         for line in shown:
             kept = ", kept" if line is history.best else ""
@@ -37,7 +36,7 @@ def audition(folder: Path, most: int = 6) -> Any:
     return ipywidgets.VBox([part, sounds])
 
 
-def _shown(history: TrainingHistory, most: int) -> list[dict[str, Any]]:
+def _shown(history: TrainingHistory, most: int) -> list[dict[str, ipywidgets.Widget]]:
     lines = history.evaluations
     if len(lines) <= most:
         return lines

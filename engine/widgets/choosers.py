@@ -90,7 +90,7 @@ class RecordingChooser:
             self._list.value = self.path
 
 
-def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | None = None) -> Any:
+def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | None = None) -> ipywidgets.Widget:
     """Make a list of the voices in one or several folders; its `value` is the id of the chosen one.
 
     Raises VoiceError if there is no usable voice, or the chosen one cannot be used.

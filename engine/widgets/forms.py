@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import Field, fields
 from pathlib import Path
-from typing import Any
 
 import ipywidgets
 from IPython.display import display
@@ -115,7 +114,7 @@ class ConversionForm:
     def _ipython_display_(self) -> None:
         display(self.widget)
 
-    def _explained(self) -> list[Any]:
+    def _explained(self) -> list[ipywidgets.Widget]:
         """Return each control beside a description of its effect."""
         return [
             ipywidgets.HBox([self._controls[one.name], ipywidgets.HTML(sentence(one.metadata["meaning"]))])
@@ -145,7 +144,7 @@ class ConversionForm:
         show_figure(self._picture, plot_fit(self.look, self._card, self.transpose))
 
 
-def _control(one: Field[Any]) -> Any:
+def _control(one: Field[object]) -> ipywidgets.Widget:
     """Make a slider for a setting with a range, a number field if that is too long for a slider, or a list of words."""
     label = {"description": one.name.replace("_", " "), "style": {"description_width": "11em"}}
     value = one.default

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import ipywidgets
 from matplotlib.figure import Figure
@@ -24,7 +23,7 @@ _SHOWN_S = 10.0  # of a recording at first
 _WIDE = "min(100%, 44em)"
 
 
-def explorer(recordings: RecordingChooser) -> Any:
+def explorer(recordings: RecordingChooser) -> ipywidgets.Widget:
     """Plot the chosen recording, with a choice of time window and frequency scale."""
     look = _looking(recordings)
     window, scale = _window(recordings.audio.duration_s), _scale()
@@ -38,7 +37,7 @@ def explorer(recordings: RecordingChooser) -> Any:
     return _redrawn(draw, [window, scale, notes], recordings)
 
 
-def comparer(first: RecordingChooser, second: RecordingChooser) -> Any:
+def comparer(first: RecordingChooser, second: RecordingChooser) -> ipywidgets.Widget:
     """Plot two recordings side by side and in common axes, and describe their difference."""
     looks = _looking(first), _looking(second)
     scale, message = _scale(), ipywidgets.HTML()
@@ -88,7 +87,7 @@ def _louder(louder_db: float) -> str:
     return f"It is {-louder_db:.1f} dB quieter."
 
 
-def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> Any:
+def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> ipywidgets.Widget:
     """Plot each take before and after with both pitch curves, with a choice of time window and scale."""
     take = ipywidgets.Dropdown(options=[(one.name, number) for number, one in enumerate(takes)], description="take")
     window, scale = _window(before.duration_s), _scale()
@@ -100,7 +99,7 @@ def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> 
     return _redrawn(draw, [take, window, scale])
 
 
-def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> Any:
+def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywidgets.Widget:
     """Plot sources, filters and results in a time window, and the spectra at one point in time."""
     window = _window(parts.whole.duration_s)
     moment = ipywidgets.FloatSlider(
@@ -115,22 +114,24 @@ def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> Any:
     )
 
 
-def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> Any:
+def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> ipywidgets.Widget:
     """Plot the similarity of every frame of one recording to every frame of another, in a chosen time window."""
     window = _window(min(len(first.active), len(second.active)) / FRAME_RATE)
     window.value = (start_s, min(end_s, window.max))
     return _redrawn(lambda: plot_similar_moments(first, second, *window.value), [window])
 
 
-def _redrawn(draw: Callable[[], Figure], controls: Sequence[Any], *choosers: RecordingChooser) -> Any:
+def _redrawn(
+    draw: Callable[[], Figure], controls: Sequence[ipywidgets.Widget], *choosers: RecordingChooser
+) -> ipywidgets.Widget:
     """Show controls with the figure of `draw` below them, redrawn whenever the choice changes."""
 
-    def state() -> tuple[Any, ...]:
+    def state() -> tuple[object, ...]:
         return (*(control.value for control in controls), *(chooser.path for chooser in choosers))
 
     image, drawn = figure_image(draw()), [state()]
 
-    def redraw(change: Any = None) -> None:
+    def redraw(change: object = None) -> None:
         if state() != drawn[0]:
             drawn[0] = state()
             show_figure(image, draw())
@@ -154,7 +155,7 @@ def _looking(recordings: RecordingChooser) -> Callable[[], Look]:
     return look
 
 
-def _window(duration_s: float) -> Any:
+def _window(duration_s: float) -> ipywidgets.Widget:
     slider = ipywidgets.FloatRangeSlider(
         min=0.0, max=max(duration_s, 0.1), step=0.05, description="seconds", readout_format=".2f",
         continuous_update=False, layout=ipywidgets.Layout(width=_WIDE),
@@ -163,7 +164,7 @@ def _window(duration_s: float) -> Any:
     return slider
 
 
-def _fit(window: Any, duration_s: float) -> None:
+def _fit(window: ipywidgets.Widget, duration_s: float) -> None:
     """Adapt a window to the length of another recording."""
     if window.max != duration_s:
         with window.hold_trait_notifications():
@@ -171,7 +172,7 @@ def _fit(window: Any, duration_s: float) -> None:
             window.value = (0.0, min(_SHOWN_S, duration_s))
 
 
-def _scale() -> Any:
+def _scale() -> ipywidgets.Widget:
     return ipywidgets.ToggleButtons(options=[scale.name for scale in SCALES], description="scale")
 
 

@@ -3,7 +3,6 @@
 import html
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import ipywidgets
 
@@ -12,13 +11,13 @@ from engine.audio.files import Audio, audio_of
 Playable = Audio | Path
 
 
-def player(sound: Playable, label: str = "") -> Any:
+def player(sound: Playable, label: str = "") -> ipywidgets.Widget:
     """Make a player for a recording in memory or a file, with a label above it."""
     control = ipywidgets.Audio(value=_as_flac(sound), format="flac", autoplay=False, loop=False)
     return ipywidgets.VBox([ipywidgets.HTML(f"<b>{html.escape(label)}</b>"), control])
 
 
-def players(sounds: Mapping[str, Playable]) -> Any:
+def players(sounds: Mapping[str, Playable]) -> ipywidgets.Widget:
     """Make a player for each recording, side by side as far as space allows."""
     wrapped = ipywidgets.Layout(flex_flow="row wrap", grid_gap="0.3em 1.2em")
     return ipywidgets.Box([player(sound, label) for label, sound in sounds.items()], layout=wrapped)

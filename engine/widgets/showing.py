@@ -52,19 +52,19 @@ def figure_png(figure: Figure) -> bytes:
     return target.getvalue()
 
 
-def figure_image(figure: Figure) -> Any:
+def figure_image(figure: Figure) -> ipywidgets.Widget:
     """Return a figure as a widget whose image can be replaced with `show_figure(widget, figure)`."""
     widget = ipywidgets.Image(format="png", layout=ipywidgets.Layout(max_width="100%"))
     show_figure(widget, figure)
     return widget
 
 
-def show_figure(widget: Any, figure: Figure) -> None:
+def show_figure(widget: ipywidgets.Widget, figure: Figure) -> None:
     """Replace the image of a widget made by `figure_image`."""
     widget.value = figure_png(figure)
 
 
-def table(rows: Iterable[Any] | Mapping[str, Any], names: Mapping[str, str] | None = None) -> HTML:
+def table(rows: Iterable[object] | Mapping[str, object], names: Mapping[str, str] | None = None) -> HTML:
     """Return rows (mappings or dataclasses, or a single mapping) as a table.
 
     names: the fields to show with their headings; by default all.
@@ -85,7 +85,7 @@ def _fields(row: Any) -> dict[str, Any]:
     return {one.name: getattr(row, one.name) for one in dataclasses.fields(row)}
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -98,7 +98,7 @@ def _written(value: Any) -> str:
 
 
 def _tell(
-    shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: int | None = None
+    shell: object, kind: type[BaseException], error: BaseException, trace: object, tb_offset: int | None = None
 ) -> None:
     """Show an engine error without its traceback; called by IPython."""
     display(HTML(sentence(str(error), wrong=True)))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import ipywidgets
 from IPython.display import display
@@ -43,7 +42,7 @@ def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Rep
     ending, curves = ipywidgets.HTML(), ipywidgets.VBox()
     display(ipywidgets.VBox([ipywidgets.HBox([bar, text]), ending, curves]))
     interrupted = threading.Event()
-    drawn: dict[str, Any] = {"at": 0.0, "of": None}
+    drawn: dict[str, ipywidgets.Widget] = {"at": 0.0, "of": None}
 
     def report(fraction: float, message: str) -> None:
         bar.value, text.value = fraction, message
@@ -84,7 +83,7 @@ def _interrupts(interrupted: threading.Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _draw(curves: Any, history: TrainingHistory | None, drawn: dict[str, Any]) -> None:
+def _draw(curves: ipywidgets.Widget, history: TrainingHistory | None, drawn: dict[str, ipywidgets.Widget]) -> None:
     """Draw the curves of a history, unless they are up to date."""
     if history is None or drawn["of"] == (grown := (history.epoch, len(history.evaluations), history.state)):
         return
@@ -96,6 +95,6 @@ def _draw(curves: Any, history: TrainingHistory | None, drawn: dict[str, Any]) -
         curves.children = [figure_image(figure)]
 
 
-def _bar() -> tuple[Any, Any]:
+def _bar() -> tuple[ipywidgets.Widget, ipywidgets.Widget]:
     wide = ipywidgets.Layout(width="18em")
     return ipywidgets.FloatProgress(value=0.0, min=0.0, max=1.0, layout=wide), ipywidgets.Label()

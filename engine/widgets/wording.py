@@ -19,7 +19,7 @@ def speak(translate: Translate, formatter: Any) -> None:
     formatter.for_type(HTML, lambda shown: translated_html(translate, shown.data))
 
 
-def translate_widget(translate: Translate, widget: Any) -> None:
+def translate_widget(translate: Translate, widget: ipywidgets.Widget) -> None:
     """Translate the label, the text and the words to choose from of a widget, and texts that it gets later."""
     if getattr(widget, "description", ""):
         widget.description = translate(widget.description)
@@ -38,15 +38,15 @@ def translated_html(translate: Translate, text: str) -> str:
     return _BETWEEN_TAGS.sub(lambda piece: html.escape(translate(html.unescape(piece[0]))), text)
 
 
-def _keep_translated(widget: Any, translate: Translate) -> None:
-    def change(_: Any = None) -> None:
+def _keep_translated(widget: ipywidgets.Widget, translate: Translate) -> None:
+    def change(_: object = None) -> None:
         widget.value = translate(widget.value)
 
     change()
     widget.observe(change, "value")
 
 
-def _translate_options(translate: Translate, widget: Any) -> None:
+def _translate_options(translate: Translate, widget: ipywidgets.Widget) -> None:
     """Translate what stands for the values; the values stay, and so does the choice."""
     chosen = widget.index
     pairs = [one if isinstance(one, tuple) else (str(one), one) for one in widget.options]
