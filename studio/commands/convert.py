@@ -264,10 +264,10 @@ class _Shown:
 
     def _say(self, done: "Converted") -> None:
         facts, about = done.facts, str(done.recording) if self.several else ""
-        voice, name = facts["voice"], facts["model"]
+        name = facts["model"]
         if facts["untrained"] and not any("error" not in one for one in self.records):
-            say(f"{voice} is untrained: python -m studio train {name} makes it more like the recordings.")
+            say(f"{done.name} is untrained: python -m studio train {name} makes it more like the recordings.")
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(f"{voice}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
+        say(f"{done.name}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
         for sentence in done.warnings:
             say(sentence, about)

@@ -24,7 +24,7 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             with names_that_fit():
                 return command(*args, **kwargs)
         except EngineError as error:
-            typer.echo(translated(str(error)).replace("GET /models", f"{called_as()} voices"), err=True)
+            typer.echo(translated(str(error)).replace("GET /models", called_as() + " voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
             complain(f"The installation is incomplete ({error}): see python -m studio doctor.")

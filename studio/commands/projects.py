@@ -127,26 +127,26 @@ def delete(project: ProjectId, yes: Yes = False) -> None:
     with local_studio() as studio:
         found = find_project(studio.database, studio.local.id, _id_of(studio, project))
         if not yes:
-            count = len(found.conversions)
-            ask_before_deleting(f"Delete {found.shown_name}, its recording, and all takes of its {count} conversions?")
+            name, count = found.shown_name, len(found.conversions)
+            ask_before_deleting(f"Delete {name}, its recording, and all takes of its {count} conversions?")
         count = delete_project(studio, studio.local, found.id)
     say(f"Deleted {count} conversions.")
 
 
-def _id_of(studio: "Studio", project: str) -> str:
+def _id_of(studio: "Studio", name: str) -> str:
     """Return the id of a project by its name, or by its recording here; else what was given."""
     from studio.actions.history import search
     from studio.actions.projects import projects_view
     from studio.actions.recordings import origin_of_file
 
-    if Path(project).is_file():
-        return origin_of_file(Path(project)).recording
-    wanted = search(studio, studio.local, project)
+    if Path(name).is_file():
+        return origin_of_file(Path(name)).recording
+    wanted = search(studio, studio.local, name)
     found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
-    named = [one["id"] for one in found if one["name"] == project]
+    named = [one["id"] for one in found if one["name"] == name]
     if len(named) > 1:
-        raise SettingsError(f"Several projects are called '{project}': write the beginning of the id.")
-    return str(named[0]) if named else project
+        raise SettingsError(f"Several projects are called '{name}': write the beginning of the id.")
+    return str(named[0]) if named else name
 
 
 def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, Any]:

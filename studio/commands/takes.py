@@ -57,8 +57,14 @@ class Converted:
     recording: Path
     takes: list[Path]
     facts: dict[str, Any]
+    statement: Statement
     project: str | None
     unsigned: str | None
+
+    @property
+    def name(self) -> str:
+        """The voice's name, which an untrained one has of its recordings."""
+        return self.statement.voice_name
 
     @property
     def warnings(self) -> list[str]:
@@ -79,7 +85,7 @@ class Converted:
         takes = zip(self.takes, self.scores, strict=True)
         return {
             "recording": str(self.recording),
-            "voice": {"id": facts["model"], "name": facts["voice"]},
+            "voice": {"id": facts["model"], "name": self.name},
             "style": facts["style"],
             "transpose": facts["transpose"],
             "settings": facts["settings"],
@@ -195,10 +201,9 @@ def _written(
             rendered = studio.storage.fetch(key_of_take(task, number), place)
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
             unsigned = unsigned or reason
-    facts["voice"] = statement.voice_name  # which an untrained voice has of its recordings
     if not wanted.is_kept:
         delete_tasks(studio, studio.local, [task.id])
-    return Converted(recording, targets, facts, task.recording if wanted.is_kept else None, unsigned)
+    return Converted(recording, targets, facts, statement, task.recording if wanted.is_kept else None, unsigned)
 
 
 def _statement(task: "Task") -> Statement:

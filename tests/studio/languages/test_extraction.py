@@ -97,6 +97,6 @@ def test_all_texts_finds_texts_in_python_scripts_pages_and_notebooks(tmp_path):
 
 def test_all_texts_finds_the_texts_of_this_checkout():
     places = all_texts(Path(__file__).parents[3]).places
-    assert "studio/commands/voices.py" in places["Nothing was deleted."]
+    assert "studio/commands/confirmation.py" in places["Nothing was deleted."]
     assert "{name} must be at least {ge}." in places
     assert "List all voices, trained or not." in places
