@@ -2,6 +2,7 @@
 
 import struct
 import zipfile
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from itertools import chain, count
 from pathlib import Path
@@ -13,7 +14,7 @@ from engine.spelling import composed
 from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
-from engine.voices.profile import read_profile
+from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called, seems_zip, take, workplace
 from studio.actions.checkpoints import put_in_place
 from studio.actions.consent import refuse_without_consent
@@ -105,16 +106,18 @@ def import_model(
     name: str = "the file",
     voice_name: str | None = None,
     files: RvcFiles | None = None,
+    stated: Mapping[str, Any] | None = None,
 ) -> str:
     """Import a voice package, or a model of RVC, and return the voice's id; errors call the file `name`.
 
-    voice_name: instead of the name in the package. files: what belongs to a model of RVC. Raises what
-    `package_card` raises, ProfileError, WrongState if it states no consent where that is required, TooMany, DiskFull.
+    voice_name: instead of the name in the package. files: what belongs to a model of RVC. stated: fields of the profile
+    of such a model, as its file has none; a package says them itself. Raises what `package_card` raises, ProfileError,
+    WrongState if it states no consent where that is required, TooMany, DiskFull.
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     with workplace(studio) as place:
-        card = _unpacked(studio, package, place, name, files)
+        card = _unpacked(studio, package, place, name, files, stated)
         folder = place / card.id
         if voice_name is not None:
             card = replace(card, name=read_profile({"name": voice_name}).name)
@@ -146,10 +149,17 @@ def import_upload(
         return import_model(studio, account, path, idempotency, f'"{file_name}"', voice_name=name, files=files)
 
 
-def _unpacked(studio: Studio, package: Path, place: Path, name: str, files: RvcFiles | None = None) -> VoiceCard:
+def _unpacked(
+    studio: Studio,
+    package: Path,
+    place: Path,
+    name: str,
+    files: RvcFiles | None = None,
+    stated: Mapping[str, Any] | None = None,
+) -> VoiceCard:
     """Unpack a voice into a folder of its id in `place`, and return its card. Raises what `package_card` raises."""
     if is_rvc_model(package):
-        card = unpack_rvc(package, place, name, files or RvcFiles())
+        card = _stated(unpack_rvc(package, place, name, files or RvcFiles()), stated or {})
         refuse_without_consent(studio, card.consent)
         return card
     if files not in (None, RvcFiles()):
@@ -164,6 +174,12 @@ def _unpacked(studio: Studio, package: Path, place: Path, name: str, files: RvcF
         refuse_without_consent(studio, card.consent)
         refuse_senseless(load_voice(card.id, place))
     return card
+
+
+def _stated(card: VoiceCard, stated: Mapping[str, Any]) -> VoiceCard:
+    """Return a card with these fields of a profile. Raises ProfileError."""
+    given = profile_as_json(read_profile({"name": card.name, **stated}))
+    return replace(card, **{name: given[name] for name in stated if name in given})
 
 
 def _refuse_other_files(package: Path, name: str) -> None:

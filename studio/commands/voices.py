@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.errors import SettingsError
+from engine.errors import EngineError, SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.convert import Overwrite
@@ -16,6 +16,8 @@ from studio.commands.tables import print_table
 from studio.commands.wording import filled, in_order, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.actions.rvc_folders import FoundModel
+    from studio.commands.voice_sources import Statements
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
 
@@ -115,7 +117,13 @@ def export_one(
 @voices.command("import")
 @in_one_sentence
 def import_one(
-    package: Annotated[Path, typer.Argument(metavar="FILE", help="ID.voice.zip, or a model of RVC: .pth, .onnx.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="ID.voice.zip, or a model of RVC: .pth, .onnx; a folder or zip of such models; or a https:// link.",
+        ),
+    ],
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Its name here. Default: its own, numbered if taken.")
     ] = None,
@@ -123,27 +131,61 @@ def import_one(
         str | None,
         typer.Option("--replace", metavar="ID", help="Replace the model and profile of this voice; recordings stay."),
     ] = None,
-    index: Annotated[Path | None, typer.Option(metavar="FILE", help="The .index of a model of RVC.")] = None,
+    index: Annotated[
+        str | None, typer.Option(metavar="FILE", help="The .index of a model of RVC, or a link to it.")
+    ] = None,
     speaker: Annotated[int, typer.Option(help="Of a model of RVC with several, from 0.")] = 0,
+    licence: Annotated[str | None, typer.Option(help="Of a model of RVC, whose file states none.")] = None,
+    consent: Annotated[str | None, typer.Option(help="Who gave consent to a model of RVC, and how.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Import a voice; prints its id here."""
-    from studio.actions.consent import consent_line
-    from studio.actions.packages import free_name, import_model, packaged_name, replace_model
-    from studio.actions.rvc_models import RvcFiles
-    from studio.actions.voices import model_view
+    """Import a voice, or all of a folder; prints their ids here."""
+    from studio.actions.packages import replace_model
     from studio.commands.in_process import local_studio
+    from studio.commands.voice_sources import Statements, found_voices
 
-    said = f'"{package.name}"'
-    with local_studio() as studio:
+    said = Statements(licence, consent)
+    with local_studio() as studio, found_voices(studio, source, index, yes, said) as (models, stated):
+        if len(models) > 1 and (name or replaced):
+            raise SettingsError("--name and --replace are for one voice: import these without them.")
         if replaced is not None:
-            replace_model(studio, studio.local, replaced, package)
-            identifier = replaced
-        else:
-            name = name or free_name(studio, studio.local, packaged_name(package, said))
-            identifier = import_model(
-                studio, studio.local, package, name=said, voice_name=name, files=RvcFiles(index, speaker)
-            )
-        voice = model_view(studio, studio.local, identifier)
+            replace_model(studio, studio.local, replaced, models[0].path)
+            _report(studio, replaced)
+            return
+        failures = [failure for one in models if (failure := _imported(studio, one, name, speaker, stated)) is not None]
+        if len(failures) == len(models) == 1:
+            raise failures[0]
+        for failure in failures:
+            say(failure)
+        if failures:
+            raise typer.Exit(1)
+
+
+def _imported(
+    studio: "Studio", model: "FoundModel", name: str | None, speaker: int, stated: "Statements"
+) -> EngineError | None:
+    """Import a voice and report it; return why that failed, if it did."""
+    from studio.actions.packages import free_name, import_model, packaged_name
+    from studio.actions.rvc_models import RvcFiles
+
+    said = f'"{model.path.name}"'
+    try:
+        called = name or free_name(studio, studio.local, packaged_name(model.path, said))
+        identifier = import_model(
+            studio, studio.local, model.path, name=said, voice_name=called, files=RvcFiles(model.index, speaker),
+            stated=stated.as_profile(),
+        )  # fmt: skip
+    except EngineError as failure:
+        return failure
+    _report(studio, identifier)
+    return None
+
+
+def _report(studio: "Studio", identifier: str) -> None:
+    from studio.actions.consent import consent_line
+    from studio.actions.voices import model_view
+
+    voice = model_view(studio, studio.local, identifier)
     licence, source = (voice[name] or "not stated" for name in ("licence", "source"))
     say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice)}.")
     typer.echo(identifier)
