@@ -41,7 +41,8 @@ def fit_view(
     voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = (looked_at or {}).get("summary") or {}
-    found = {"pitch": summary.get("pitch"), "pitch_histogram": (looked_at or {}).get("pitch_histogram") or []}
+    notes = (looked_at or {}).get("pitch_histogram") or []
+    found: dict[str, Any] = {"pitch": summary.get("pitch"), "pitch_histogram": notes}
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
     source, histogram = found["pitch"], found["pitch_histogram"]
