@@ -41,7 +41,8 @@ function inside(choice, act) {
 
 function convert(file) {
   return inside("one", () => {
-    if (!document.querySelector("#convert-drop input[type=file]")) document.querySelector("#convert-change")?.click();
+    const isTaken = !document.querySelector("#convert-drop input[type=file]");
+    if (isTaken) [...document.querySelectorAll("#convert-change, #convert-give-up")].find((one) => one.checkVisibility())?.click();
     return give("#convert-drop", [file]);
   });
 }
