@@ -93,7 +93,8 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
     if task["kind"] != "conversion" or not found:
         return []
     key = found.get("transpose")
-    return [STYLES[found["vocal_style"]], *([] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else "original key"])]
+    said = [] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else "original key"]
+    return [STYLES[found["vocal_style"]], *said]
 
 
 def _label(task: Mapping[str, Any]) -> str:
