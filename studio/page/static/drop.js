@@ -22,7 +22,7 @@ const JOBS = {
   batch: ["Convert all of them", (files) => inside("several", () => give("#convert-files", files))],
   song: ["Make a song of them", (files) => inside("song", () => song(files))],
   voice: ["Make a voice of them", (files) => within("create", () => give("#create-files", files))],
-  import: ["Import it", (files) => within("voices", () => give("#voices-import", files))],
+  import: ["Import it", (files) => within("voices", () => give("#voices", files))],
   explore: ["Analyse it", (files) => within("explore", () => give(freePlace(), files))],
   compare: ["Compare them", (files) => within("explore", () => compare(files))],
 };
@@ -134,7 +134,7 @@ class Drop extends Listener {
 
   #do(job, files) {
     this.#close();
-    JOBS[job][1](files);
+    Promise.resolve(JOBS[job][1](files)).catch(() => this.#ask([make("p", {}, "The page was not ready for that. Drop it again.")]));
   }
 
   #ask(content) {
