@@ -178,7 +178,7 @@ def _unpacked(
 
 def _stated(card: VoiceCard, stated: Mapping[str, Any]) -> VoiceCard:
     """Return a card with these fields of a profile. Raises ProfileError."""
-    given = profile_as_json(read_profile({"name": card.name, **stated}))
+    given: dict[str, Any] = profile_as_json(read_profile({"name": card.name, **stated}))
     return replace(card, **{name: given[name] for name in stated if name in given})
 
 

@@ -75,6 +75,12 @@ def test_several_recordings_dropped_anywhere_become_a_voice_if_that_is_chosen(vi
     expect(visitor.locator("#create-gathered")).to_contain_text("speech.flac", timeout=WORK_MS)
 
 
+def test_a_voice_dropped_anywhere_is_imported(visitor):
+    drop(visitor, ANYWHERE, [Path(__file__)], ["mia.pth"])
+    expect(visitor.get_by_role("tab", name="Voices", exact=True)).to_have_attribute("aria-selected", "true")
+    expect(visitor.locator("#voices-notice")).to_contain_text('"mia.pth"', timeout=WORK_MS)
+
+
 def test_what_the_studio_does_not_open_is_said(visitor):
     ready(visitor)
     visitor.evaluate(DROP.replace("audio/flac", "text/plain"), [ANYWHERE, [["notes.txt", [104, 105]]]])

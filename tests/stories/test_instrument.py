@@ -56,6 +56,21 @@ def test_convert_tab_needs_no_scrolling_on_any_screen_size(new_visitor, size):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_first_screen_plays_a_sample_in_two_voices_until_there_is_a_recording(new_visitor):
+    page = ready(new_visitor(viewport=SMALL))
+    lanes = page.locator("#convert-instrument .track")
+    expect(lanes).to_have_count(3)
+    page.keyboard.press("Space")
+    page.wait_for_function("document.querySelector('timbre-instrument').seconds > 0.3")
+    page.keyboard.press("1")
+    expect(lanes.nth(1)).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("Space")
+    put_in(page)
+    expect(lanes).to_have_count(0)
+    page.get_by_role("button", name="Change recording").click()
+    expect(page.locator("#convert-instrument .play")).to_be_hidden()
+
+
 def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
     page = ready(new_visitor(viewport=SMALL))
     put_in(page)

@@ -7,7 +7,7 @@ TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "S
 FOLDS = {
     "Convert": ["Advanced settings", "Edit pitch"],
     "Voices": ["Blend voices"],
-    "Create": ["Range, licence and source"],
+    "Create": ["More about the voice (optional)"],
     "Train": ["More settings"],
     "Settings": ["Create token"],
 }

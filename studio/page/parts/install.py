@@ -25,9 +25,12 @@ class InstallWords:
 
 
 class InstallOffer:
-    """Hidden once the addition is installed. installed: a state that tells so; outputs: what `show` changes."""
+    """Hidden once the addition is installed. installed: a state that tells so; outputs: what `show` changes, also
+    whenever `tab` is opened."""
 
-    def __init__(self, page: Page, addition: Callable[[], Addition], words: InstallWords, elem_id: str) -> None:
+    def __init__(
+        self, page: Page, tab: gr.Tab, addition: Callable[[], Addition], words: InstallWords, elem_id: str
+    ) -> None:
         self._page, self._addition, self._words = page, addition, words
         self._may = can_install(page.studio.service)
         self.installed = gr.State(self.is_installed)
@@ -48,7 +51,7 @@ class InstallOffer:
         page.on(self._begin.click, self._start, [], self.outputs)
         page.on(self._stop.click, self._cancel, [], self.outputs)
         page.on(self._timer.tick, self.show, [], self.outputs, trigger_mode="once")
-        page.on(page.blocks.load, self.show, [], self.outputs)
+        page.on(tab.select, self.show, [], self.outputs)
 
     @property
     def is_installed(self) -> bool:

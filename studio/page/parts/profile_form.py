@@ -76,37 +76,14 @@ class ProfileForm:
         return updates
 
 
-def profile_form(today: date | None = None, consent: str = "<h3>Consent</h3>") -> ProfileForm:
-    """Lay out the controls. today: initial date of the consent; consent: its heading."""
+def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm:
+    """Lay out the controls. today: initial date of the consent; is_new: what can be left out is folded."""
     made: dict[str, Any] = {}
-    with gr.Row():
-        made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME, min_width=220)
-        made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="One sentence", min_width=220)
-    with gr.Row():
-        made["gender"] = _choice("Gender", GENDERS)
-        made["age"] = _choice("Age", AGES)
-        made["voice_type"] = _choice("Voice type", VOICE_TYPES, _DETECTED)
-    with gr.Row():
-        languages = [(name, code) for code, name in sorted(_LANGUAGES.items(), key=lambda one: one[1])]
-        made["base_language"] = gr.Dropdown(
-            [("not specified", _UNSPECIFIED), *languages], value=_UNSPECIFIED, label="Language", allow_custom_value=True
-        )  # fmt: skip
-        made["genre"] = _choice("Genre", GENRES)
-        made["traits"] = gr.Dropdown(
-            list(_TRAITS), value=[], label="Traits (choose or type your own)", multiselect=True,
-            allow_custom_value=True, max_choices=MOST_TRAITS,
-        )  # fmt: skip
-    with gr.Accordion("Range, licence and source", open=False):
-        with gr.Row():
-            made["vocal_range.min"] = _choice("Lowest note", _NOTES, _DETECTED)
-            made["vocal_range.max"] = _choice("Highest note", _NOTES, _DETECTED)
-        with gr.Row():
-            made["licence"] = gr.Dropdown(
-                [("not specified", _UNSPECIFIED), *_LICENCES], value=_UNSPECIFIED, label="Licence",
-                allow_custom_value=True, info="What others may do with the voice if you share it.",
-            )  # fmt: skip
-            made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
-    gr.HTML(consent)
+    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
+    with gr.Accordion("More about the voice (optional)", open=not is_new):
+        _lay_out_more(made)
+    if not is_new:
+        gr.HTML("<h3>Consent</h3>")
     whose = gr.Radio(
         [("My own voice", MINE), ("Someone else's (with consent)", AGREED)],
         label="Whose voice is it?", value=None,
@@ -121,6 +98,34 @@ def profile_form(today: date | None = None, consent: str = "<h3>Consent</h3>") -
     stated, by = made["consent.statement"], made["consent.by"]
     whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
     return ProfileForm(made)
+
+
+def _lay_out_more(made: dict[str, Any]) -> None:
+    """Lay out what can be left out."""
+    made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="One sentence")
+    with gr.Row():
+        made["gender"] = _choice("Gender", GENDERS)
+        made["age"] = _choice("Age", AGES)
+        made["voice_type"] = _choice("Voice type", VOICE_TYPES, _DETECTED)
+    with gr.Row():
+        languages = [(name, code) for code, name in sorted(_LANGUAGES.items(), key=lambda one: one[1])]
+        made["base_language"] = gr.Dropdown(
+            [("not specified", _UNSPECIFIED), *languages], value=_UNSPECIFIED, label="Language", allow_custom_value=True
+        )  # fmt: skip
+        made["genre"] = _choice("Genre", GENRES)
+        made["traits"] = gr.Dropdown(
+            list(_TRAITS), value=[], label="Traits (choose or type your own)", multiselect=True,
+            allow_custom_value=True, max_choices=MOST_TRAITS,
+        )  # fmt: skip
+    with gr.Row():
+        made["vocal_range.min"] = _choice("Lowest note", _NOTES, _DETECTED)
+        made["vocal_range.max"] = _choice("Highest note", _NOTES, _DETECTED)
+    with gr.Row():
+        made["licence"] = gr.Dropdown(
+            [("not specified", _UNSPECIFIED), *_LICENCES], value=_UNSPECIFIED, label="Licence",
+            allow_custom_value=True, info="What others may do with the voice if you share it.",
+        )  # fmt: skip
+        made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
 
 
 def _choice(label: str, choices: Any, otherwise: str = "not specified") -> gr.Dropdown:

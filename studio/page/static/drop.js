@@ -22,7 +22,7 @@ const JOBS = {
   batch: ["Convert all of them", (files) => inside("several", () => give("#convert-files", files))],
   song: ["Make a song of them", (files) => inside("song", () => song(files))],
   voice: ["Make a voice of them", (files) => within("create", () => give("#create-files", files))],
-  import: ["Import it", (files) => within("voices", () => give("#voices-import", files))],
+  import: ["Import it", (files) => within("voices", () => give("#voices", files))],
   explore: ["Analyse it", (files) => within("explore", () => give(freePlace(), files))],
   compare: ["Compare them", (files) => within("explore", () => compare(files))],
 };
@@ -41,7 +41,8 @@ function inside(choice, act) {
 
 function convert(file) {
   return inside("one", () => {
-    if (!document.querySelector("#convert-drop input[type=file]")) document.querySelector("#convert-change")?.click();
+    const isTaken = !document.querySelector("#convert-drop input[type=file]");
+    if (isTaken) [...document.querySelectorAll("#convert-change, #convert-give-up")].find((one) => one.checkVisibility())?.click();
     return give("#convert-drop", [file]);
   });
 }
@@ -133,7 +134,7 @@ class Drop extends Listener {
 
   #do(job, files) {
     this.#close();
-    JOBS[job][1](files);
+    Promise.resolve(JOBS[job][1](files)).catch(() => this.#ask([make("p", {}, "The page was not ready for that. Drop it again.")]));
   }
 
   #ask(content) {

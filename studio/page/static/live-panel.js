@@ -92,10 +92,10 @@ export class LivePanel {
     const tuner = make("div", { class: "tuner" }, make("div", { class: "scale" }, this.#needle), this.#cents);
     const middle = make("div", { class: "middle" }, make("div", { class: "notes" }, this.#sung.place, tuner, this.#heard.place), this.#canvas, this.#voices);
     const inspector = make("div", { class: "inspector" },
-      make("h3", {}, "Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
+      make("h2", {}, "Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
       make("div", { class: "pills", role: "group", "aria-label": "Delay" }, this.#presets), this.#presetSaid, this.measure, this.measured,
-      make("h3", {}, "Key"), this.#steps("transpose", "Transpose"),
-      make("h3", {}, "Character"), this.#slider("formant_shift_semitones", "Formant shift"), make("label", { class: "choice" }, make("span", {}, "Style"), this.#inputs.style),
+      make("h2", {}, "Key"), this.#steps("transpose", "Transpose"),
+      make("h2", {}, "Character"), this.#slider("formant_shift_semitones", "Formant shift"), make("label", { class: "choice" }, make("span", {}, "Style"), this.#inputs.style),
       make("details", {}, make("summary", {}, "More settings"), make("div", { class: "more" }, Object.keys(NAMES).map(labelled)), this.figures));
     return make("div", { class: "live-stage" }, this.#in.place, middle, this.#out.place, inspector);
   }

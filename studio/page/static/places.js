@@ -1,9 +1,14 @@
 // Giving files to the fields of the page that take some.
 
-/** Return the field for files in a place, once it has one, or none. */
+const LOOK_MS = 30, PATIENCE_MS = 30_000;
+
+/** Return the field for files in a place, once it has one, or none. Throws where that takes too long. */
 export async function until(place, hasField) {
   const field = () => document.querySelector(`${place} input[type=file]`);
-  while (Boolean(field()) !== hasField) await new Promise(requestAnimationFrame);
+  for (const began = performance.now(); Boolean(field()) !== hasField; ) {
+    if (performance.now() - began > PATIENCE_MS) throw new Error(place);
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+  }
   return field();
 }
 

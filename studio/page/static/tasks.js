@@ -1,17 +1,21 @@
 // <timbre-tasks>: tasks as a list; each opens to show its settings, sounds, errors and actions.
 //
-// data: {tasks: [{id, title, is_name: whether the title is nothing but names, kind, state, label, progress, message, error, created_s, took, facts: [[name, value]],
+// data: {tasks: [{id, title, is_name: whether the title is nothing but names, kind, detail: [texts], state, label, progress, message, error, created_s, took, facts: [[name, value]],
 // player: data of <timbre-player>, note, actions: [{name, label, question}], fixed}], open: id or null, empty: text,
 // select: whether rows can be selected, to delete several at once; not those that are active or fixed}.
 // An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, and `download` {id, index, label} of the
 // player.
 // A row stays open and playing while its data are unchanged.
 
-import { make, tell, when, wholeTime } from "./dom.js";
+import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
+import { Listening } from "./listening.js";
 
+const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
 
-class Tasks extends HTMLElement {
+class Tasks extends Listener {
+  #listening = new Listening(this, () => this.#rows.forEach((row, id) => row.mark(this.#listening.playing === id)));
+  heard = this.#listening.heard;
   #rows = new Map(); // id -> Row
   #opened = null; // the row last opened by the data
   #list = make("ul");
@@ -39,6 +43,16 @@ class Tasks extends HTMLElement {
     this.showSelected();
     if (given?.open && given.open !== this.#opened) this.#rows.get(given.open)?.open(true);
     this.#opened = given?.open ?? null;
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this.#listening.quiet();
+  }
+
+  /** Play the chosen take of a task, or stop it. */
+  play(id, { tracks, chosen }) {
+    this.#listening.toggle(id, tracks[chosen].url);
   }
 
   showSelected(isAsking = false) {
@@ -80,6 +94,7 @@ class Row {
   #is_open = false;
   #box;
   #choice;
+  #play = iconButton("play", PLAY, "Play", () => this.#owner.play(this.#task.id, this.#task.player));
 
   constructor(owner) {
     this.#owner = owner;
@@ -87,7 +102,13 @@ class Row {
     this.#inside = make("div", { class: "inside", hidden: true });
     this.#box = make("input", { type: "checkbox", onchange: () => owner.showSelected() });
     this.#choice = make("label", { class: "choice", hidden: true }, this.#box);
-    this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#head), this.#inside);
+    this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#play, this.#head), this.#inside);
+  }
+
+  /** Show whether its take is playing. */
+  mark(plays) {
+    this.#play.setAttribute("aria-pressed", plays);
+    this.#play.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
   }
 
   get isSelected() {
@@ -109,6 +130,8 @@ class Row {
     this.#task = task;
     this.item.dataset.state = task.state;
     this.item.dataset.task = task.id;
+    this.#play.hidden = !task.player;
+    this.#play.ariaLabel = `Play ${name}`;
     this.#showHead();
     if (this.#is_open) this.#showInside(before);
   }
@@ -127,11 +150,11 @@ class Row {
 
   #showHead() {
     const isName = this.#task.is_name ? "no" : null;
-    const { state, label, title, kind, created_s, took, progress, message } = this.#task;
+    const { state, label, title, kind, detail, created_s, took, progress, message } = this.#task;
     const active = state === "running" || state === "queued";
     this.#head.replaceChildren(
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
-      make("span", { class: "what" }, make("span", { class: "title", translate: isName }, title), make("span", { class: "kind" }, kind)),
+      make("span", { class: "what" }, make("span", { class: "title", translate: isName }, title), make("span", { class: "kind" }, row([kind, ...(detail ?? [])], " · "))),
       make("span", { class: "label" }, label),
       make("time", { datetime: new Date(created_s * 1000).toISOString(), title: wholeTime(created_s) }, when(created_s)),
       make("span", { class: "took" }, took ?? ""),

@@ -54,7 +54,7 @@ class Recording:
             )
         with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
             self.progress = gr.HTML(elem_id="convert-listening")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90, elem_id="convert-give-up")
         self.problem = notice("convert-recording-problem")
         self.offered, self.samples = sample_row()
         self._wire()

@@ -61,7 +61,9 @@ class Song:
                 label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
                 elem_id="song-separate",
             )  # fmt: skip
-            self.separator = InstallOffer(page, self._separator, _separator_words(), "song-separator")
+            self.separator = InstallOffer(
+                page, layout.whole_song, self._separator, _separator_words(), "song-separator"
+            )
             self.separate.interactive = self.separator.is_installed
             with gr.Row():
                 self.parts = gr.Textbox(

@@ -36,8 +36,8 @@ class CreateTab:
     def _lay_out(self) -> None:
         gr.HTML("<h2>1. Recordings</h2>")
         self._recordings = Recordings()
-        gr.HTML("<h2>2. About the voice</h2>")
-        self._form = profile_form(_today(), consent="<h2>3. Consent</h2>")
+        gr.HTML("<h2>2. Name and consent</h2>")
+        self._form = profile_form(_today(), is_new=True)
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
         gr.HTML(_NEXT)
         self._problem = notice("create-problem")  # above the button, where it is in sight

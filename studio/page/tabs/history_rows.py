@@ -37,6 +37,7 @@ def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, An
         "title": _title(task),
         "is_name": _is_name(task),
         "kind": _kind(task),
+        "detail": _detail(task),
         "state": task["state"],
         "label": _label(task),
         "progress": task["progress"],
@@ -84,6 +85,16 @@ def _kind(task: Mapping[str, Any]) -> str:
         else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     )
     return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
+
+
+def _detail(task: Mapping[str, Any]) -> list[str]:
+    """Return the style and the key of a conversion that is done."""
+    found = task.get("output_settings") or {}
+    if task["kind"] != "conversion" or not found:
+        return []
+    key = found.get("transpose")
+    said = [] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else "original key"]
+    return [STYLES[found["vocal_style"]], *said]
 
 
 def _label(task: Mapping[str, Any]) -> str:

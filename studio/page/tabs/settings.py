@@ -1,4 +1,4 @@
-"""The Settings tab: tokens and commands for programs, the theme, and the state of the installation."""
+"""The Settings tab: the look, results and storage first; then tokens and commands for programs, and the machine."""
 
 from typing import Any
 
@@ -38,13 +38,24 @@ class SettingsTab:
         self._page = page
         with gr.Row(equal_height=False):
             with gr.Column(min_width=360):
-                self._lay_out_access()
+                self._lay_out_own()
             with gr.Column(min_width=360):
-                self._lay_out_machine()
+                self._lay_out_service()
         self._timer = gr.Timer(_POLL_S, active=False)
         self._wire(tab)
 
-    def _lay_out_access(self) -> None:
+    def _lay_out_own(self) -> None:
+        gr.Markdown("## Appearance")
+        element("theme", data={}, elem_id="theme")
+        element("language", data={}, elem_id="language")
+        gr.Markdown("## Results")
+        self._results = ResultSettings(self._page)
+        gr.Markdown("## Storage")
+        self._storage = element("facts", elem_id="storage")
+        self._clear = gr.Button("Clear cache", size="sm", elem_id="storage-clear")
+        self._clear_notice = notice("storage-notice")
+
+    def _lay_out_service(self) -> None:
         gr.Markdown(_TOKENS)
         self._tokens = element("tokens", events=("revoke", "noted"), elem_id="tokens")
         with gr.Row(equal_height=True):
@@ -57,24 +68,13 @@ class SettingsTab:
             log_out.click(None, js=_LOG_OUT, api_visibility="private", show_progress="hidden")
         gr.Markdown(_TERMINAL)
         self._call = element("command", elem_id="last-call")
-        gr.Markdown("## Limits")
-        element("facts", data={"rows": limit_rows(limits_view(self._page.studio))}, elem_id="limits")
-
-    def _lay_out_machine(self) -> None:
-        gr.Markdown("## Appearance")
-        element("theme", data={}, elem_id="theme")
-        element("language", data={}, elem_id="language")
-        gr.Markdown("## Results")
-        self._results = ResultSettings(self._page)
         gr.Markdown("## Machine")
         self._machine = element("facts", elem_id="machine")
         self._findings = element("facts", elem_id="findings")
         self._check = gr.Button(_CHECK, size="sm")
         self._check_notice = notice("machine-notice")
-        gr.Markdown("## Storage")
-        self._storage = element("facts", elem_id="storage")
-        self._clear = gr.Button("Clear cache", size="sm", elem_id="storage-clear")
-        self._clear_notice = notice("storage-notice")
+        gr.Markdown("## Limits")
+        element("facts", data={"rows": limit_rows(limits_view(self._page.studio))}, elem_id="limits")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, checked = self._page, [self._findings, self._check, self._timer]

@@ -47,7 +47,7 @@ class VoicesTab:
         self._timer = gr.Timer(_POLL_S, active=False)
         with gr.Row(elem_id="voices", equal_height=False):
             with gr.Column(scale=4, min_width=320):
-                self._lay_out_library()
+                self._lay_out_library(tab)
             with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
                 self._panel = Panel()
                 self._teach = Teach(page, self._chosen)
@@ -62,13 +62,13 @@ class VoicesTab:
         self._wire_library(tab)
         self._wire_voice()
 
-    def _lay_out_library(self) -> None:
+    def _lay_out_library(self, tab: gr.Tab) -> None:
         with gr.Row(elem_id="voices-begin"):
             upload = gr.UploadButton("Import", size="sm", min_width=90, elem_id="voices-import", file_count="multiple")
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
-        self._import = build_import(self._page, upload)
+        self._import = build_import(self._page, tab, upload)
         self._blend = Blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
 

@@ -79,10 +79,10 @@ class Import:
         return model
 
 
-def build_import(page: Page, upload: gr.UploadButton) -> Import:
+def build_import(page: Page, tab: gr.Tab, upload: gr.UploadButton) -> Import:
     """Lay out what is asked before and after the upload."""
     with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as rvc:
-        contentvec_offer = InstallOffer(page, contentvec, _contentvec_words(), "voices-contentvec")
+        contentvec_offer = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
         speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
     with gr.Column(visible=False, elem_id="voices-import-question") as question:
         asked = gr.HTML()

@@ -175,6 +175,7 @@ def test_create_tab_fills_in_the_profile_of_a_zip_and_names_unreadable_files(pag
     expect(rows(page)).to_have_count(1)
     expect(rows(page).first).to_contain_text("day 1/speech.flac")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Anna")
+    page.get_by_role("button", name="More about the voice").click()
     expect(page.get_by_role("combobox", name="Genre")).to_have_value("jazz")
     expect(page.locator("#create-recordings-notice")).to_contain_text('"broken.wav"')
 

@@ -29,6 +29,7 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
+    assert row["detail"] == ["Singing", "+12"]  # in the row itself
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
 

@@ -123,5 +123,5 @@ def test_settings_tab_shows_machine_storage_and_limits(studio_page, page):
     expect(page.locator("#storage-notice")).to_contain_text("Cleared.")
     expect(page.locator("#limits")).to_contain_text("60 minutes")
     page.get_by_role("button", name="Check this machine").click()
-    expect(page.locator("#findings")).to_contain_text("Device cpu", timeout=WORK_MS)
+    expect(page.locator("#findings")).to_contain_text("device cpu", timeout=WORK_MS)
     expect(page.get_by_role("button", name="Check this machine")).to_be_enabled()
