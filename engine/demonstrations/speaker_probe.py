@@ -52,7 +52,7 @@ class SpeakerProbe(Brief):
 
 
 def probe_speakers(recordings: Mapping[str, Sequence[Recording]], seed: int = 0) -> list[SpeakerProbe]:
-    """Probe how much single frames tell of their speaker, once by mel spectrum and once by content.
+    """Probe how much single frames reveal of their speaker, once by mel spectrum and once by content.
 
     Parameters
     ----------

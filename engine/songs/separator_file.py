@@ -50,7 +50,7 @@ class SeparatorState:
 
 
 def separator_state(folder: Path | str) -> SeparatorState:
-    """Tell whether songs can be separated.
+    """Return whether songs can be separated.
 
     Parameters
     ----------
