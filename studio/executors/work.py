@@ -35,6 +35,7 @@ from studio.executors.songs import stages_prefix
 from studio.executors.teachings import teach
 from studio.executors.trainings import examine, train
 from studio.store import tasks
+from studio.store.durations import add_durations
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.tracing import Stages, note_failure, span, trace_id_of
 
@@ -87,6 +88,9 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
         outcome = _outcome(job)
         traced.set({"task.id": task.id, "task.attempt": task.attempt, "task.outcome": outcome})
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
+    if outcome == "completed":
+        with contextlib.suppress(StudioError):  # the task has ended; only the metrics miss it
+            add_durations(bench.database, task.kind, stages.seconds)
     return outcome
 
 
