@@ -63,6 +63,7 @@ router = APIRouter(tags=["conversions"])
     operation_id="convert",
     summary="Convert a recording or a song",
     response_model=StartedTask,
+    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_FIELDS, ("audio", "model"), MULTIPART),
 )

@@ -86,6 +86,7 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     operation_id="create_model",
     summary="Create a voice",
     response_model=CreatedVoice,
+    response_model_exclude_unset=True,
     responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
     openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
 )
@@ -154,6 +155,7 @@ _TRAINING_FIELDS = {
     operation_id="train_model",
     summary="Train a voice",
     response_model=StartedTraining,
+    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
@@ -194,6 +196,7 @@ _TEACHING_FIELDS = {
     operation_id="teach_model",
     summary="Teach a voice by an imported one",
     response_model=StartedTask,
+    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
 )

@@ -100,6 +100,7 @@ _COMP_FIELDS = {
     operation_id="comp_takes",
     summary="Make one take of several",
     response_model=StartedTask,
+    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )

@@ -59,8 +59,10 @@ def test_conversion_answers_with_the_sound_itself(http, singing, meanwhile, kind
 
 def test_conversion_that_fails_gives_the_reason_with_a_status_that_is_not_tried_again(http, singing, meanwhile):
     client = http.client("openai fails")
-    answer = meanwhile(convert, client, singing)
+    answer = meanwhile(convert, client, singing, callback_url="https://example.com/done")
     waiting(http)
+    [callback] = client.get("/callbacks").json()["callbacks"]
+    assert callback["url"] == "https://example.com/done"
     task = claim(http.studio.database, "test", ("conversion",), PATIENCE_S)
     with http.studio.database.write() as connection:
         fail(connection, task, "The recording holds no voice.", "no_voice")
