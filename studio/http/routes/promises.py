@@ -70,7 +70,7 @@ class Promises:
         answer: Mapping[str, Any],
         again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
     ) -> JSONResponse:
-        """Store what is promised, wait, and answer: as ever or, where the client waited, with the task; 202 if it
+        """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.

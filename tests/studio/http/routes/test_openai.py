@@ -63,7 +63,9 @@ def test_conversion_that_fails_gives_the_reason_with_a_status_that_is_not_tried_
     waiting(http)
     [callback] = client.get("/callbacks").json()["callbacks"]
     assert callback["url"] == "https://example.com/done"
-    task = claim(http.studio.database, "test", ("conversion",), PATIENCE_S)
+    own = http.account("openai fails").id
+    while (task := claim(http.studio.database, "test", ("conversion",), PATIENCE_S)).account_id != own:
+        pass  # what another test has left
     with http.studio.database.write() as connection:
         fail(connection, task, "The recording holds no voice.", "no_voice")
     found = answer.result()
