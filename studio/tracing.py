@@ -6,7 +6,8 @@ place in the trace as a `traceparent` (W3C Trace Context) to whichever process d
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -107,10 +108,15 @@ def note_failure(reason: str) -> None:
 
 
 class Stages:
-    """Spans for the stages of a work that reports its progress: one begins when the message's first word changes."""
+    """The stages of a work that reports its progress: one begins when the message's first word changes.
 
-    def __init__(self) -> None:
+    Each is a span, if there are traces. seconds: how long each took, by its name.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._span = "", None
+        self._clock, self._begun_s = clock, clock()
+        self.seconds: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -123,10 +129,14 @@ class Stages:
         name = message.partition(" ")[0].lower()
         if name == self._name:
             return
+        now_s = self._clock()
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now_s - self._begun_s
         if self._span is not None:
             self._span.end()
         tracer = _tracer()
-        self._name, self._span = name, tracer.start_span(f"engine {name}") if tracer and name else None
+        self._name, self._begun_s = name, now_s
+        self._span = tracer.start_span(f"engine {name}") if tracer and name else None
 
 
 def _exporter(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from structlog.typing import FilteringBoundLogger
 
-from engine.errors import EngineError
+from studio.executors.trouble import LastingTrouble
 
 _LOOK_S = 1.0
 
@@ -19,6 +19,7 @@ class Attendant:
     def __init__(self, name: str, due: Callable[[], int], log: FilteringBoundLogger) -> None:
         """Watch over `name`. due: does what is due, and returns how much it was."""
         self._name, self._due, self._log = name, due, log
+        self._trouble = LastingTrouble(log, f"{name}_not_looked_after")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
 
@@ -32,14 +33,15 @@ class Attendant:
         self._thread.join()
 
     def look(self) -> None:
-        """Do what is due; a failure is logged, and the next look tries again."""
+        """Do what is due; after a failure, which is logged once, the next look tries again."""
         try:
-            if number := self._due():
-                self._log.info("attended", to=self._name, number=number)
-        except EngineError as trouble:
-            self._log.warning("attendant_waits", of=self._name, reason=str(trouble))
-        except Exception:  # noqa: BLE001 - the thread must live on
-            self._log.exception("attendant_failed", of=self._name)
+            number = self._due()
+        except Exception as trouble:  # noqa: BLE001 - the thread must live on
+            self._trouble.met(trouble)
+            return
+        self._trouble.over()
+        if number:
+            self._log.info("attended", to=self._name, number=number)
 
     def _watch(self) -> None:
         while not self._stopping.wait(_LOOK_S):

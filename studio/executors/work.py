@@ -29,6 +29,7 @@ from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
 from studio.executors.recovery import settle
 from studio.executors.songs import stages_prefix
 from studio.store import tasks
+from studio.store.durations import add_durations
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.kinds import KINDS, TEACHING
 from studio.store.records.voices import Teaching
@@ -73,6 +74,9 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
         outcome = _outcome(job)
         traced.set({"task.id": task.id, "task.attempt": task.attempt, "task.outcome": outcome})
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
+    if outcome == "completed":
+        with contextlib.suppress(StudioError):  # the task has ended; only the metrics miss it
+            add_durations(bench.database, task.kind, stages.seconds)
     return outcome
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from studio.store.database import Database
+from studio.store.durations import LONGEST_S, durations_by_stage
 from studio.store.tasks import counts, oldest_wait_s
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -32,6 +33,7 @@ class Metrics:
         self._received = Counter(PREFIX + "http_received_bytes", "Bytes of bodies.", registry=self._registry)
         self._running = Gauge(PREFIX + "http_calls_running", "Calls being answered.", registry=self._registry)
         self._registry.register(_Tasks(database))
+        self._registry.register(_Stages(database))
         self._registry.register(_Workers(alive))
 
     def note_call(self, method: str, route: str, status: int, took_s: float, received: int) -> None:
@@ -64,6 +66,27 @@ class _Tasks(Collector):
         yield tasks
         waiting = oldest_wait_s(self._database)
         yield GaugeMetricFamily(PREFIX + "oldest_task_wait_seconds", "Waiting time of the oldest queued task.", waiting)
+
+
+class _Stages(Collector):
+    """How long the stages of tasks took, since the installation was made, on all its machines."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def describe(self) -> Iterable[HistogramMetricFamily]:
+        """Return nothing before a request."""
+        return []
+
+    def collect(self) -> Iterable[HistogramMetricFamily]:
+        """Return a histogram for each stage of each kind of task."""
+        took = HistogramMetricFamily(
+            PREFIX + "task_stage_seconds", "How long stages of completed tasks took.", labels=("kind", "stage")
+        )
+        for (kind, stage), found in durations_by_stage(self._database).items():
+            buckets = [("+Inf" if up_to_s == LONGEST_S else str(up_to_s), number) for up_to_s, number in found.buckets]
+            took.add_metric((kind, stage), buckets, found.seconds)
+        yield took
 
 
 _OF_WORKERS = {

@@ -9,6 +9,7 @@ accounts --< tokens
         `------< answers   answers to POST calls with an Idempotency-Key
     deadlines              when tasks are cancelled that have not ended by then
     rates                  calls of each account in the present minute
+    durations              how long stages of tasks took: a histogram for each
     duties                 leader locks: which process of the installation holds each
     secrets                for signing links
 """
@@ -210,6 +211,16 @@ rates = Table(
     Column("what", String(16), primary_key=True),  # submissions or reads
     Column("minute", BigInteger, primary_key=True),
     Column("calls", Integer, nullable=False),
+)
+
+durations = Table(
+    "durations",
+    METADATA,
+    Column("kind", String(16), primary_key=True),
+    Column("stage", String(32), primary_key=True),
+    Column("up_to_s", Float, primary_key=True),  # the bucket
+    Column("number", BigInteger, nullable=False),
+    Column("seconds", Float, nullable=False),  # of these together
 )
 
 leader_locks = Table(

@@ -8,6 +8,7 @@ import pytest
 from engine.errors import SettingsError
 from studio.settings.environment import trace_exporter
 from studio.tracing import Stages, note_failure, span, start_tracing, trace_id_of
+from tests.waiting import OwnClock
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,14 @@ def test_server_does_not_import_opentelemetry_sdk_by_default():
 @pytest.mark.system
 def test_trace_id_of_returns_an_id_only_for_sent_traces(traceparent, trace_id):
     assert trace_id_of(traceparent) == trace_id
+
+
+def test_stages_measure_how_long_each_took_also_without_traces():
+    clock = OwnClock(0.0)
+    with Stages(clock.time) as stages:
+        for message, seconds in (("Analysing the recording", 2.0), ("analysing the voice", 1.0), ("writing", 4.0)):
+            stages.enter(message)
+            clock.sleep(seconds)
+        stages.enter("analysing again")
+        clock.sleep(0.5)
+    assert stages.seconds == {"analysing": 3.5, "writing": 4.0}

@@ -27,7 +27,7 @@ from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
 from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
-from studio.http.routes.promises import CALLBACK_FIELD, true_to_the_queue, while_connected
+from studio.http.routes.promises import starting, true_to_the_queue, while_connected
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
@@ -45,7 +45,6 @@ _CONVERTED = {
     "model": _VOICE | {"description": "The id of a voice, where `voice` is left out."},
     "response_format": _FORMAT | {"default": "wav"},
     **FURTHER_FIELDS,
-    **CALLBACK_FIELD,
 }  # fmt: skip
 _SPOKEN: dict[str, Any] = {
     "input": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The text."},
@@ -110,7 +109,7 @@ async def list_openai_voices(call: Calling) -> JSONResponse:
     summary="Return a recording in another voice",
     response_class=Response,
     responses={**_SOUND, **problems(404, 409, *OF_UPLOADS)},
-    openapi_extra=body(_CONVERTED, ("file",), MULTIPART),
+    openapi_extra=starting(_CONVERTED, ("file",), MULTIPART),
 )
 async def convert_speech(call: Calling) -> Response:
     """Return a recording in another voice."""
@@ -119,7 +118,8 @@ async def convert_speech(call: Calling) -> Response:
         recording = fields.file("file", "audio")
         voice = fields.text("voice" if fields.has("voice") else "model")
         kind = fields.choice("response_format", FORMATS, "wav")
-        task_id, _ = await started_conversion(call, form, fields, recording, voice)
+        task_id, promises = await started_conversion(call, form, fields, recording, voice)
+    await promises.store(call, task_id)
     return await _sound_of(call, task_id, kind)
 
 

@@ -77,14 +77,7 @@ class Promises:
         """
         if task_id is None:
             return answer
-        if self.cancel_after_s is not None:
-            await call.quickly(
-                set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
-            )
-        if self.callback_url:
-            await call.quickly(
-                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
-            )
+        await self.store(call, task_id)
         waited = await _waited_for(call, task_id, self.wait_s)
         if waited is None:
             return answer
@@ -95,6 +88,17 @@ class Promises:
             return JSONResponse(answer, 202, headers | {"Location": f"{call.own_address}/tasks/{task_id}"})
         task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
+
+    async def store(self, call: Call, task_id: str) -> None:
+        """Store the deadline of a task, and where its end is reported."""
+        if self.cancel_after_s is not None:
+            await call.quickly(
+                set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
+            )
+        if self.callback_url:
+            await call.quickly(
+                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
+            )
 
 
 def promises_of(call: Call, fields: Fields) -> Promises:

@@ -9,15 +9,21 @@ from studio.executors.attendant import Attendant
 from tests.waiting import wait_until
 
 
-def test_look_does_what_is_due_and_survives_failures():
-    due = [lambda: 2, lambda: 0, lambda: 1 / 0, lambda: (_ for _ in ()).throw(Unavailable("busy", 1.0)), lambda: 1]
+def broken():
+    raise Unavailable("busy", 1.0)
+
+
+def test_look_does_what_is_due_and_logs_a_lasting_failure_once():
+    due = [lambda: 2, lambda: 0, lambda: 1 / 0, lambda: 1 / 0, broken, lambda: 1]
     watching = Attendant("tests", lambda: due.pop(0)(), structlog.get_logger("test"))
     with capture_logs() as said:
-        for _ in range(5):
+        for _ in range(6):
             watching.look()
     assert due == []
-    events = [(one["event"], one.get("number")) for one in said]
-    assert events == [("attended", 2), ("attendant_failed", None), ("attendant_waits", None), ("attended", 1)]
+    assert [(one["event"], one["log_level"]) for one in said] == [
+        ("attended", "info"), ("tests_not_looked_after", "error"), ("tests_not_looked_after", "warning"),
+        ("tests_not_looked_after_over", "info"), ("attended", "info"),
+    ]  # fmt: skip
 
 
 def test_thread_looks_until_it_is_stopped(monkeypatch):

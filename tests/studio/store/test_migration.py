@@ -51,6 +51,7 @@ ALTER TABLE tasks DROP COLUMN texts
 ALTER TABLE tasks DROP COLUMN take_labels
 ALTER TABLE accounts DROP COLUMN preferences
 DROP TABLE deadlines
+DROP TABLE durations
 DROP TABLE deliveries
 DROP TABLE projects
 DROP TABLE presets

@@ -58,7 +58,7 @@ def test_every_call_that_starts_work_takes_a_callback(http):
     }
     assert taking == {
         "/convert", "/tasks/{task_id}/comp", "/models/create", "/models/{model_id}/train", "/models/{model_id}/teach",
-        "/callbacks/{callback_id}/repeat",
+        "/callbacks/{callback_id}/repeat", "/v1/audio/conversions",
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from studio.errors import Unavailable
 from studio.http.routes.health import Checkup
+from studio.store.durations import add_durations
 
 
 def numbers(http) -> dict:
@@ -93,3 +94,14 @@ def test_routes_report_a_busy_database_with_a_retry_after(serve, monkeypatch, si
         answer = client.request(method, path)
         assert (answer.status_code, answer.json()["code"]) == (503, "database_busy")
         assert answer.headers["retry-after"] == "2"
+
+
+def test_metrics_have_a_histogram_of_each_stage(serve):
+    service = serve()
+    add_durations(service.studio.database, "conversion", {"analysing": 0.3, "writing": 2.0})
+    add_durations(service.studio.database, "conversion", {"analysing": 20.0})
+    found = numbers(service)
+    labels = (("kind", "conversion"), ("stage", "analysing"))
+    name = "timbre_studio_task_stage_seconds"
+    assert [found[(f"{name}_bucket", labels[0], ("le", le), labels[1])] for le in ("0.25", "0.5", "+Inf")] == [0, 1, 2]
+    assert (found[(f"{name}_count", *labels)], found[(f"{name}_sum", *labels)]) == (2, 20.3)

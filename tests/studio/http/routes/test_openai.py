@@ -59,9 +59,13 @@ def test_conversion_answers_with_the_sound_itself(http, singing, meanwhile, kind
 
 def test_conversion_that_fails_gives_the_reason_with_a_status_that_is_not_tried_again(http, singing, meanwhile):
     client = http.client("openai fails")
-    answer = meanwhile(convert, client, singing)
+    answer = meanwhile(convert, client, singing, callback_url="https://example.com/done")
     waiting(http)
-    task = claim(http.studio.database, "test", ("conversion",), PATIENCE_S)
+    [callback] = client.get("/callbacks").json()["callbacks"]
+    assert callback["url"] == "https://example.com/done"
+    own = http.account("openai fails").id
+    while (task := claim(http.studio.database, "test", ("conversion",), PATIENCE_S)).account_id != own:
+        pass  # what another test has left
     with http.studio.database.write() as connection:
         fail(connection, task, "The recording holds no voice.", "no_voice")
     found = answer.result()
