@@ -3,6 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.responses import JSONResponse
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
@@ -11,6 +12,7 @@ from studio.actions.conversions import ConversionRequest, conversion_view, start
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART
 from studio.http.routes.call import Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
@@ -44,7 +46,7 @@ _FIELDS: dict[str, Any] = {
     **SONG_FIELDS,
 }  # fmt: skip
 
-router = APIRouter(tags=["conversions"])
+router = APIRouter(tags=["conversions"], route_class=CheckedRoute)
 
 
 @router.post(
@@ -53,7 +55,7 @@ router = APIRouter(tags=["conversions"])
     responses=problems(404, 409, *OF_UPLOADS),
     openapi_extra=body(_FIELDS, ("audio", "model"), MULTIPART),
 )
-async def convert(call: Calling) -> object:
+async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
     async with call.form() as form:
         fields = Fields(form)
@@ -77,7 +79,7 @@ async def convert(call: Calling) -> object:
             request_id=call.request_id,
         )
     call.note(task_id=task_id, model_id=model)
-    return {"task_id": task_id}
+    return JSONResponse({"task_id": task_id})
 
 
 @router.post(
@@ -86,23 +88,23 @@ async def convert(call: Calling) -> object:
     responses=problems(*OF_UPLOADS),
     openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
 )
-async def verify(call: Calling) -> object:
+async def verify(call: Calling) -> JSONResponse:
     """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
     async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        return await call.apart(verify_file, audio.path, audio.name)
+        verdict = await call.apart(verify_file, audio.path, audio.name)
+    return JSONResponse(verdict)
 
 
 @router.get(
-    "/check-task/{task_id}",
-    response_model=CompletedConversion | UnfinishedConversion,
-    response_model_exclude_unset=True,
-    responses=problems(404, 422),
+    "/check-task/{task_id}", response_model=CompletedConversion | UnfinishedConversion, responses=problems(404, 422)
 )
-async def check_task(call: Calling, task_id: str) -> object:
+async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
-    return await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+    return JSONResponse(
+        await call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+    )

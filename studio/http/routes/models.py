@@ -65,7 +65,7 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_CREATED, (_ZIP,), MULTIPART),
 )
-async def create(call: Calling) -> object:
+async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
@@ -77,7 +77,7 @@ async def create(call: Calling) -> object:
             create_model, call.account, archive.path, idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
-    return {"model_id": model_id}
+    return JSONResponse({"model_id": model_id})
 
 
 _SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
@@ -97,7 +97,7 @@ _IMPORTED = {
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
 )
-async def import_package(call: Calling) -> object:
+async def import_package(call: Calling) -> JSONResponse:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
     async with call.form() as form:
         fields = Fields(form)
@@ -110,7 +110,7 @@ async def import_package(call: Calling) -> object:
         idempotency = call.idempotency("import", form)
         model_id = await call.apart(import_upload, call.account, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
-    return {"model_id": model_id}
+    return JSONResponse({"model_id": model_id})
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -129,7 +129,7 @@ _TRAINING_FIELDS = {
     responses=problems(404, 409, *OF_UPLOADS),
     openapi_extra=body(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
-async def train(call: Calling, model_id: str) -> object:
+async def train(call: Calling, model_id: str) -> JSONResponse:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
     progress, so clients can poll it."""
     model_id = known_model_id(model_id)
@@ -138,9 +138,10 @@ async def train(call: Calling, model_id: str) -> object:
         epochs = int(fields.setting("epochs", _EPOCHS.metadata))
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
-        return await call.started(
+        answer = await call.started(
             train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
         )
+    return JSONResponse(answer)
 
 
 _TEACHING_FIELDS = {
@@ -159,7 +160,7 @@ _TEACHING_FIELDS = {
     responses=problems(404, 409, *OF_UPLOADS),
     openapi_extra=body(_TEACHING_FIELDS, (), MULTIPART),
 )
-async def teach(call: Calling, model_id: str) -> object:
+async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
     model_id = known_model_id(model_id)
     async with call.form() as form:
@@ -175,7 +176,7 @@ async def teach(call: Calling, model_id: str) -> object:
             teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
         )
     call.note(task_id=task_id)
-    return {"task_id": task_id}
+    return JSONResponse({"task_id": task_id})
 
 
 @router.get("/models/{model_id}", response_model=VoiceView, responses=problems(404, 422))

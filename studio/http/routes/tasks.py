@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from studio.actions.comps import start_comp
 from studio.actions.takes import LONGEST_NAME, label_take
@@ -11,6 +11,7 @@ from studio.actions.tasks import cancel_task, delete_results, task_view, task_vi
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
@@ -21,49 +22,40 @@ from studio.store.tasks import State
 
 MOST_TASKS = 200
 
-router = APIRouter(tags=["tasks"])
+router = APIRouter(tags=["tasks"], route_class=CheckedRoute)
 
 Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
 
 
-@router.get("/tasks", response_model=Tasks, response_model_exclude_unset=True, responses=problems(422))
+@router.get("/tasks", response_model=Tasks, responses=problems(422))
 async def list_tasks(
     call: Calling,
     state: State | None = None,
     kind: Kind | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST_TASKS)] = 50,
     cursor: Cursor = None,
-) -> object:
+) -> JSONResponse:
     """List the account's tasks, newest first."""
-    return await call.quickly(
+    found = await call.quickly(
         task_views, call.studio, call.account, call.base_url, call.now_s,
         wanted=TaskFilter(state, kind), limit=limit, cursor=cursor,
     )  # fmt: skip
+    return JSONResponse(found)
 
 
-@router.get(
-    "/tasks/{task_id}",
-    response_model=TaskView,
-    response_model_exclude_unset=True,
-    responses=problems(404, 422),
-)
-async def one_task(call: Calling, task_id: str) -> object:
+@router.get("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 422))
+async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
-    return await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
+    return JSONResponse(await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
-@router.delete(
-    "/tasks/{task_id}",
-    response_model=TaskView,
-    response_model_exclude_unset=True,
-    responses=problems(404, 409, 422),
-)
-async def cancel(call: Calling, task_id: str) -> object:
+@router.delete("/tasks/{task_id}", response_model=TaskView, responses=problems(404, 409, 422))
+async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
-    return await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s)
+    return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
 @router.delete("/tasks/{task_id}/results", status_code=204, responses=problems(404, 409, 422))
@@ -87,7 +79,7 @@ _COMP_FIELDS = {
     responses=problems(404, 409, *OF_UPLOADS),
     openapi_extra=body(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )
-async def comp(call: Calling, task_id: str) -> object:
+async def comp(call: Calling, task_id: str) -> JSONResponse:
     """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -100,7 +92,7 @@ async def comp(call: Calling, task_id: str) -> object:
         idempotency = call.idempotency(f"comp {task_id}", form)
         new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
     call.note(task_id=new_id)
-    return {"task_id": new_id}
+    return JSONResponse({"task_id": new_id})
 
 
 _LABEL_FIELDS = {
@@ -115,7 +107,7 @@ _LABEL_FIELDS = {
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),
 )
-async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> object:
+async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> JSONResponse:
     """Name or star a take; a field that is left out stays as it is. The name is part of file names."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -123,4 +115,5 @@ async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, l
         starred = fields.flag("starred", False) if fields.has("starred") else None
         fields.check()
         name = form.fields.get("name")
-        return await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+        found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+    return JSONResponse(found)
