@@ -4,6 +4,7 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.responses import JSONResponse
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
@@ -13,6 +14,7 @@ from studio.actions.conversions import ConversionRequest, conversion_view, start
 from studio.actions.verification import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
@@ -58,7 +60,7 @@ FURTHER_FIELDS: dict[str, Any] = {
 }  # fmt: skip
 _FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
 
-router = APIRouter(tags=["conversions"])
+router = APIRouter(tags=["conversions"], route_class=CheckedRoute)
 
 
 @router.post(
@@ -66,11 +68,10 @@ router = APIRouter(tags=["conversions"])
     operation_id="convert",
     summary="Convert a recording or a song",
     response_model=StartedTask,
-    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_FIELDS, ("audio", "model"), MULTIPART),
 )
-async def convert(call: Calling) -> object:
+async def convert(call: Calling) -> JSONResponse:
     """Convert a recording to another voice, or a song. The answer comes at once; `/check-task` reports the result."""
     async with call.form() as form:
         fields = Fields(form)
@@ -122,14 +123,15 @@ async def started_conversion(
     responses=problems(*OF_UPLOADS),
     openapi_extra=body({"audio": _RECORDING}, ("audio",), MULTIPART),
 )
-async def verify(call: Calling) -> object:
+async def verify(call: Calling) -> JSONResponse:
     """Tell where an audio file comes from, as far as its content credentials prove it. Nothing is kept."""
     async with call.form() as form:
         fields = Fields(form)
         audio = fields.file(*AUDIO_FIELDS)
         fields.check()
         assert audio is not None
-        return await call.apart(verify_file, audio.path, audio.name)
+        verdict = await call.apart(verify_file, audio.path, audio.name)
+    return JSONResponse(verdict)
 
 
 @router.get(
@@ -137,11 +139,10 @@ async def verify(call: Calling) -> object:
     operation_id="check_task",
     summary="Check a conversion",
     response_model=CompletedConversion | UnfinishedConversion,
-    response_model_exclude_unset=True,
     responses=problems(404, 422),
     openapi_extra=PREFERENCE,
 )
-async def check_task(call: Calling, task_id: str) -> object:
+async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return await looked(

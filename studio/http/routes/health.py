@@ -6,20 +6,21 @@ import time
 from anyio import to_thread
 from fastapi import APIRouter
 from sqlalchemy import text
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from engine.errors import SettingsError
 from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
 from studio.http.routes.call import Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import problems
 from studio.http.routes.schemas import Health
 from studio.store.studio import Studio
 
 CHECKED_S = 2.0  # results of checking database and storage are reused for so long
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=CheckedRoute)
 
 
 class Checkup:
@@ -60,14 +61,14 @@ class Checkup:
     response_model=Health,
     responses=problems(),
 )
-async def health(call: Calling) -> object:
+async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:
         raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
     await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.server.health_threads)
     executor = call.request.app.state.executor
     workers = None if executor is None else int(executor.alive()["workers"])
-    return {"status": "ok", "workers": workers}
+    return JSONResponse({"status": "ok", "workers": workers})
 
 
 @router.get(

@@ -72,7 +72,6 @@ class _Wanted(BaseModel):
     operation_id="list_models",
     summary="List voices",
     response_model=Voices,
-    response_model_exclude_unset=True,
     responses=problems(422),
 )
 async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSONResponse:
@@ -85,11 +84,10 @@ async def list_models(call: Calling, wanted: Annotated[_Wanted, Query()]) -> JSO
     operation_id="create_model",
     summary="Create a voice",
     response_model=CreatedVoice,
-    response_model_exclude_unset=True,
     responses=answers_of_start(CreatedVoice, 409, *OF_UPLOADS),
     openapi_extra=starting(_CREATED, (_ZIP,), MULTIPART),
 )
-async def create(call: Calling) -> object:
+async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
@@ -123,7 +121,7 @@ _IMPORTED = {
     responses=problems(409, *OF_UPLOADS),
     openapi_extra=body(_IMPORTED, (_PACKAGE,), MULTIPART),
 )
-async def import_package(call: Calling) -> object:
+async def import_package(call: Calling) -> JSONResponse:
     """Import a voice that was exported here or elsewhere, or a model of RVC."""
     async with call.form() as form:
         fields = Fields(form)
@@ -136,7 +134,7 @@ async def import_package(call: Calling) -> object:
         idempotency = call.idempotency("import", form)
         model_id = await call.apart(import_upload, call.account, package.path, package.name, idempotency, files)
     call.note(model_id=model_id)
-    return {"model_id": model_id}
+    return JSONResponse({"model_id": model_id})
 
 
 _EPOCHS = setting_named(TrainingPlan, "epochs")
@@ -154,11 +152,10 @@ _TRAINING_FIELDS = {
     operation_id="train_model",
     summary="Train a voice",
     response_model=StartedTraining,
-    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTraining, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TRAINING_FIELDS, ("epochs",), MULTIPART, URLENCODED, JSON),
 )
-async def train(call: Calling, model_id: str) -> object:
+async def train(call: Calling, model_id: str) -> JSONResponse:
     """Train a voice, or continue its training. A call that repeats the same `epochs` starts nothing and reports the
     progress, so clients can poll it."""
     model_id = known_model_id(model_id)
@@ -195,11 +192,10 @@ _TEACHING_FIELDS = {
     operation_id="teach_model",
     summary="Teach a voice by an imported one",
     response_model=StartedTask,
-    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_TEACHING_FIELDS, (), MULTIPART),
 )
-async def teach(call: Calling, model_id: str) -> object:
+async def teach(call: Calling, model_id: str) -> JSONResponse:
     """Let an imported voice teach a voice of this studio. The task's `model_id` is the new voice, once it is there."""
     model_id = known_model_id(model_id)
     async with call.form() as form:

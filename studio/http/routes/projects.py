@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from engine.analysis.timeline import Timeline
 from studio.actions.history import search
@@ -14,6 +14,7 @@ from studio.actions.projects import PAGE, change_project, delete_project, projec
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_project_id
@@ -24,7 +25,7 @@ from studio.store.projects import LONGEST_NAME
 
 MOST_PROJECTS = 100
 
-router = APIRouter(tags=["projects"])
+router = APIRouter(tags=["projects"], route_class=CheckedRoute)
 
 Words = Annotated[
     str, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In the names of project, file or voice.")
@@ -40,7 +41,6 @@ _CHANGES = {
     operation_id="list_projects",
     summary="List projects",
     response_model=Projects,
-    response_model_exclude_unset=True,
     responses=problems(422),
 )
 async def list_projects(
@@ -48,10 +48,10 @@ async def list_projects(
     q: Words = "",
     limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS)] = PAGE,
     cursor: Cursor = None,
-) -> object:
+) -> JSONResponse:
     """List the account's projects, the last changed first."""
     found = await call.quickly(_found, call, q, limit, cursor)
-    return found | {"projects": [_written(one) for one in found["projects"]]}
+    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
 
 
 def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[str, Any]:
@@ -66,12 +66,11 @@ def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[st
     operation_id="get_project",
     summary="Show a project",
     response_model=ProjectView,
-    response_model_exclude_unset=True,
     responses=problems(404, 422),
 )
-async def one_project(call: Calling, project_id: str) -> object:
+async def one_project(call: Calling, project_id: str) -> JSONResponse:
     """Return a project with its conversions, the newest first."""
-    return await _view(call, known_project_id(project_id))
+    return JSONResponse(await _view(call, known_project_id(project_id)))
 
 
 @router.put(
@@ -79,11 +78,10 @@ async def one_project(call: Calling, project_id: str) -> object:
     operation_id="change_project",
     summary="Change a project",
     response_model=ProjectView,
-    response_model_exclude_unset=True,
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_CHANGES, (), MULTIPART, URLENCODED, JSON),
 )
-async def change(call: Calling, project_id: str) -> object:
+async def change(call: Calling, project_id: str) -> JSONResponse:
     """Name a project, or place its recording in a song; a field that is left out stays as it is."""
     project_id = known_project_id(project_id)
     async with call.form() as form:
@@ -92,7 +90,7 @@ async def change(call: Calling, project_id: str) -> object:
         given.check()
         name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
-    return await _view(call, project_id)
+    return JSONResponse(await _view(call, project_id))
 
 
 @router.get(
@@ -106,10 +104,11 @@ async def export(
     call: Calling,
     project_id: str,
     dry: Annotated[bool, Query(description="Takes without their effects.")] = False,
-) -> object:
+) -> JSONResponse:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)
-    return await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
+    made = await call.apart(project_zip, call.account, project_id, call.base_url, call.now_s, dry=dry)
+    return JSONResponse(made)
 
 
 @router.delete(

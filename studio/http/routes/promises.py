@@ -69,18 +69,18 @@ class Promises:
         task_id: str | None,
         answer: Mapping[str, Any],
         again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
-    ) -> JSONResponse | Mapping[str, Any]:
+    ) -> JSONResponse:
         """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.
         """
         if task_id is None:
-            return answer
+            return JSONResponse(answer)
         await self.store(call, task_id)
         waited = await _waited_for(call, task_id, self.wait_s)
         if waited is None:
-            return answer
+            return JSONResponse(answer)
         if again is not None:
             answer = {**answer, **await again()}
         if not waited:
@@ -147,12 +147,12 @@ def answers_of_start(answer: type[BaseModel], *statuses: int) -> dict[int | str,
 
 async def looked(
     call: Call, task_id: str, view: Callable[[], Awaitable[dict[str, Any]]]
-) -> JSONResponse | Mapping[str, Any]:
+) -> JSONResponse:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first
     waited = await _waited_for(call, task_id, wait_s)
     if waited is None:
-        return found
+        return JSONResponse(found)
     headers = _applied(wait_s) | ({} if waited else await _retry_after(call, task_id))
     return JSONResponse(await view(), headers=headers)
 

@@ -175,8 +175,6 @@ class VoiceView(Voice):
 class TaskView(BaseModel):
     """A task in full. Conversions also have their settings, scores and links."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra=lambda schema: schema.pop("additionalProperties", None))
-
     id: str = Field(examples=[TASK_ID])
     # the others are shown in place, but can be asked for by their ids
     kind: Annotated[str, WithJsonSchema({"type": "string", "enum": [*LISTED]})]

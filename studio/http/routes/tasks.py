@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from studio.actions.comps import start_comp
 from studio.actions.takes import LONGEST_NAME, label_take
@@ -11,6 +11,7 @@ from studio.actions.tasks import cancel_task, delete_results, task_view, task_vi
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_task_id
@@ -22,7 +23,7 @@ from studio.store.tasks import State
 
 MOST_TASKS = 200
 
-router = APIRouter(tags=["tasks"])
+router = APIRouter(tags=["tasks"], route_class=CheckedRoute)
 
 Kind = Literal[LISTED]  # type: ignore[valid-type]
 Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*$", description="From `next_cursor`.")]
@@ -33,7 +34,6 @@ Cursor = Annotated[str | None, Query(max_length=500, pattern="^[A-Za-z0-9_=.:-]*
     operation_id="list_tasks",
     summary="List tasks",
     response_model=Tasks,
-    response_model_exclude_unset=True,
     responses=problems(422),
 )
 async def list_tasks(
@@ -42,12 +42,13 @@ async def list_tasks(
     kind: Kind | None = None,
     limit: Annotated[int, Query(ge=1, le=MOST_TASKS)] = 50,
     cursor: Cursor = None,
-) -> object:
+) -> JSONResponse:
     """List the account's tasks, newest first."""
-    return await call.quickly(
+    found = await call.quickly(
         task_views, call.studio, call.account, call.base_url, call.now_s,
         wanted=TaskFilter(state, kind), limit=limit, cursor=cursor,
     )  # fmt: skip
+    return JSONResponse(found)
 
 
 @router.get(
@@ -55,11 +56,10 @@ async def list_tasks(
     operation_id="get_task",
     summary="Show a task",
     response_model=TaskView,
-    response_model_exclude_unset=True,
     responses=problems(404, 422),
     openapi_extra=PREFERENCE,
 )
-async def one_task(call: Calling, task_id: str) -> object:
+async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return await looked(
@@ -73,13 +73,12 @@ async def one_task(call: Calling, task_id: str) -> object:
     operation_id="cancel_task",
     summary="Cancel a task",
     response_model=TaskView,
-    response_model_exclude_unset=True,
     responses=problems(404, 409, 422),
 )
-async def cancel(call: Calling, task_id: str) -> object:
+async def cancel(call: Calling, task_id: str) -> JSONResponse:
     """Cancel a task: at once if it is queued, else as soon as its worker notices."""
     task_id = known_task_id(task_id)
-    return await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s)
+    return JSONResponse(await call.quickly(cancel_task, call.studio, call.account, task_id, call.base_url, call.now_s))
 
 
 @router.delete(
@@ -108,11 +107,10 @@ _COMP_FIELDS = {
     operation_id="comp_takes",
     summary="Make one take of several",
     response_model=StartedTask,
-    response_model_exclude_unset=True,
     responses=answers_of_start(StartedTask, 404, 409, *OF_UPLOADS),
     openapi_extra=starting(_COMP_FIELDS, ("takes",), MULTIPART, URLENCODED, JSON),
 )
-async def comp(call: Calling, task_id: str) -> object:
+async def comp(call: Calling, task_id: str) -> JSONResponse:
     """Put one take together out of the takes of a conversion, phrase by phrase, as a conversion of its own."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -143,7 +141,7 @@ _LABEL_FIELDS = {
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),
 )
-async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> object:
+async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> JSONResponse:
     """Name or star a take; a field that is left out stays as it is. The name is part of file names."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
@@ -151,4 +149,5 @@ async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, l
         starred = fields.flag("starred", False) if fields.has("starred") else None
         fields.check()
         name = form.fields.get("name")
-        return await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+        found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
+    return JSONResponse(found)
