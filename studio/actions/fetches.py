@@ -97,6 +97,6 @@ def _network_errors(addition: Addition) -> Iterator[None]:
         text = f"{name} could not be fetched: the server answered {cause.response.status_code}. {own}"
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except httpx.HTTPError as cause:
-        said = str(cause) or type(cause).__name__
+        said = str(cause).rstrip(".") or type(cause).__name__
         text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause

@@ -42,6 +42,7 @@ def test_vocal_extraction_is_installed_from_the_page(visitor, studio_page, silen
     visitor.reload()  # it goes on, and is seen to
     visitor.get_by_role("tab", name="Song", exact=True).click()
     offer.get_by_role("button", name="Cancel").click()
+    expect(offer).to_contain_text("stopping")
     asked.close()
     expect(offer).to_contain_text("Cancelled.")
     silent_proxy.close()

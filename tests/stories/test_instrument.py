@@ -60,6 +60,7 @@ def test_first_screen_plays_a_sample_in_two_voices_until_there_is_a_recording(ne
     page = ready(new_visitor(viewport=SMALL))
     lanes = page.locator("#convert-instrument .track")
     expect(lanes).to_have_count(3)
+    page.evaluate("document.activeElement.blur()")  # of the tab that the test pressed
     page.keyboard.press("Space")
     page.wait_for_function("document.querySelector('timbre-instrument').seconds > 0.3")
     page.keyboard.press("1")
