@@ -27,6 +27,8 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 BETWEEN_WEIGHT, LOW_FLOOR_WEIGHT, HIGH_FLOOR_WEIGHT, OFFSET = 0.235, 0.104, 0.228, 10.0
 LEAST_BETWEEN_DB = -19.0  # less is a voice alone, however seldom it pauses
 LONGEST_DECAY_S = 0.5
+# Of a voice whose own sound is kept. What sounds with it is then kept too, and heard before it is worth a warning.
+CLOSE_SCORE, CLOSE_DECAY_S = -2.0, 0.31
 SHORTEST_S, SHORTEST_VOICED_S = 3.0, 0.5  # of a recording that is judged
 
 _LOW_FLOOR, _HIGH_FLOOR, _LOUD = 5, 20, 95  # percentiles of the loudness
@@ -61,10 +63,17 @@ class Dryness:
     @property
     def is_mix(self) -> bool:
         """Whether more than one voice sounds: accompaniment, a second voice, or a voice with its own long echo."""
-        if not self._is_judged:
-            return False
-        is_alone = self.between_db is not None and self.between_db < LEAST_BETWEEN_DB
-        return not is_alone and self.score > 0
+        return self._is_judged and not self._is_alone and self.score > 0
+
+    @property
+    def is_close(self) -> bool:
+        """Whether nothing is heard but one voice, near the microphone."""
+        is_in_a_room = self.decay_s is not None and self.decay_s > CLOSE_DECAY_S
+        return not self._is_judged or ((self._is_alone or self.score < CLOSE_SCORE) and not is_in_a_room)
+
+    @property
+    def _is_alone(self) -> bool:
+        return self.between_db is not None and self.between_db < LEAST_BETWEEN_DB
 
     @property
     def is_reverberant(self) -> bool:

@@ -298,6 +298,8 @@ def _surveyed(
     analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
     survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
     chosen = chosen_by_style(survey.style)
+    if survey.dryness and not survey.dryness.is_close:
+        chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
     transpose = chosen_transpose(chosen, survey, voice)
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose).refuse()

@@ -59,3 +59,13 @@ def test_dryness_does_not_judge_silence_and_short_recordings(vocal):
     assert (silent.between_db, silent.is_mix) == (None, False)
     short = beside(vocal, chords(len(vocal), np.random.default_rng(1)), 0.0)[: 2 * SAMPLE_RATE]
     assert dryness(short).warning is None
+
+
+def test_dryness_tells_a_close_voice_from_one_with_a_room_or_others(vocal, sing):
+    drawn = np.random.default_rng(1)
+    assert dryness(vocal).is_close
+    assert dryness(beside(vocal, hiss(len(vocal), drawn), -40.0)).is_close
+    assert not dryness(beside(vocal, chords(len(vocal), drawn), -9.0)).is_close
+    assert not dryness(in_a_room(vocal, 0.5, drawn, -6.0)).is_close
+    other = np.roll(sing(8.0, hertz=180 * 2 ** (4.4 / 12), seed=1).astype(np.float64), SAMPLE_RATE)
+    assert not dryness(beside(vocal, other, -6.0)).is_close

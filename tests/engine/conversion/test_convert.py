@@ -16,6 +16,7 @@ from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.audio.resampling import resample, resampled_length
+from engine.benchmark.mixes import in_a_room
 from engine.conversion import convert as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
@@ -641,3 +642,11 @@ def test_convert_file_converts_opposite_channels_and_warns_of_noise(tmp_path, vo
         done = convert_file(tmp_path / f"{name}.wav", [tmp_path / "out.wav"], voice)
     assert "No voice was found" in done.warning
     assert read_audio(tmp_path / "out.wav").sample_count == SAMPLE_RATE
+
+
+def test_convert_makes_all_of_the_sound_anew_where_a_room_is_heard(sing, voice):
+    dry = sing(6.0)
+    room = in_a_room(dry.astype(np.float64), 0.8, np.random.default_rng(0), -6.0)
+    wet = (0.5 * room / np.abs(room).max()).astype(np.float32)
+    textures = [convert(Audio(one[None], SAMPLE_RATE), voice).edit_data.settings.texture for one in (dry, wet)]
+    assert textures == [1.0, 0.0]
