@@ -40,9 +40,22 @@ class PinnedFile:
         """Size in millions of bytes."""
         return round(self.size / 1e6)
 
-    def refuse_other(self, path: Path, report: Report = no_report) -> None:
-        """Raise WrongFileError unless the file at `path` is this one to the bit."""
-        digest, done = hashlib.sha256(), 0
+    def refuse_other(self, path: Path | str, report: Report = no_report) -> None:
+        """Refuse a file that is not this one to the bit.
+
+        Parameters
+        ----------
+        path : Path or str
+            The file.
+        report : callable
+            Receives the progress (0..1, message) and may raise Cancelled.
+
+        Raises
+        ------
+        WrongFileError
+            If it is another file, or cannot be read.
+        """
+        path, digest, done = Path(path), hashlib.sha256(), 0
         try:
             if path.stat().st_size == self.size:
                 with path.open("rb") as file:

@@ -81,7 +81,7 @@ CALLED_BY_USERS = {
     "voices.voice": ("load_voice", "save_voice"),
 }
 # needs networks that are installed apart from the rest
-WITHOUT_EXAMPLE = {"engine.evaluation.scores.compare"}
+WITHOUT_EXAMPLE = {"engine.archives.extract_archive", "engine.evaluation.scores.compare"}
 # what a class's docstring, or that of the protocol it keeps to, already says
 _SAID_BY_THE_CLASS = {
     "forward",

@@ -105,7 +105,8 @@ def test_readme_shows_the_published_calls():
         "/models",
         "/models/create",
         "/models/MODEL_ID/train",
-        "/models/import",  # an addition, like all after it
+        "/tasks/TASK_ID/events",  # an addition, like all after it
+        "/models/import",
         "/models/mia/teach",
     ]
     assert '-H "Content-Type: application/json" -F' in LINES["/models/MODEL_ID/train"]  # as published, though it is odd

@@ -10,7 +10,7 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 OF_OTHERS = ("/health", "/metrics", "/files/{key}")  # players and monitors add what they like
-SOME = {"task_id": "0" * 24, "project_id": "0" * 24, "model_id": "kathleen", "number": "1", "key": "a"}
+SOME = {"task_id": "0" * 24, "project_id": "0" * 24, "model_id": "kathleen", "number": "1", "key": "a", "callback_id": "0" * 24}
 
 
 def calls(http) -> list[tuple[str, str, dict]]:
