@@ -10,7 +10,10 @@ import pytest
 from tests.waiting import PATIENCE_S
 
 OF_OTHERS = ("/health", "/metrics", "/files/{key}")  # players and monitors add what they like
-SOME = {"task_id": "0" * 24, "project_id": "0" * 24, "model_id": "kathleen", "number": "1", "key": "a", "callback_id": "0" * 24}
+SOME = {
+    "task_id": "0" * 24, "project_id": "0" * 24, "callback_id": "0" * 24, "model_id": "kathleen", "number": "1",
+    "key": "a",
+}  # fmt: skip
 
 
 def calls(http) -> list[tuple[str, str, dict]]:
