@@ -20,11 +20,12 @@ from engine.provenance.statement import Statement
 from studio.actions.downloads import take_download
 from studio.actions.drafts import add_recordings
 from studio.actions.effects import load_effects, take_with_effects
+from studio.actions.installs import Installs
 from studio.actions.packages import package_link
 from studio.actions.project_exports import project_zip
 from studio.executors.apart import ApartActions
 from studio.page.blocks import OFFLINE, mount_page
-from studio.page.parts.page import Visit
+from studio.page.parts.page import Page, Visit
 from studio.page.tabs.voices_import import build_import
 from studio.server import build_app
 from studio.settings.environment import load_settings
@@ -95,8 +96,10 @@ def finish(studio: Studio, task_id: str) -> None:
 
 def use(visit: Visit, package: Path, project: str, task_id: str) -> None:
     """Do on the page what takes a while."""
-    with gr.Blocks():
-        part = build_import(gr.UploadButton())
+    with gr.Blocks() as blocks, gr.Tabs() as tabs, gr.Tab() as tab:
+        studio, nothing = visit.studio, gr.HTML()
+        page = Page(studio, lambda request: visit.account, blocks, tabs, {}, nothing, nothing, Installs(studio))
+        part = build_import(page, tab, gr.UploadButton())
     assert part.look(visit, [str(package)])[part.name] != "Kathleen"
     loads_nothing("a look at a package")
     part.take_in(visit, [str(package)], 0, "Another")

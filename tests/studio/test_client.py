@@ -755,7 +755,7 @@ def test_download_resumes_with_the_real_service(client, tmp_path):
     half = len(whole) // 2
     with (tmp_path / "rest.part").open("wb") as target, httpx.Client(timeout=PATIENCE_S) as http:
         target.write(whole[:half])
-        fetch = _Download(http, httpx.URL(url), target, etag, half)
+        fetch = _Download(http, httpx.URL(url), target, entity=etag, furthest=half)
         assert fetch.go_on()
     assert (tmp_path / "rest.part").read_bytes() == whole
 

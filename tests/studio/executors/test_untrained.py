@@ -58,7 +58,7 @@ def test_run_task_makes_an_untrained_voice_for_a_conversion(installation, mia):
     assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
     task = installation.task(task_id)
     assert task.result["untrained"]
-    assert task.result["output_settings"] == {"model": "mia", "transpose": 0, "vocal_style": "melodic"}
+    assert task.result["output_settings"].items() > {"model": "mia", "vocal_style": "melodic"}.items()
     assert load_card(home(installation, mia)).is_untrained
     assert installation.model("mia").state == "pending"
     assert not (home(installation, mia).parent / "training").exists()
