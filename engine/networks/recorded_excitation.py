@@ -52,11 +52,13 @@ class RecordedExcitation:
         semitones = 12 * np.abs(np.log2(ratio))
         if semitones.max() <= _SAME_SEMITONES:
             return self
+        kept = ((_KEPT_SEMITONES + _FADE_SEMITONES - semitones) / _FADE_SEMITONES).clip(0.0, 1.0)
+        if not kept.any():
+            return replace(self, hertz=hertz, share=torch.zeros_like(self.share))  # moving it would be for nothing
         stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
         flat = overlap_add(self.spectra[None])[0].cpu().numpy()
         cut = cut_frames(moved(flat, self.hertz, hertz, start_cycles, stays), len(hertz)).to(self.spectra.device)
         stays_here = torch.from_numpy(stays).to(self.spectra.device)[:, None]
-        kept = ((_KEPT_SEMITONES + _FADE_SEMITONES - semitones) / _FADE_SEMITONES).clip(0.0, 1.0)
         share = self.share * torch.from_numpy(kept[:, None] * _has_sound(ratio)).to(self.share)
         spectra = torch.where(stays_here, self.spectra, frame_spectra(cut))
         return replace(self, spectra=spectra, hertz=hertz, share=share)
