@@ -32,11 +32,11 @@ class Text(str):
         """Stay a text, also as the message of an error."""
         return self
 
-    def __add__(self, other: str) -> "Text":
+    def __add__(self, other: str) -> str:
         """Go on with another text, or with any string."""
         return joined("", (self, other))
 
-    def __radd__(self, other: str) -> "Text":
+    def __radd__(self, other: str) -> str:
         """Begin with a string."""
         return joined("", (other, self))
 
@@ -45,16 +45,16 @@ class Numeral(str):
     """A number as it is written in English, which other languages write with their decimal mark."""
 
 
-def tr(template: str, /, **values: object) -> Text:
+def tr(template: str, /, **values: object) -> str:
     """Mark a text for people where it is written: {fields} are filled with values.
 
-    >>> tr("Take {number} is {state}.", number=3, state=tr("ready")).values["number"]
-    3
+    >>> tr("Take {number} is {state}.", number=3, state=tr("ready"))
+    'Take 3 is ready.'
     """
     return Text(filled(template, values), template, "", values)
 
 
-def ntr(one: str, other: str, /, **values: object) -> Text:
+def ntr(one: str, other: str, /, **values: object) -> str:
     """Mark a text with a singular and a plural: the first value is what is counted.
 
     >>> ntr("{count} take", "{count} takes", count=1), ntr("{count} take", "{count} takes", count=2)
@@ -72,7 +72,7 @@ def numeral(value: float, form: str = "") -> Numeral:
     return Numeral(format(value, form))
 
 
-def joined(between: str, parts: Iterable[str]) -> Text:
+def joined(between: str, parts: Iterable[str]) -> str:
     """Join texts to one, as `str.join` does with strings.
 
     >>> joined(", ", [tr("dark"), tr("warm")])

@@ -16,6 +16,7 @@ from engine.audio.files import Audio, Recording, audio_of
 from engine.demonstrations.frame_features import KINDS, Features, Kind, measure_features
 from engine.errors import AudioError
 from engine.reprs import Brief
+from engine.texts import tr
 
 FEWEST_SPEAKERS = 2
 _HIDDEN, _STEPS, _BATCH = 128, 120, 256
@@ -79,7 +80,10 @@ def probe_speakers(recordings: Mapping[str, Sequence[Recording]], seed: int = 0)
     True
     """
     if len(recordings) < FEWEST_SPEAKERS:
-        raise AudioError(f"A speaker probe needs recordings of at least {FEWEST_SPEAKERS} people.")
+        raise AudioError(tr(
+            "A speaker probe needs recordings of at least {fewest_speakers} people.",
+            fewest_speakers=FEWEST_SPEAKERS,
+        ))
     halves = [_halves(name, [audio_of(one) for one in given]) for name, given in recordings.items()]
     return [
         SpeakerProbe(kind, tuple(recordings), _confusion(*_split(halves, kind), len(recordings), seed))
@@ -96,7 +100,7 @@ def _halves(name: str, audios: list[Audio]) -> tuple[list[Features], list[Featur
     learned, asked = found[: len(found) // 2], found[len(found) // 2 :]
     for part in (learned, asked):
         if not sum(int(features.active.sum()) for features in part):
-            raise AudioError(f"The first or the second half of the recordings of {name} is silent.")
+            raise AudioError(tr("The first or the second half of the recordings of {name} is silent.", name=name))
     return learned, asked
 
 

@@ -36,6 +36,7 @@ from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import AudioError, EngineError
 from engine.progress import Report, no_report
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.units import FRAME_RATE, hertz_to_semitones
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
@@ -52,7 +53,7 @@ POWER_FLOOR = 1e-12  # -120 dB
 BLOCK_S = 10.0  # recordings are read and analysed in pieces of this length
 EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker embedding
 EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
-NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
+NOTHING_TO_SCORE = tr("A recording without any samples cannot be scored.")
 
 
 @dataclass(frozen=True, repr=False)
@@ -328,7 +329,7 @@ class Evaluator:
         """
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:
-            raise AudioError("To compare with a voice, give at least one recording of it that is not silent.")
+            raise AudioError(tr("To compare with a voice, give at least one recording of it that is not silent."))
         mean: np.ndarray = np.mean(embeddings, axis=0)
         return mean
 
@@ -405,8 +406,11 @@ def _import_package(name: str) -> Any:
             return importlib.import_module(name)
     except ImportError as cause:
         raise EngineError(
-            f"Full scores need the package {name.split('.')[0]}, which cannot be loaded ({cause}). "
-            'Run in the project\'s folder: pip install ".[evaluation]" && pip install --no-deps resemblyzer'
+            tr(
+                "Full scores need the package {value}, which cannot be loaded ({cause}). Run in the project's folder: "
+                'pip install ".[evaluation]" && pip install --no-deps resemblyzer',
+                value=name.split(".")[0], cause=cause,
+            )
         ) from cause
 
 

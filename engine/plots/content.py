@@ -12,10 +12,11 @@ from engine.demonstrations.perturbation_trial import PerturbationTrial
 from engine.demonstrations.resemblance import found_again, similarity
 from engine.demonstrations.speaker_probe import SpeakerProbe
 from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, dress, grid, new_figure, title
+from engine.texts import numeral, tr
 from engine.units import DECIBELS_PER_NEPER, FRAME_RATE
 
 _COLOURS: dict[Kind, str] = {"mel": PALE_INK, "content": PITCH_COLOUR}
-_NAMES: dict[Kind, str] = {"mel": "mel spectrum", "content": "content"}
+_NAMES: dict[Kind, str] = {"mel": tr("mel spectrum"), "content": "content"}
 _DARK = 0.55  # shares above this are written in white
 _LONGEST_NAME = 16  # characters
 _HIGHEST_SHOWN_HERTZ = 5000.0  # of the spectra: where vowels have their resonances
@@ -50,7 +51,7 @@ def plot_speaker_probes(probes: Sequence[SpeakerProbe]) -> Figure:
     axes.set_ylim(0.0, 1.08)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     dress(axes)
-    title(axes, "frames with recognised speaker")
+    title(axes, tr("frames with recognised speaker"))
     for square, probe in zip(squares, probes, strict=True):
         _draw_confusion(square, probe)
     return figure
@@ -71,10 +72,13 @@ def plot_similar_moments(first: Features, second: Features, start_s: float = 0.0
         image = axes.imshow(
             shown, "magma", vmin=0.0, vmax=1.0, origin="lower", extent=(*edges_s, *edges_s), interpolation="nearest"
         )
-        axes.set_xlabel("time in the second recording (seconds)", color=INK)
+        axes.set_xlabel(tr("time in the second recording (seconds)"), color=INK)
         dress(axes)
-        title(axes, f"{_NAMES[kind]}: {found_again(first, second, kind):.0%} match themselves")
-    figure.axes[0].set_ylabel("time in the first recording (seconds)", color=INK)
+        title(axes, tr(
+            "{names}: {first} match themselves",
+            names=_NAMES[kind], first=f"{found_again(first, second, kind):.0%}",
+        ))
+    figure.axes[0].set_ylabel(tr("time in the first recording (seconds)"), color=INK)
     bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.015)
     bar.set_label("similarity", color=INK)
     bar.outline.set_visible(False)
@@ -105,19 +109,19 @@ def plot_perturbation_trial(trial: PerturbationTrial) -> Figure:
         found.plot(trial.factors, shares, color=_COLOURS[kind], marker="o", markersize=4, label=_NAMES[kind])
     found.set_ylim(0.0, 1.05)
     found.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    title(found, "frames matched again")
+    title(found, tr("frames matched again"))
     for nepers, colour, label in (
         (trial.warped_nepers, PALE_INK, "warped"),
-        (trial.decoded_nepers, PITCH_COLOUR, "decoded from the warped content"),
+        (trial.decoded_nepers, PITCH_COLOUR, tr("decoded from the warped content")),
     ):
         distance.plot(trial.factors, nepers * DECIBELS_PER_NEPER, color=colour, marker="o", markersize=4, label=label)
     distance.set_ylim(bottom=0.0)
-    title(distance, "difference from the recording (dB)")
+    title(distance, tr("difference from the recording (dB)"))
     for axes in (found, distance):
         axes.set_xscale("log")
         axes.set_xticks(trial.factors, [f"{factor:g}" for factor in trial.factors], rotation=45)
         axes.set_xticks([], minor=True)
-        axes.set_xlabel("resonances moved by", color=INK)
+        axes.set_xlabel(tr("resonances moved by"), color=INK)
     _draw_spectra(spectra, trial)
     for axes in (found, distance, spectra):
         grid(axes)
@@ -138,13 +142,13 @@ def _draw_confusion(axes: Axes, probe: SpeakerProbe) -> None:
         axes.text(column, row, f"{share:.0%}", ha="center", va="center", color=colour, fontsize=8.5)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0, colors=INK, labelsize=9)
-    axes.set_xlabel("recognised as", color=INK)
-    title(axes, f"speakers from {_NAMES[probe.kind]}")
+    axes.set_xlabel(tr("recognised as"), color=INK)
+    title(axes, tr("speakers from {names}", names=_NAMES[probe.kind]))
 
 
 def _draw_spectra(axes: Axes, trial: PerturbationTrial) -> None:
     largest = max(trial.factors, key=lambda factor: abs(np.log(factor)))
-    labels = ("as recorded", f"moved by {largest:g}", "decoded from that")
+    labels = (tr("as recorded"), tr("moved by {largest}", largest=numeral(largest, "g")), tr("decoded from that"))
     styles = ((INK, 2.0, "-"), (PALE_INK, 1.6, "-"), (PITCH_COLOUR, 1.8, (0, (4, 2))))
     for spectrum, label, (colour, width, style) in zip(trial.spectra, labels, styles, strict=True):
         level_db = spectrum * DECIBELS_PER_NEPER
@@ -152,5 +156,5 @@ def _draw_spectra(axes: Axes, trial: PerturbationTrial) -> None:
     shown = trial.spectra[:, band_centres()[:LOW_BANDS] < _HIGHEST_SHOWN_HERTZ] * DECIBELS_PER_NEPER
     axes.set_xlim(0.0, _HIGHEST_SHOWN_HERTZ)
     axes.set_ylim(shown.min() - 3.0, shown.max() + 3.0)
-    axes.set_xlabel("frequency (Hz)", color=INK)
-    title(axes, "mean spectrum (dB)")
+    axes.set_xlabel(tr("frequency (Hz)"), color=INK)
+    title(axes, tr("mean spectrum (dB)"))

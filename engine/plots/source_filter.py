@@ -10,6 +10,7 @@ from engine.audio.files import Audio
 from engine.demonstrations.source_filter import SourceFilterParts
 from engine.plots.spectrogram import draw_levels, draw_spectrogram
 from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, dress, grid, new_figure, title
+from engine.texts import numeral, tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, frame_count
 
 _FILTER_SHADES_DB = 70.0
@@ -23,24 +24,24 @@ def plot_source_filter_parts(parts: SourceFilterParts, start_s: float = 0.0, end
     figure = new_figure(13.0, 8.5)
     grid = figure.subplots(3, 3, sharex=True, sharey=True)
     rows = (
-        ("pulses", parts.pulses, parts.harmonic_gain_db, parts.harmonic, "harmonic part"),
-        ("noise", parts.noise, parts.noise_gain_db, parts.breath, "breath and consonants"),
+        ("pulses", parts.pulses, parts.harmonic_gain_db, parts.harmonic, tr("harmonic part")),
+        ("noise", parts.noise, parts.noise_gain_db, parts.breath, tr("breath and consonants")),
     )
     for (source_axes, filter_axes, result_axes), (name, source, gain_db, result, result_name) in zip(
         grid[:2], rows, strict=True
     ):
-        _draw(source_axes, source, start_s, end_s, f"source: {name}")
+        _draw(source_axes, source, start_s, end_s, tr("source: {name}", name=name))
         _draw_filter(filter_axes, gain_db, MEL, start_s, end_s)
-        title(filter_axes, f"through the filter of the {name}")
+        title(filter_axes, tr("through the filter of the {name}", name=name))
         _draw(result_axes, result, start_s, end_s, f"= {result_name}")
-    _draw(grid[2, 0], parts.whisper, start_s, end_s, "the filter alone, as a whisper")
-    _draw(grid[2, 1], parts.drone, start_s, end_s, "the filter alone, on one note")
-    _draw(grid[2, 2], parts.whole, start_s, end_s, "= whole: both results added")
+    _draw(grid[2, 0], parts.whisper, start_s, end_s, tr("the filter alone, as a whisper"))
+    _draw(grid[2, 1], parts.drone, start_s, end_s, tr("the filter alone, on one note"))
+    _draw(grid[2, 2], parts.whole, start_s, end_s, tr("= whole: both results added"))
     for axes in grid.flat:
         dress(axes)
         axes.label_outer()
     for axes in grid[2]:
-        axes.set_xlabel("time (seconds)", color=INK)
+        axes.set_xlabel(tr("time (seconds)"), color=INK)
     return figure
 
 
@@ -53,22 +54,25 @@ def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
     hertz = np.arange(len(harmonic)) * SAMPLE_RATE / _MOMENT
     top_db = float(max(harmonic.max(), breath.max()))
     axes.fill_between(hertz, harmonic, top_db - _SHOWN_DB, color=PITCH_COLOUR, alpha=0.25, linewidth=0)
-    axes.plot(hertz, harmonic, color=PITCH_COLOUR, linewidth=1.0, label="harmonic part")
-    axes.plot(hertz, breath, color=LOUDNESS_COLOUR, linewidth=1.0, label="breath and consonants")
+    axes.plot(hertz, harmonic, color=PITCH_COLOUR, linewidth=1.0, label=tr("harmonic part"))
+    axes.plot(hertz, breath, color=LOUDNESS_COLOUR, linewidth=1.0, label=tr("breath and consonants"))
     # the filter has its own unit; it is shifted to the peaks that it shapes
     gain_db = parts.harmonic_gain_db[frame]
     shaped = np.interp(hertz, band_centres(), gain_db)
     loud = harmonic > top_db - 40.0
     shift_db = float(np.percentile((harmonic - shaped)[loud], 90)) if loud.any() else 0.0
-    axes.plot(band_centres(), gain_db + shift_db, color=RANGE_COLOUR, linewidth=2.0, label="filter of the pulses")
+    axes.plot(band_centres(), gain_db + shift_db, color=RANGE_COLOUR, linewidth=2.0, label=tr("filter of the pulses"))
     axes.set_xlim(0, 8000)
     axes.set_ylim(top_db - _SHOWN_DB, top_db + 8.0)
-    axes.set_xlabel("frequency (Hz)", color=INK)
-    axes.set_ylabel("level (dB)", color=INK)
+    axes.set_xlabel(tr("frequency (Hz)"), color=INK)
+    axes.set_ylabel(tr("level (dB)"), color=INK)
     grid(axes)
     axes.legend(frameon=False, fontsize=9, labelcolor=INK)
     dress(axes)
-    voiced = f"pulses at {parts.pitch.hertz[frame]:.0f} Hz" if parts.pitch.voiced[frame] else "unvoiced"
+    voiced = tr(
+        "pulses at {hertz} Hz",
+        hertz=numeral(parts.pitch.hertz[frame], ".0f"),
+    ) if parts.pitch.voiced[frame] else "unvoiced"
     title(axes, f"{frame / FRAME_RATE:.2f} s: {voiced}")
     return figure
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.training.evaluation_schedule import EvaluationSchedule
 
 TRAINING_FORMAT = 4  # of checkpoints and history; raised whenever an earlier training could not resume unchanged
@@ -126,7 +127,7 @@ def history_from_json(values: dict[str, Any]) -> TrainingHistory:
         timed = values.get("estimate")
         return TrainingHistory(**known, estimate=Estimate(**timed) if timed else None, format=values.get("format", 1))
     except (KeyError, TypeError) as cause:
-        raise TrainingError("The record of this training is damaged; train the voice again.") from cause
+        raise TrainingError(tr("The record of this training is damaged; train the voice again.")) from cause
 
 
 def write_history(history: TrainingHistory, folder: Path) -> None:
@@ -162,6 +163,6 @@ def read_history(folder: Path | str) -> TrainingHistory | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as cause:
-        raise TrainingError("The record of this training is damaged; train the voice again.") from cause
+        raise TrainingError(tr("The record of this training is damaged; train the voice again.")) from cause
     history = history_from_json(values if isinstance(values, dict) else {})
     return None if history.format < TRAINING_FORMAT else history

@@ -32,6 +32,7 @@ import numpy as np
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
+from engine.texts import tr
 from engine.units import FRAME_RATE
 from studio.actions.arrivals import borrowed
 from studio.actions.names import named_file
@@ -46,8 +47,8 @@ from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
 PITCH_COLOUR = "var(--accent)"
-_LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
-_GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
+_LABELS = {"note": tr("Notes"), "mel": tr("Mel"), "linear": tr("Linear")}
+_GONE = tr("This recording has been deleted: analysed recordings are kept for a day. Add it again.")
 
 
 def start_analysis(
@@ -140,7 +141,7 @@ def stretch_view(
 
 def _performed(studio: Studio, task: Task) -> Performed:
     if task.state != "completed":
-        raise WrongState("Both recordings must be analysed before they can be compared.", "not_looked_at")
+        raise WrongState(tr("Both recordings must be analysed before they can be compared."), "not_looked_at")
     curves = json.loads(b"".join(studio.storage.read(task.result_as(Explored).curves)))
     return Performed(
         step_s=curves["step_s"],
@@ -189,7 +190,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         for one in found.pictures
     }
     name = PurePath(task.asked_as(Analysis).file_name).stem
-    midi = {"label": "notes (MIDI)", "url": link(found.midi), "name": named_file(name, "mid")}
+    midi = {"label": tr("notes (MIDI)"), "url": link(found.midi), "name": named_file(name, "mid")}
     curves, voice = link(found.curves), found.summary.vocal_range
     notes = [asdict(note) for note in found.notes]
     return {
@@ -202,16 +203,16 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         "pictures": pictures,
         "downloads": [
             *([midi] if notes else []),
-            {"label": "curves (CSV)", "url": link(found.table), "name": named_file(name, "csv")},
+            {"label": tr("curves (CSV)"), "url": link(found.table), "name": named_file(name, "csv")},
         ],
         "roll": {
             "id": f"roll-{task.id}",
-            "file_name": named_file(f"{name} pitch", "png"),
+            "file_name": named_file(tr("{name} pitch", name=name), "png"),
             "duration_s": found.duration_s,
             "picture": pictures["note"],
             "pictures": list(pictures.values()),
-            "curves": [{"label": "Pitch", "colour": PITCH_COLOUR, "url": curves}],
-            "range": voice and {"low": voice.lowest, "high": voice.highest, "label": "Range"},
+            "curves": [{"label": tr("Pitch"), "colour": PITCH_COLOUR, "url": curves}],
+            "range": voice and {"low": voice.lowest, "high": voice.highest, "label": tr("Range")},
             "notes": notes,
             "loudness": {"url": curves},
             "waveform": {"url": curves},

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, VoiceError
+from engine.texts import tr
 from studio.errors import Invalid, NotFound, naming
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
@@ -66,11 +67,17 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
-        raise Invalid([("recording", f'"{upload.name}" has been deleted: add it again.')], "upload_gone") from cause
+        raise Invalid([("recording", tr(
+            '"{name}" has been deleted: add it again.',
+            name=upload.name,
+        ))], "upload_gone") from cause
     if most is not None and size > most:
         sentence = (
-            f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: '
-            "upload less at once, or convert the recordings to flac or mp3."
+            tr(
+                '"{name}" has {size} MB; the limit for one upload is {most} MB: upload less at once, or convert the '
+                "recordings to flac or mp3.",
+                name=upload.name, size=math.ceil(size), most=most,
+            )
         )
         raise Invalid([("recording", sentence + studio.service.raised_by("largest_upload_mb"))], "too_large")
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from engine.texts import tr
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER
 from engine.voices.card import WEIGHTS_FILE
 from studio.actions.voices import training_history
@@ -14,10 +15,10 @@ from studio.store.workspaces import training_files
 
 _SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
 _LABELS = {
-    "singing-high": "Singing, high voice",
-    "singing-low": "Singing, low voice",
-    "speech-high": "Speech, high voice",
-    "speech-low": "Speech, low voice",
+    "singing-high": tr("Singing, high voice"),
+    "singing-low": tr("Singing, low voice"),
+    "speech-high": tr("Speech, high voice"),
+    "speech-low": tr("Speech, low voice"),
 }
 
 
@@ -69,5 +70,5 @@ def _place(part: str) -> tuple[bool, str]:
 def _label(part: str) -> str:
     """Name a part for people; held-out-2 is a recording of the voice itself that the training never used."""
     if part.startswith("held-out-"):
-        return f"Its own recording, not learned from ({part.rpartition('-')[2]})"
+        return tr("Its own recording, not learned from ({value})", value=part.rpartition("-")[2])
     return _LABELS.get(part, part.replace("-", " ").capitalize())

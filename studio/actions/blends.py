@@ -1,5 +1,6 @@
 """Blend two voices: requested here, made by a worker."""
 
+from engine.texts import tr
 from engine.voices.card_rules import LONGEST_NAME
 from studio.actions.new_voices import checked_name
 from studio.actions.submission import Work, new_task, submit_work
@@ -18,9 +19,9 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     """
     voices = [find_usable(studio.database, account, model_id) for model_id in (first, second)]
     if first == second:
-        raise Invalid([("second", "Choose two different voices.")])
+        raise Invalid([("second", tr("Choose two different voices."))])
     if not 0.0 <= share <= 1.0:
-        raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
+        raise Invalid([("share", tr("The share must be from 0 to 1, not {share}.", share=share))])
     name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
     return submit_work(
         studio,

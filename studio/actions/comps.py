@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from engine.conversion.comping import parts_of
+from engine.texts import tr
 from studio.actions.names import voice_name
 from studio.actions.repeats import key_of_take
 from studio.actions.submission import Work, new_task, submit_work
@@ -25,8 +26,8 @@ from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, list_tasks
 
 MOST_TASKS = 40  # of a recording and a voice, whose takes are offered
-_GONE = "A take of this comp has been deleted: convert the recording again, then choose anew."
-_TOO_OLD = "This take was made before takes could be comped: convert the recording again."
+_GONE = tr("A take of this comp has been deleted: convert the recording again, then choose anew.")
+_TOO_OLD = tr("This take was made before takes could be comped: convert the recording again.")
 TakeOf = Mapping[str, Any]  # {"task": id, "take": 1 for the first}
 
 
@@ -119,7 +120,7 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         code = "not_done" if task.has_ended else "task_active"
-        raise WrongState("Takes can be comped once their conversion has finished.", code)
+        raise WrongState(tr("Takes can be comped once their conversion has finished."), code)
     if task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "recording_gone")
     if not _starts(task):
@@ -136,12 +137,15 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
     other = task if task_id == task.id else _find(studio, account, task_id)
     if other.model_id != task.model_id:
         names = [voice_name(studio.database, account, one) for one in (task, other)]
-        raise Invalid([("choice", f"These takes are in two voices, {names[0]} and {names[1]}: choose those of one.")])
+        raise Invalid([("choice", tr(
+            "These takes are in two voices, {names} and {names2}: choose those of one.",
+            names=names[0], names2=names[1],
+        ))])
     if other.recording != task.recording or _starts(other) != _starts(task):
-        raise Invalid([("choice", "These takes are of two recordings: choose those of one.")])
+        raise Invalid([("choice", tr("These takes are of two recordings: choose those of one."))])
     return key_of_take(other, take, dry=True)
 
 
 def _title(task: Task, take: int) -> str:
     asked = task.asked_as(Conversion)
-    return "Comp" if asked.comp else "Edited take" if asked.edit else f"Take {take}"
+    return tr("Comp") if asked.comp else tr("Edited take") if asked.edit else tr("Take {take}", take=take)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.provenance.consent import consent_recorded_by
+from engine.texts import tr
 from studio.errors import WrongState
 from studio.store.catalogue import Model
 from studio.store.studio import Studio
@@ -12,7 +13,7 @@ from studio.store.studio import Studio
 def refuse_without_consent(studio: Studio, consent: Mapping[str, str] | None) -> None:
     """Raise WrongState if a voice states no consent and the settings require one."""
     if studio.service.consent == "required" and not (consent or {}).get("statement", "").strip():
-        text = "This voice states no consent of its owner, which is required here: add it to its profile first."
+        text = tr("This voice states no consent of its owner, which is required here: add it to its profile first.")
         raise WrongState(text, "no_consent")
 
 
@@ -20,7 +21,7 @@ def consent_origin(studio: Studio, model: Model) -> str:
     """Return in a few words who recorded a voice's consent, and whether it is signed."""
     consent, seal = model.card.get("consent") or {}, model.card.get("consent_seal") or {}
     if consent and not seal and (model.dataset_key is not None or model.is_demo):
-        return "comes with the program" if model.is_demo else "recorded here"
+        return tr("comes with the program") if model.is_demo else tr("recorded here")
     return consent_recorded_by(consent, seal, studio.installation)
 
 

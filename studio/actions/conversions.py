@@ -9,6 +9,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
+from engine.texts import tr
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import (
     Origin,
@@ -32,7 +33,7 @@ from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
-_NO_LINKS_AFTER = "Its recording and its takes have been deleted."
+_NO_LINKS_AFTER = tr("Its recording and its takes have been deleted.")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def check_request(studio: Studio, account: Account, request: ConversionRequest) 
     by_style(request.preset, request.settings)
     effects_of(request.effects)
     if request.song is not None and request.form != PUBLISHED:
-        raise Invalid([("rate", "A song is made at 44100 Hz with 24 bits: leave rate and bits out.")])
+        raise Invalid([("rate", tr("A song is made at 44100 Hz with 24 bits: leave rate and bits out."))])
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
     refuse_without_contentvec(voice)

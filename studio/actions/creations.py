@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from engine.datasets.dataset import Dataset, create_dataset, load_dataset
 from engine.errors import DatasetError
 from engine.progress import Report
+from engine.texts import ntr, numeral, tr
 from engine.voices.profile import profile_as_json
 from studio.actions.arrivals import called, seems_zip, workplace
 from studio.actions.consent import refuse_without_consent
@@ -48,9 +49,9 @@ def create_model(
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(archive):
-        raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
+        raise NotReadable(tr("The file is not a zip: put model.json and the folder audio into a zip."), "not_a_zip")
     with workplace(studio) as place:
-        with called(archive, "the zip"):
+        with called(archive, tr("the zip")):
             dataset = create_dataset(archive, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
@@ -66,7 +67,7 @@ def create_examined(
     from engine.datasets.report import examined, refuse_unusable
 
     with workplace(studio) as place:
-        report(0.0, "copying the recordings")
+        report(0.0, tr("copying the recordings"))
         dataset = create_dataset(source, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
         refuse_unusable(found)
@@ -139,7 +140,7 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
     """Examine the recordings of a voice again after a failure. Raises NotFound, WrongState."""
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
+        raise WrongState(tr("The voice '{model_id}' has no recordings here.", model_id=model_id), "no_recordings")
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
             queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model_id))
@@ -153,13 +154,23 @@ def _cost(dataset: Dataset, longest_hours: float) -> float:
     seconds = sum(length.seconds for length in lengths)
     if seconds > 3600 * longest_hours:
         raise DatasetError(
-            f"There are {seconds / 3600:.1f} hours of audio; at most {longest_hours:g} are taken, and twenty minutes "
-            "of one voice are enough. Choose the best recordings."
+            ntr(
+                "There is {seconds} hour of audio; at most {longest_hours} are taken, and twenty minutes of one voice "
+                "are enough. Choose the best recordings.",
+                "There are {seconds} hours of audio; at most {longest_hours} are taken, and twenty minutes of one "
+                "voice are enough. Choose the best recordings.",
+                seconds=numeral(seconds / 3600, ".1f"), longest_hours=numeral(longest_hours, "g"),
+            )
         )
     if seconds < LEAST_RECORDED_S:
         raise DatasetError(
-            f"There are {seconds:.1f} seconds of readable audio; at least {LEAST_RECORDED_S:.0f} are needed, "
-            "and five minutes work well."
+            ntr(
+                "There is {seconds} second of readable audio; at least {least_recorded_s} are needed, and five "
+                "minutes work well.",
+                "There are {seconds} seconds of readable audio; at least {least_recorded_s} are needed, and five "
+                "minutes work well.",
+                seconds=numeral(seconds, ".1f"), least_recorded_s=numeral(LEAST_RECORDED_S, ".0f"),
+            )
         )
     return sum(length.channel_seconds for length in lengths)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects
+from engine.texts import tr
 from studio.actions.arrivals import workplace
 from studio.actions.effects import wet_take
 from studio.actions.names import name_of_take
@@ -44,10 +45,10 @@ def first_take(studio: Studio, account: Account, task_id: str, kind: str) -> Sto
     for one that has failed or was cancelled, with the reason."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
-        raise Invalid([("file", task.error or "The conversion was cancelled.")], task.error_code or task.state)
+        raise Invalid([("file", task.error or tr("The conversion was cancelled."))], task.error_code or task.state)
     found = studio.storage.head(stored_take(studio, task, 1, kind))
     if found is None:
-        raise NotFound("The takes of this conversion have been deleted.", "file_not_found")
+        raise NotFound(tr("The takes of this conversion have been deleted."), "file_not_found")
     return found
 
 
@@ -56,7 +57,7 @@ def stored_take(
 ) -> str:
     """Return the key of a take in this format, made on first request. Raises as `take_download`."""
     if kind not in FORMATS:
-        raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
+        raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     original = wet_take(studio, task, take, effects)
     rate = f".{mp3_kbps}" if kind == "mp3" and mp3_kbps else ""
     key = str(PurePath(original).with_suffix(f"{rate}.{kind}"))

@@ -10,6 +10,7 @@ import httpx
 from engine.errors import WrongFileError
 from engine.pinned import PinnedFile
 from engine.progress import Report
+from engine.texts import tr
 from studio.errors import Unavailable
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -85,18 +86,24 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
                 if have > pinned.size:
                     break  # the checksum will say so
                 file.write(block)
-                report(min(1.0, have / pinned.size), f"fetching {pinned.name}")
+                report(min(1.0, have / pinned.size), tr("fetching {name}", name=pinned.name))
 
 
 @contextmanager
 def _network_errors(addition: Addition) -> Iterator[None]:
-    name, own = addition.file.name, f"A copy from elsewhere works too: {addition.own}."
+    name, own = addition.file.name, tr("A copy from elsewhere works too: {own}.", own=addition.own)
     try:
         yield
     except httpx.HTTPStatusError as cause:
-        text = f"{name} could not be fetched: the server answered {cause.response.status_code}. {own}"
+        text = tr(
+            "{name} could not be fetched: the server answered {status_code}. {own}",
+            name=name, status_code=cause.response.status_code, own=own,
+        )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except httpx.HTTPError as cause:
         said = str(cause).rstrip(".") or type(cause).__name__
-        text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
+        text = tr(
+            "{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}",
+            name=name, said=said, own=own,
+        )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause

@@ -2,6 +2,7 @@
 
 import time
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.signed_links import check
 from studio.store.storage import StoredFile
@@ -14,4 +15,4 @@ def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredF
         file = studio.storage.head(key)
         if file is not None:
             return file
-    raise NotFound("There is no such file, or the link has expired: ask for the task again.", "file_not_found")
+    raise NotFound(tr("There is no such file, or the link has expired: ask for the task again."), "file_not_found")

@@ -14,6 +14,7 @@ from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, c
 from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.files import numbered
+from engine.texts import tr
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.arrivals import called, take
 from studio.actions.recordings import check_recording
@@ -39,7 +40,10 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     if suffix == _JSON:
         return _model_file(file)
     if why_no_recording(file) == NOT_AUDIO:
-        raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
+        raise DatasetError(tr(
+            '"{name}" is not a recording: add {audio_suffixes} files, or zips of them.',
+            name=file.name, audio_suffixes=", ".join(AUDIO_SUFFIXES),
+        ))
     _gather_one(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
@@ -71,7 +75,7 @@ def gather_dataset(
 def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
     milliseconds = round(1000 * check_recording(file, name).seconds)
     if milliseconds == 0:
-        raise DatasetError(f'"{name}" contains no audio.')
+        raise DatasetError(tr('"{name}" contains no audio.', name=name))
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
     take(file, target)
@@ -81,9 +85,15 @@ def _model_file(file: Path) -> dict[str, Any]:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
-        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is not valid JSON.') from cause
+        raise ArchiveError(tr(
+            '"{name}" cannot be read as a model.json: it is not valid JSON.',
+            name=file.name,
+        )) from cause
     if not isinstance(values, dict):
-        raise ArchiveError(f'"{file.name}" is not a model.json: it must hold one object, such as {{"name": "Anna"}}.')
+        raise ArchiveError(tr(
+            '"{name}" is not a model.json: it must hold one object, such as {"name": "Anna"}.',
+            name=file.name,
+        ))
     profile = profile_as_json(read_profile({"name": file.stem} | values))
     return {name: value for name, value in profile.items() if name != "name" or name in values}
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import structlog
 
 from engine.errors import Cancelled, EngineError
+from engine.texts import tr
 from studio.actions.fetches import Addition, fetch
 from studio.settings.service import ServiceSettings, is_for_this_machine
 from studio.store.studio import Studio
 
-_OURS = "Something went wrong in the studio. See its log for details."
+_OURS = tr("Something went wrong in the studio. See its log for details.")
 
 
 @dataclass

@@ -11,6 +11,7 @@ import httpx
 from engine.errors import SettingsError
 from engine.progress import Report
 from engine.spelling import composed
+from engine.texts import numeral, tr
 from studio.addresses import GuardedTransport, checked_address
 from studio.errors import TooLarge, Unavailable
 from studio.store.free_space import refuse_full_disk
@@ -56,10 +57,10 @@ def fetch_link(
         return asyncio.run(_fetched(studio, link, target, report, most, transport or GuardedTransport()))
     except httpx.HTTPStatusError as cause:
         status = cause.response.status_code
-        text = f"The link could not be fetched: the server answered {status}. Check it in a browser."
+        text = tr("The link could not be fetched: the server answered {status}. Check it in a browser.", status=status)
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except (httpx.HTTPError, httpx.InvalidURL) as cause:
-        text = "The link could not be fetched: the server cannot be reached, or broke off. Try again later."
+        text = tr("The link could not be fetched: the server cannot be reached, or broke off. Try again later.")
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
 
 
@@ -82,7 +83,7 @@ async def _fetched(
                 _refuse_large(size, most)
                 digest.update(block)
                 file.write(block)
-                report(min(size / announced, 1.0) if announced else 0.0, "fetching the voice")
+                report(min(size / announced, 1.0) if announced else 0.0, tr("fetching the voice"))
     return Fetched(target, digest.hexdigest(), size)
 
 
@@ -97,7 +98,10 @@ def _refuse_plain(link: str) -> None:
 
 def _refuse_large(size: int, most: int) -> None:
     if size > most:
-        raise TooLarge(f"The file has more than {most / 1e6:g} MB: fetch it with a browser, and import it from there.")
+        raise TooLarge(tr(
+            "The file has more than {most} MB: fetch it with a browser, and import it from there.",
+            most=numeral(most / 1000000.0, "g"),
+        ))
 
 
 def _name_in(link: str) -> str:

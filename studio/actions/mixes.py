@@ -9,6 +9,7 @@ from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
 from engine.songs.mixing import Fader, Lane, mix_files
+from engine.texts import tr
 from studio.actions.arrivals import workplace
 from studio.actions.names import voice_name
 from studio.actions.preferences import FORMATS
@@ -20,7 +21,7 @@ from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import find
 
-_GONE = "The lanes of this song have been deleted: convert it again."
+_GONE = tr("The lanes of this song have been deleted: convert it again.")
 _SYNTHETIC = ("vocal", "stem")  # lanes that may be
 
 
@@ -38,7 +39,7 @@ def mix_again(
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "lanes_gone")
     if kind not in FORMATS:
-        raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
+        raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     given = {name: _fader((faders or {}).get(name)) for name in LANES if name in lanes}
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
@@ -63,5 +64,5 @@ def _fader(given: Any) -> Fader:
     if given is None:
         return Fader()
     if not isinstance(given, Mapping):
-        raise SettingsError("A fader is gain_db, mute and solo.")
+        raise SettingsError(tr("A fader is gain_db, mute and solo."))
     return Fader(given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True)

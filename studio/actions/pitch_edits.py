@@ -15,6 +15,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
+from engine.texts import tr
 from engine.units import FRAME_RATE
 from studio.actions.conversions import was_untrained
 from studio.actions.names import voice_name
@@ -28,11 +29,11 @@ from studio.store.records.conversion import Conversion, EarlierEdit, Edit, Edits
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-_GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
-_VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
-_TOO_OLD = "This take was made before takes could be edited: convert the recording again, then edit it."
-_COMPED = "The pitch of a comp cannot be edited: edit the takes, then comp them again."
-_NOTHING = "Nothing to render: the pitch curve is unchanged."
+_GONE = tr("The data needed to edit this take has been deleted: convert the recording again, then edit the new take.")
+_VOICE_GONE = tr("The voice '{}' has been deleted: convert the recording with another voice, then edit the new take.")
+_TOO_OLD = tr("This take was made before takes could be edited: convert the recording again, then edit it.")
+_COMPED = tr("The pitch of a comp cannot be edited: edit the takes, then comp them again.")
+_NOTHING = tr("Nothing to render: the pitch curve is unchanged.")
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     _need_voice(studio, account, task)
     origin = _origin(task, take)
     pitch = _edit_data(studio, origin).pitch(origin.number - 1)
-    heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
+    heard = [{"label": tr("As converted"), "url": studio.link(origin.take_key, base_url, now_s)}]
     if origin.earlier:
-        heard.append({"label": "Edited", "url": studio.link(origin.earlier.key, base_url, now_s)})
+        heard.append({"label": tr("Edited"), "url": studio.link(origin.earlier.key, base_url, now_s)})
     return {
         "id": f"{origin.conversion}-{origin.number}",
         "duration_s": (len(pitch) - 1) / FRAME_RATE,
@@ -141,7 +142,7 @@ def _submitted(studio: Studio, account: Account, task: Task, origin: _Origin, ed
 def _find(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
-        raise WrongState("A take can be edited once its conversion has finished.", "not_done")
+        raise WrongState(tr("A take can be edited once its conversion has finished."), "not_done")
     if task.outputs_deleted_at is not None:
         raise NotFound(_GONE, "recording_gone")
     return task

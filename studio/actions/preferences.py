@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
+from engine.texts import ntr, tr
 from studio.store import presets
 from studio.store.accounts import Account
 from studio.store.database import Database
@@ -28,28 +29,32 @@ class Preferences:
 {transpose}.
     """
 
-    format: str = text_setting("wav", "The format that is offered first.", FORMATS)
-    mp3_kbps: int = setting(0, 0, 320, "The constant rate of mp3 files from 32 on; 0: the best variable rate.")
+    format: str = text_setting("wav", tr("The format that is offered first."), FORMATS)
+    mp3_kbps: int = setting(0, 0, 320, tr("The constant rate of mp3 files from 32 on; 0: the best variable rate."))
     naming: str = text_setting(
         "{recording} - {voice} {take}",
-        "How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}.",
+        tr("How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}."),
     )
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting, for a value that cannot be used."""
         check_settings(self)
         if 0 < self.mp3_kbps < 32:
-            raise SettingsError(f"mp3_kbps must be 0 or from 32 to 320, not {self.mp3_kbps}.")
+            raise SettingsError(tr("mp3_kbps must be 0 or from 32 to 320, not {mp3_kbps}.", mp3_kbps=self.mp3_kbps))
         try:
             parts = [(name, spec or conversion) for _, name, spec, conversion in string.Formatter().parse(self.naming)]
         except ValueError as cause:
-            raise SettingsError("naming has a brace without its other half.") from cause
+            raise SettingsError(tr("naming has a brace without its other half.")) from cause
         known = ", ".join(f"{{{one}}}" for one in PARTS)
         for name, more in parts:
             if name is not None and (name not in PARTS or more):
-                raise SettingsError(f"naming has no part {{{name}}}; the parts are {known}.")
+                raise SettingsError(tr("naming has no part {{name}}; the parts are {known}.", name=name, known=known))
         if not self.naming.strip() or len(self.naming) > _LONGEST_PATTERN:
-            raise SettingsError(f"naming must have 1 to {_LONGEST_PATTERN} characters.")
+            raise SettingsError(ntr(
+                "naming must have 1 to {longest_pattern} character.",
+                "naming must have 1 to {longest_pattern} characters.",
+                longest_pattern=_LONGEST_PATTERN,
+            ))
 
 
 def preferences_of(database: Database, account: Account) -> Preferences:

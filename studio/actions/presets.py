@@ -7,6 +7,7 @@ from typing import Any
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.spelling import composed
+from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound
 from studio.store import presets
 from studio.store.accounts import Account
@@ -37,7 +38,10 @@ def find_preset(studio: Studio, account: Account, name: str) -> Preset:
     kept = saved.get(name) or saved.get(composed(name))
     if kept is None:
         names = ", ".join([*sorted(_OWN), *preset_names(studio, account)])
-        raise NotFound(f"There is no preset '{name}'; the presets are: {names}.", "preset_not_found")
+        raise NotFound(tr(
+            "There is no preset '{name}'; the presets are: {names}.",
+            name=name, names=names,
+        ), "preset_not_found")
     found = Preset(kept["style"], kept["settings"], kept.get("effects", OFF))
     _check(found)
     return found
@@ -50,13 +54,24 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
     """
     name = composed(" ".join(name.split()))
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", f"Give the preset a name of 1 to {LONGEST_NAME} printable characters.")])
+        raise Invalid([("name", ntr(
+            "Give the preset a name of 1 to {longest_name} printable character.",
+            "Give the preset a name of 1 to {longest_name} printable characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     if name.casefold() in _OWN:
-        raise Invalid([("name", f"'{name}' is the name of a preset that is always there: choose another.")])
+        raise Invalid([("name", tr(
+            "'{name}' is the name of a preset that is always there: choose another.",
+            name=name,
+        ))])
     _check(preset)
     kept = {"style": preset.style, "settings": dict(preset.settings), "effects": plain_effects(preset.effects)}
     if not presets.save(studio.database, account.id, name, kept, MOST_PRESETS):
-        raise Invalid([("name", f"There are {MOST_PRESETS} presets already: delete one first.")], "too_many_presets")
+        raise Invalid([("name", ntr(
+            "There is {most_presets} preset already: delete it first.",
+            "There are {most_presets} presets already: delete one first.",
+            most_presets=MOST_PRESETS,
+        ))], "too_many_presets")
     return name
 
 

@@ -20,6 +20,7 @@ from engine.audio.stems import Placing, write_stem
 from engine.files import replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
+from engine.texts import tr
 from studio.actions.arrivals import workplace
 from studio.actions.names import named_file, unlike, voice_names
 from studio.actions.projects import timeline_of
@@ -96,7 +97,7 @@ def export_project(
         with workplace(studio) as place, replacing(target) as unfinished:
             _Export(studio, account, project, timeline or timeline_of(project), place, dry).write(unfinished, report)
     except OSError as cause:
-        text = f'"{target}" cannot be written: {cause.strerror or cause}.'
+        text = tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
         raise Invalid([("output", text)], "not_writable") from cause
     return target
 
@@ -114,7 +115,7 @@ class _Export:
         self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
         self._recordings = list(self._whole(done))
         if not self._takes:
-            raise NotFound("Nothing of this project is left to export.", "no_results")
+            raise NotFound(tr("Nothing of this project is left to export."), "no_results")
         ends = [one.start_s + seconds for one, _, seconds in self._recordings]
         self._origin_s = min(one.start_s for one, _, _ in self._recordings)
         self._seconds = max(ends) - self._origin_s
@@ -128,11 +129,11 @@ class _Export:
         taken: set[str] = set()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
             for number, (sound, path) in enumerate(sounds):
-                report(number / (len(sounds) + 1), "writing stems")
+                report(number / (len(sounds) + 1), tr("writing stems"))
                 name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
                 archive.write(self._written(sound, path), f"stems/{name}")
                 stems.append(_told(sound, name))
-            report(len(sounds) / (len(sounds) + 1), "writing the cue sheet")
+            report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
                 archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)
             facts = {"name": self._project.shown_name, "timeline": asdict(self._timeline), "seconds": self._seconds}
@@ -158,7 +159,7 @@ class _Export:
             tables.append(pitch_table(hertz, pitch.voicing, loudness_db, start_s=later_s))
             notes += [_later(one, later_s) for one in find_notes(pitch, loudness_db)]
             phrases += [_later(one, later_s) for one in find_phrases(pitch, loudness_db)]
-        markers = [(one.start_s, f"phrase {number}") for number, one in enumerate(phrases, 1)]
+        markers = [(one.start_s, tr("phrase {number}", number=number)) for number, one in enumerate(phrases, 1)]
         tempo = {"tempo_bpm": self._timeline.tempo_bpm} if self._timeline.tempo_bpm else {}
         yield "melody", "mid", notes_as_midi(notes, markers=markers, **tempo)
         yield "phrases", "csv", cue_sheet(phrases, notes, self._timeline)
@@ -188,7 +189,7 @@ class _Export:
         try:
             return self._studio.storage.fetch(sound.key, folder)
         except NotFound as cause:
-            raise NotFound("A recording or a take of this project has been deleted.", "recording_gone") from cause
+            raise NotFound(tr("A recording or a take of this project has been deleted."), "recording_gone") from cause
 
 
 def _done(project: Project) -> list[Task]:

@@ -7,6 +7,7 @@ from typing import Any
 from engine.analysis.timeline import Timeline
 from engine.errors import SettingsError
 from engine.spelling import composed
+from engine.texts import ntr, tr
 from studio.actions.names import voice_names
 from studio.actions.tasks import delete_tasks, task_views_of
 from studio.errors import Invalid, WrongState
@@ -67,11 +68,15 @@ def change_project(
     project = find_project(studio.database, account.id, project_id)
     name = (project.name or "") if name is None else composed(" ".join(name.split()))
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
+        raise Invalid([("name", ntr(
+            "The name of a project has at most {longest_name} printable character.",
+            "The name of a project has at most {longest_name} printable characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     try:
         changed = Timeline(**{**project.timeline, **(timeline or {})})
     except TypeError as cause:
-        raise SettingsError(f"A timeline has no such setting ({cause}).") from cause
+        raise SettingsError(tr("A timeline has no such setting ({cause}).", cause=cause)) from cause
     with studio.database.write() as connection:
         save_project(connection, account.id, project.id, name, asdict(changed))
 
@@ -88,5 +93,7 @@ def delete_project(studio: Studio, account: Account, project_id: str) -> int:
     """
     project = find_project(studio.database, account.id, project_id)
     if not all(task.has_ended for task in project.conversions):
-        raise WrongState("A conversion of this project has not ended: cancel it first, or wait for it.", "task_active")
+        raise WrongState(tr(
+            "A conversion of this project has not ended: cancel it first, or wait for it.",
+        ), "task_active")
     return len(delete_tasks(studio, account, [task.id for task in project.conversions]))

@@ -9,6 +9,7 @@ from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.spelling import composed
+from engine.texts import numeral, tr
 from engine.units import in_words
 from studio.errors import Invalid, NotReadable, naming
 from studio.settings.service import ServiceSettings
@@ -74,9 +75,15 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
             seconds = source.duration_s or counted
             if service and seconds > most_s:
                 longest = in_words(most_s)
-                text = f"The recording is more than {longest} long, which is the limit: use a shorter one."
+                text = tr(
+                    "The recording is more than {longest} long, which is the limit: use a shorter one.",
+                    longest=longest,
+                )
                 if source.duration_s:
-                    text = f"The recording is {in_words(seconds)} long; the limit is {longest}: use a shorter one."
+                    text = tr(
+                        "The recording is {seconds} long; the limit is {longest}: use a shorter one.",
+                        seconds=in_words(seconds), longest=longest,
+                    )
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
@@ -89,16 +96,23 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
     minutes, most_minutes = length.channel_seconds / 60, service.largest_conversion_minutes
     if minutes * takes <= most_minutes:
         return
-    cost = f"{in_words(length.seconds)} x {length.channels} (channels) x {takes} (takes)"
+    cost = tr(
+        "{seconds} x {channels} (channels) x {takes} (takes)",
+        seconds=in_words(length.seconds), channels=length.channels, takes=takes,
+    )
     fit = int(most_minutes / minutes)
     text = (
-        f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
-        "use a shorter recording, or mono."
+        tr(
+            "{cost} are {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
+            cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"),
+        )
     )
     if fit:
         text = (
-            f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
-            f"ask for at most {fit} takes."
+            tr(
+                "{cost} are {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
+                cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"), fit=fit,
+            )
         )
     field, hint = "generations_count" if fit else "audio", service.raised_by("largest_conversion_minutes")
     raise Invalid([(field, text + hint)], "conversion_too_large")

@@ -7,6 +7,7 @@ from typing import Any
 from engine.audio.stems import cut_recording
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
+from engine.texts import tr
 from studio.actions.analyses import start_analysis, taken_recording
 from studio.actions.arrivals import borrowed
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -20,7 +21,7 @@ from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-_GONE = "Its recording has been deleted: add it again."
+_GONE = tr("Its recording has been deleted: add it again.")
 
 
 def convert_recording(
@@ -93,5 +94,5 @@ def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     rendered = task.result_as(Rendered)
     outputs = rendered.dry if dry and rendered.dry is not None else rendered.outputs
     if not 1 <= take <= len(outputs):
-        raise NotFound("There is no such take.", "take_not_found")
+        raise NotFound(tr("There is no such take."), "take_not_found")
     return outputs[take - 1]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.conversion.settings import AUTO, BEST
+from engine.texts import tr
 from engine.units import note_number
 from studio.actions.conversions import was_untrained
 from studio.actions.names import voice_name
@@ -18,7 +19,7 @@ from studio.store.take_labels import label_of
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
-_DELETED = "Its recording and its takes have been deleted."
+_DELETED = tr("Its recording and its takes have been deleted.")
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:

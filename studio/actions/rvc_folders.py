@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.spelling import folded
+from engine.texts import tr
 from studio.actions.rvc_models import INDEX, is_rvc_model
 from studio.errors import NotFound
 
@@ -39,7 +40,7 @@ def models_in(folder: Path) -> list[FoundModel]:
     models = [path for path in files if is_rvc_model(path) and not _TRAINING.fullmatch(path.stem) and path.is_file()]
     indexes = [path for path in files if path.suffix.lower() == INDEX and not _EMPTY.match(path.stem)]
     if not models:
-        raise NotFound(f'There is no model of RVC (.pth, .onnx) in "{folder.name}".', "no_model")
+        raise NotFound(tr('There is no model of RVC (.pth, .onnx) in "{name}".', name=folder.name), "no_model")
     return [FoundModel(path, _index_of(path, models, indexes)) for path in models]
 
 

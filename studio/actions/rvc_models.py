@@ -7,6 +7,7 @@ from engine.errors import VoiceError
 from engine.pinned import PinnedFile
 from engine.rvc import sources
 from engine.rvc.sources import contentvec_path
+from engine.texts import tr
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
 from studio.actions.fetches import Addition
@@ -17,8 +18,8 @@ from studio.store.studio import Studio
 
 MODELS, INDEX = (".pth", ".onnx"), ".index"
 MISSING = (
-    "It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
-    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own."
+    tr("It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
+    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own.")
 )
 _OWN = "python -m studio rvc use FILE"
 
@@ -58,7 +59,7 @@ def missing_for(model: Model) -> str | None:
 def refuse_without_contentvec(model: Model) -> None:
     """Raise WrongState if this is an imported voice and ContentVec is missing."""
     if missing := missing_for(model):
-        raise WrongState(f"{model.name} cannot convert yet. {missing}", "no_contentvec")
+        raise WrongState(tr("{name} cannot convert yet. {missing}", name=model.name, missing=missing), "no_contentvec")
 
 
 def contentvec(source: PinnedFile | None = None) -> Addition:
@@ -79,5 +80,5 @@ def use_contentvec(studio: Studio, path: Path) -> Path:
 
     refuse_full_disk(studio, sources.SOURCES[0].size)
     if not path.exists():
-        raise VoiceError(f'There is no file or folder "{path}".')
+        raise VoiceError(tr('There is no file or folder "{path}".', path=path))
     return install(path)

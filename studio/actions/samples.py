@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import engine
+from engine.texts import tr
 from studio.actions.analyses import start_analysis
 from studio.actions.arrivals import workplace
 from studio.errors import NotFound
@@ -24,10 +25,10 @@ class Sample:
 
 
 SAMPLES = (
-    Sample("Singing", "singing.flac"),
-    Sample("Speech", "speech.flac"),
-    Sample("High singing", "foreign/singing-high.flac"),
-    Sample("Low speech", "foreign/speech-low.flac"),
+    Sample(tr("Singing"), "singing.flac"),
+    Sample(tr("Speech"), "speech.flac"),
+    Sample(tr("High singing"), "foreign/singing-high.flac"),
+    Sample(tr("Low speech"), "foreign/speech-low.flac"),
 )
 
 
@@ -38,4 +39,4 @@ def take_sample(studio: Studio, account: Account, title: str) -> str:
             with workplace(studio) as place:
                 copy = Path(shutil.copyfile(PLACE / sample.path, place / "recording"))
                 return start_analysis(studio, account, copy, Path(sample.path).name)
-    raise NotFound(f"There is no sample '{title}'.")
+    raise NotFound(tr("There is no sample '{title}'.", title=title))

@@ -8,6 +8,7 @@ from engine.pinned import PinnedFile
 from engine.progress import Report
 from engine.songs import separator_file
 from engine.songs.separator_file import FETCH, accept_separator, separator_state, stored_separator
+from engine.texts import tr
 from studio.actions.fetches import Addition
 from studio.errors import WrongState
 from studio.settings.environment import Settings
@@ -27,8 +28,11 @@ def refuse_without_separator(settings: Settings) -> None:
     found = separator_state(settings.separators)
     if found.remedy:
         text = (
-            f"Songs cannot be separated yet: {found.remedy} on the machine that serves this, "
-            "or send the vocal and its backing."
+            tr(
+                "Songs cannot be separated yet: {remedy} on the machine that serves this, or send the vocal and its "
+                "backing.",
+                remedy=found.remedy,
+            )
         )
         raise WrongState(text, "no_separator")
 

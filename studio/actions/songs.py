@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.songs.mixing import Fader
 from engine.songs.parts import KEEP, Part, checked_parts
+from engine.texts import tr
 from studio.actions.arrivals import borrowed
 from studio.actions.consent import refuse_without_consent
 from studio.actions.recordings import Length, check_recording, suffix_of
@@ -18,10 +19,10 @@ from studio.store.records.conversion import Conversion, Rendered, Song
 from studio.store.studio import Studio
 from studio.store.tasks import Task
 
-_GONE = "A recording of this song has been deleted: send it again."
+_GONE = tr("A recording of this song has been deleted: send it again.")
 LANES = ("vocal", "backing", "stem")  # of a mix
-_ONE_TAKE = "A song, or a recording in several voices, is made in one take."
-_NO_EFFECTS = "Effects are for a vocal alone: convert the vocal with them, then mix it."
+_ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
+_NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
 
 
 @dataclass(frozen=True)
@@ -86,11 +87,11 @@ def check_song(
         raise Invalid([("effects", _NO_EFFECTS)])
     if not song.is_mixed and (song.stem or song.offset_s is not None or song.faders):
         name = "stem" if song.stem else "offset" if song.offset_s is not None else "vocal_db"
-        raise Invalid([(name, f"{name} needs a backing: send one, or separate=true.")])
+        raise Invalid([(name, tr("{name} needs a backing: send one, or separate=true.", name=name))])
     parts = [*checked_parts(song.parts), *(checked_parts(song.stem_parts) if song.stem else ())]
     voices = {part.voice for part in parts} - {KEEP}
     if not voices:
-        raise Invalid([("model", "Nothing is converted: give the vocal, or one of the stems, a voice.")])
+        raise Invalid([("model", tr("Nothing is converted: give the vocal, or one of the stems, a voice."))])
     for voice in sorted(voices):
         refuse_without_consent(studio, find_usable(studio.database, account, voice, untrained).card.get("consent"))
     for level in song.faders.values():

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from engine.texts import tr
 from studio.actions.submission import Work, new_task, submit_work
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account
@@ -27,7 +28,10 @@ def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
     service = studio.service
     return {
         "version": _version(),
-        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "system": tr(
+            "{platform} {platform2}, Python {platform3}",
+            platform=platform.system(), platform2=platform.machine(), platform3=platform.python_version(),
+        ),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "memory_bytes": _memory_bytes(),
         "conversion_workers": service.conversion_workers if service.executor == "local" else 0,

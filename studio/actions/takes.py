@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.spelling import composed
+from engine.texts import ntr
 from studio.actions.repeats import key_of_take
 from studio.errors import Invalid
 from studio.store.accounts import Account
@@ -36,5 +37,9 @@ def label_take(
 def _checked(name: str) -> str:
     name = composed(" ".join(name.split()))
     if not name.isprintable() or len(name) > LONGEST_NAME:
-        raise Invalid([("name", f"name must be a line of text of at most {LONGEST_NAME} characters.")])
+        raise Invalid([("name", ntr(
+            "name must be a line of text of at most {longest_name} character.",
+            "name must be a line of text of at most {longest_name} characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     return name

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.texts import numeral, tr
 from engine.voices.profile import TAUGHT_BY
 from studio.errors import NotFound
 from studio.store.catalogue import Model
@@ -53,11 +54,18 @@ def score_lines(view: Mapping[str, Any]) -> list[str]:
     if taught is None or "scores" not in taught:
         return []
     evaluations = (view["training"]["history"] or {}).get("evaluations") or []
-    lines = [f"{taught['name']}, imported: {_said(taught['scores'])}"]
+    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_said(taught["scores"]))]
     if evaluations:
-        lines.append(f"{view['name']}, taught: {_said(max(evaluations, key=lambda line: line['score']))}")
+        lines.append(tr(
+            "{name}, taught: {evaluations}",
+            name=view["name"], evaluations=_said(max(evaluations, key=lambda line: line["score"])),
+        ))
     return lines
 
 
 def _said(scores: Mapping[str, Any]) -> str:
-    return f"likeness {scores['likeness']:.2f}, intelligibility {scores['content']:.2f}, score {scores['score']:.2f}"
+    return tr(
+        "likeness {likeness}, intelligibility {content}, score {score}",
+        likeness=numeral(scores["likeness"], ".2f"), content=numeral(scores["content"], ".2f"),
+        score=numeral(scores["score"], ".2f"),
+    )

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from engine.datasets.dataset import create_dataset
 from engine.datasets.left_out import LeftOut
+from engine.texts import ntr, numeral, tr
 from engine.voices.card import new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.profile import forbids_derivatives
@@ -111,10 +112,16 @@ def teach_from_upload(
 def refuse_teacher(studio: Studio, teacher: Model) -> None:
     """Raise WrongState unless this voice is imported, may teach another one, and can convert here."""
     if teacher.card.get("kind") != RVC:
-        text = f"{teacher.name} is a voice of this studio already: only imported models of RVC can teach one."
+        text = tr(
+            "{name} is a voice of this studio already: only imported models of RVC can teach one.",
+            name=teacher.name,
+        )
         raise WrongState(text, "not_imported")
     if forbids_derivatives(licence := teacher.card.get("licence") or ""):
-        text = f'The licence of {teacher.name}, "{licence}", allows no derivatives, and a voice that it teaches is one.'
+        text = tr(
+            'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
+            name=teacher.name, licence=licence,
+        )
         raise WrongState(text, "no_derivatives")
     refuse_without_consent(studio, teacher.card.get("consent"))
     refuse_without_contentvec(teacher)
@@ -134,7 +141,11 @@ def _sources(
     for number, path in enumerate(dataset.recordings, 1):
         cost += check_recording(path, path.name, studio.service).channel_seconds
         if cost > 3600 * studio.service.longest_dataset_hours:
-            text = f"There are more than {studio.service.longest_dataset_hours:g} hours of recordings: give fewer."
+            text = ntr(
+                "There are more than {longest_dataset_hours} hour of recordings: give fewer.",
+                "There are more than {longest_dataset_hours} hours of recordings: give fewer.",
+                longest_dataset_hours=numeral(studio.service.longest_dataset_hours, "g"),
+            )
             raise Invalid([("recordings", text)], "audio_too_long")
         sources[f"source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}"] = path
     return sources, cost, dataset.left_out

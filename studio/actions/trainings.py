@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
+from engine.texts import tr
 from engine.training.history import Estimate
 from studio.actions.auditions import auditions_of
 from studio.actions.checkpoints import kept_card
@@ -136,7 +137,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
         held_model(connection, account.id, model_id)  # a training that starts now waits here
         task = latest_in(connection, account.id, model_id, TRAINING)
         if task is not None and task.state in ACTIVE:
-            raise WrongState("This voice is being trained: stop the training first.", "model_busy")
+            raise WrongState(tr("This voice is being trained: stop the training first."), "model_busy")
         home = studio.storage.folder(model.dataset_key or "")
         if home is not None and home.is_dir():
             refuse_in_training(home)  # the command line has no task
@@ -151,7 +152,10 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(f"The voice '{model.name}' has no recordings here and cannot be trained.", "no_recordings")
+        raise WrongState(tr(
+            "The voice '{name}' has no recordings here and cannot be trained.",
+            name=model.name,
+        ), "no_recordings")
     return model
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-_KINDS = {(True, True): "speaks and sings", (True, False): "speaks", (False, True): "sings"}
+from engine.texts import numeral, tr
+
+_KINDS = {(True, True): tr("speaks and sings"), (True, False): "speaks", (False, True): "sings"}
 
 
 def uses_of(card: Mapping[str, Any]) -> list[str]:
@@ -16,12 +18,15 @@ def uses_of(card: Mapping[str, Any]) -> list[str]:
     uses = [kind] if kind else []
     learned = card.get("training") or {}
     if isinstance(minutes := learned.get("minutes"), int | float):
-        uses.append(f"{minutes:.0f} min of training" if minutes >= 1 else f"{60 * minutes:.0f} s of training")
+        uses.append(tr("{minutes} min of training", minutes=numeral(minutes, ".0f")) if minutes >= 1 else tr(
+            "{minutes} s of training",
+            minutes=numeral(60 * minutes, ".0f"),
+        ))
     scores = learned.get("scores") or {}
     if isinstance(score := scores.get("likeness"), int | float):
-        uses.append(f"likeness {score:.2f}")
+        uses.append(tr("likeness {score}", score=numeral(score, ".2f")))
     if isinstance(score := scores.get("content"), int | float):
-        uses.append(f"clarity {score:.2f}")
+        uses.append(tr("clarity {score}", score=numeral(score, ".2f")))
     if learned.get("blend"):
         uses.append("a blend")
     return uses

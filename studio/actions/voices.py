@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import SettingsError
+from engine.texts import tr
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
@@ -41,8 +42,8 @@ from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_runn
 from studio.store.workspaces import refuse_busy
 
 _LARGEST_HISTORY = 64 << 20  # bytes
-_BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
-_BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
+_BEING_TRAINED = tr("The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history.")
+_BEING_EXAMINED = tr("The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history.")
 
 
 # ---- views
@@ -125,9 +126,12 @@ def train_model(
     plan = allowed_plan(studio, epochs, settings or {})
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
-        text = f"The voice '{model_id}' was imported without its recordings and cannot be trained."
+        text = tr(
+            "The voice '{model_id}' was imported without its recordings and cannot be trained.",
+            model_id=model_id,
+        )
         if found.is_demo:
-            text = f"The voice '{model_id}' is a demo voice and cannot be trained."
+            text = tr("The voice '{model_id}' is a demo voice and cannot be trained.", model_id=model_id)
         raise WrongState(text, "no_recordings")
 
     def act(connection: Connection) -> Answer:
@@ -155,14 +159,17 @@ def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None
     plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
     if epochs > most:
         hint = studio.service.raised_by("epochs_at_most")
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
+        raise SettingsError(tr(
+            "epochs must be at most {most} here, not {epochs}.{hint}",
+            most=most, epochs=epochs, hint=hint,
+        ))
     return plan
 
 
 def checked_plan(epochs: int, settings: Mapping[str, Any]) -> Training:
     """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
     if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
-        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0]))
     TrainingPlan(**{**settings, "epochs": epochs})
     return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
 
@@ -201,7 +208,7 @@ def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
 
 def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
     if model.is_demo:
-        raise WrongState(f"The voice '{model.id}' is a demo voice and cannot be deleted.", "demo_voice")
+        raise WrongState(tr("The voice '{id}' is a demo voice and cannot be deleted.", id=model.id), "demo_voice")
     for kind in (TRAINING_KIND, REPORT):
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == TRAINING_KIND)):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import EngineError, SettingsError
+from engine.texts import ntr, numeral, tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
@@ -24,19 +25,21 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.commands.takes import Converted, Outcome, TakesWanted
 
 DEFAULT_VOICE = "kathleen"
-_SONGS = "Songs and several voices"
-RESULTS = "Where the results go"
+_SONGS = tr("Songs and several voices")
+RESULTS = tr("Where the results go")
 SAMPLE = "singing.flac"  # in the engine's folder of samples
 
-Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
+Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a."))]
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a."),
+    typer.Argument(metavar="FILE", help=tr("Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a.")),
 ]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to convert with; `voices` lists them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
+    "The voice to convert with; `voices` lists them.",
+))]
+AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files that exist; else a result gets a number.")
+    bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))
 ]
 
 
@@ -51,60 +54,76 @@ def convert(
             "--output",
             metavar="FILE|FOLDER|TEMPLATE",
             rich_help_panel=RESULTS,
-            help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, or a template as "
-            "out/{name}.{voice}.{take}.flac. Default: named after the recording and the voice, in this folder.",
+            help=tr(
+                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, or a template as "
+                "out/{name}.{voice}.{take}.flac. Default: named after the recording and the voice, in this folder."
+            ),
         ),
     ] = None,
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", rich_help_panel=RESULTS, help="Replace files that exist; else a result gets a number."
+            "--overwrite", rich_help_panel=RESULTS, help=tr("Replace files that exist; else a result gets a number.")
         ),
     ] = False,
     skip_existing: Annotated[
         bool,
         typer.Option(
-            "--skip-existing", rich_help_panel=RESULTS, help="Leave recordings out whose results are there."
+            "--skip-existing", rich_help_panel=RESULTS, help=tr("Leave recordings out whose results are there.")
         ),
     ] = False,
     project: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", rich_help_panel=RESULTS, help="The name of its project. Default: as the recording's."
+            metavar="NAME", rich_help_panel=RESULTS, help=tr("The name of its project. Default: as the recording's.")
         ),
     ] = None,
     no_project: Annotated[
-        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help="Keep nothing of it in the studio.")
+        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help=tr("Keep nothing of it in the studio."))
     ] = False,
     preset: Annotated[
         str,
         typer.Option(
             metavar="auto|melodic|rhythmic|spoken|NAME",
-            help="Settings for singing, rap or speech, or saved on the page; auto detects the style.",
+            help=tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
         ),
     ] = "auto",
     effects: Annotated[
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
-            "(Default: off, or the preset's.)",
+            help=tr(
+                "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
+                "(Default: off, or the preset's.)"
+            ),
         ),
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Show how much of the performance each take kept.")] = False,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help=tr(
+                "Show how much of the performance each take kept.",
+            ),
+        ),
+    ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     separate: Annotated[bool, typer.Option("--separate", help="FILE is a whole song.", rich_help_panel=_SONGS)] = False,
     backing: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|keep", rich_help_panel=_SONGS, help="Mix with this instrumental, or what is left of the song."
+            metavar="FILE|keep",
+            rich_help_panel=_SONGS,
+            help=tr(
+                "Mix with this instrumental, or what is left of the song.",
+            ),
         ),
     ] = None,
     offset: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", rich_help_panel=_SONGS, help="How much later than the backing the vocal begins."
+            metavar="SECONDS", rich_help_panel=_SONGS, help=tr("How much later than the backing the vocal begins.")
         ),
     ] = None,
     part: Annotated[
@@ -113,15 +132,17 @@ def convert(
             "--from",
             metavar='"1:42 ID"',
             rich_help_panel=_SONGS,
-            help="From there another voice, or keep. Repeat it.",
+            help=tr("From there another voice, or keep. Repeat it."),
         ),
     ] = None,
     stem: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE=ID", rich_help_panel=_SONGS, help="A further singer's stem and voice, or =keep."),
+        typer.Option(
+            metavar="FILE=ID", rich_help_panel=_SONGS, help=tr("A further singer's stem and voice, or =keep.")
+        ),
     ] = None,
     vocal_db: Annotated[
-        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help="The vocal's fader in the mix.")
+        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help=tr("The vocal's fader in the mix."))
     ] = 0.0,
     **given: str | None,
 ) -> None:
@@ -132,9 +153,9 @@ def convert(
     if song.is_used:
         song.check(recordings, int(values.get("takes", 1)), effects, project)
     if project is not None and len(recordings) > 1:
-        raise SettingsError("--project names the project of one recording: give one, or leave it out.")
+        raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
     if project is not None and no_project:
-        raise SettingsError("Choose one of --project and --no-project.")
+        raise SettingsError(tr("Choose one of --project and --no-project."))
     names.check(recordings)
     wanted = replace(
         _wanted(voice, _preset(preset), values, effects, form, names, device), project=project, is_kept=not no_project
@@ -159,9 +180,9 @@ def convert(
 def demo(voice: VoiceId = DEFAULT_VOICE, as_json: AsJson = False) -> None:
     """Convert the bundled recording with a demo voice and score the result."""
     sample = bundled_sample()
-    say(f"Converting {sample.name}, a recording that comes with the project ...")
+    say(tr("Converting {name}, a recording that comes with the project ...", name=sample.name))
     convert([sample], voice, str(Path.cwd()), scores=True, as_json=as_json)
-    say("Now convert one of your own: python -m studio convert RECORDING")
+    say(tr("Now convert one of your own: python -m studio convert RECORDING"))
 
 
 def bundled_sample() -> Path:
@@ -170,7 +191,7 @@ def bundled_sample() -> Path:
 
     sample = Path(engine.__path__[0]) / "samples" / SAMPLE
     if not sample.is_file():
-        raise EngineError(f'The bundled recording "{SAMPLE}" is missing: install the project again.')
+        raise EngineError(tr('The bundled recording "{sample}" is missing: install the project again.', sample=SAMPLE))
     return sample
 
 
@@ -266,8 +287,15 @@ class _Shown:
         facts, about = done.facts, str(done.recording) if self.several else ""
         name = facts["model"]
         if facts["untrained"] and not any("error" not in one for one in self.records):
-            say(f"{done.name} is untrained: python -m studio train {name} makes it more like the recordings.")
+            say(tr(
+                "{name} is untrained: python -m studio train {name2} makes it more like the recordings.",
+                name=done.name, name2=name,
+            ))
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(f"{done.name}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
+        say(ntr(
+            "{name}, {used}, transposed by {transpose} semitone.",
+            "{name}, {used}, transposed by {transpose} semitones.",
+            transpose=numeral(facts["transpose"], "+g"), name=done.name, used=used,
+        ), about)
         for sentence in done.warnings:
             say(sentence, about)

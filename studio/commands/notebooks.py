@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import OPTION, known_language, terminal_language
 
@@ -21,10 +22,10 @@ widgets.prepare(translator({code!r}).translate)"""
 @in_one_sentence
 def notebooks(
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where to write them; files there are replaced.")
+        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where to write them; files there are replaced."))
     ],
     language: Annotated[
-        str, typer.Option(OPTION, metavar="CODE", help="Their language: de, ja, ... (Default: the terminal's.)")
+        str, typer.Option(OPTION, metavar="CODE", help=tr("Their language: de, ja, ... (Default: the terminal's.)"))
     ] = "",
 ) -> None:
     """Write the notebooks in a language: their prose translated, their code as it is; prints their paths."""
@@ -33,7 +34,7 @@ def notebooks(
     code = known_language(language) if language else terminal_language()
     found = sorted(FOLDER.glob("*.ipynb"))
     if not found:
-        raise EngineError("The notebooks are not part of the installed package: run this in the project's folder.")
+        raise EngineError(tr("The notebooks are not part of the installed package: run this in the project's folder."))
     out.mkdir(parents=True, exist_ok=True)
     for path in found:
         notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).translate, code)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from engine.texts import tr
 from studio.commands.wording import say
 
 
@@ -42,7 +43,7 @@ def writable_output() -> Iterator[None]:
     except _OutputError as cause:
         if cause.errno != errno.EPIPE:
             with suppress(OSError):  # standard error may be full too
-                say(f"The output cannot be written ({cause.strerror}): write it somewhere else.")
+                say(tr("The output cannot be written ({strerror}): write it somewhere else.", strerror=cause.strerror))
         for stream in filter(None, (sys.stdout, sys.stderr)):
             _discard(stream)
         raise SystemExit(1) from cause

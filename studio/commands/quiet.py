@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from engine.texts import tr
 from studio.commands.wording import be_quiet, translated
 
 
@@ -16,7 +17,7 @@ def _choose(quiet: bool) -> None:
 QuietOption = Annotated[
     bool,
     typer.Option(
-        "-q", "--quiet", is_eager=True, callback=_choose, help="Show only results and errors.", expose_value=False
+        "-q", "--quiet", is_eager=True, callback=_choose, help=tr("Show only results and errors."), expose_value=False
     ),
 ]
 _FLAG = "--quiet"

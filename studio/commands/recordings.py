@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import AudioError
+from engine.texts import tr
 
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
@@ -20,14 +21,14 @@ def find_recordings(given: Sequence[Path]) -> list[Path]:
 def find_recording(given: Path) -> None:
     """Raise AudioError for a file that is not there."""
     if not given.exists():
-        raise AudioError(f'The file "{given}" does not exist.')
+        raise AudioError(tr('The file "{given}" does not exist.', given=given))
 
 
 def _meant(given: Path) -> Iterator[Path]:
     if given.is_dir():
         inside = sorted(path for path in given.rglob("*") if _is_recording(path.relative_to(given)) and path.is_file())
         if not inside:
-            raise AudioError(f'There are no recordings in the folder "{given}".')
+            raise AudioError(tr('There are no recordings in the folder "{given}".', given=given))
         yield from inside
     elif not given.exists() and (matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor))))):
         for match in matches:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm, filled, say, translated
 
@@ -35,9 +36,9 @@ class Statements:
         """Return them with those that were left out asked for; empty answers are allowed."""
         licence, consent = self.licence, self.consent
         if licence is None:
-            licence = _answer("Its licence, as the page it comes from states it (Enter: not stated)")
+            licence = _answer(tr("Its licence, as the page it comes from states it (Enter: not stated)"))
         if consent is None:
-            consent = _answer("Who gave consent to this voice, and how (Enter: not stated)")
+            consent = _answer(tr("Who gave consent to this voice, and how (Enter: not stated)"))
         return replace(self, licence=licence, consent=consent)
 
 
@@ -73,12 +74,12 @@ def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
     from studio.actions.link_fetching import fetch_link
 
     if not yes:
-        _confirmed(filled("Fetch {link}?", link=link))
+        _confirmed(filled(tr("Fetch {link}?"), link=link))
     folder = place / f"fetched-{len(list(place.iterdir()))}"
     folder.mkdir()
     with progress_bar() as report:
         fetched = fetch_link(studio, link, folder, report)
-    say(filled("{name}: {megabytes:.1f} MB, SHA-256 {digest}", name=fetched.path.name, megabytes=fetched.size / 1e6,
+    say(filled(tr("{name}: {megabytes:.1f} MB, SHA-256 {digest}"), name=fetched.path.name, megabytes=fetched.size / 1e6,
                digest=fetched.sha256))  # fmt: skip
     return fetched.path
 
@@ -120,7 +121,9 @@ def _confirmed(question: str) -> None:
     except typer.Abort as cause:
         raise SettingsError(_UNANSWERED) from cause
     if not sure:
-        raise SettingsError("Nothing was imported.")
+        raise SettingsError(tr("Nothing was imported."))
 
 
-_UNANSWERED = "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions."
+_UNANSWERED = tr(
+    "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions.",
+)

@@ -8,6 +8,7 @@ import typer
 from rich.cells import cell_len
 from rich.markup import escape
 
+from engine.texts import tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
 
@@ -18,22 +19,22 @@ _CALLED: ContextVar[str] = ContextVar("called", default=_CALLED_IN_TEXTS)
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
-    "Show this message and exit.",
-    "Install completion for the current shell.",
-    "Show completion for the current shell, to copy it or customize the installation.",
-    "Missing command.",
-    "Missing argument '{name}'.",
-    "Missing option '{name}'.",
-    "No such command '{name}'.",
-    "No such option: {name}",
-    "No such option: {name} (Possible options: {names})",
-    "Got unexpected extra argument ({names})",
-    "Got unexpected extra arguments ({names})",
-    "Option '{name}' requires an argument.",
-    "Option '{name}' does not take a value.",
-    "Invalid value for '{name}': {reason}",
-    "'{value}' is not a valid integer.",
-    "'{value}' is not a valid float.",
+    tr("Show this message and exit."),
+    tr("Install completion for the current shell."),
+    tr("Show completion for the current shell, to copy it or customize the installation."),
+    tr("Missing command."),
+    tr("Missing argument '{name}'."),
+    tr("Missing option '{name}'."),
+    tr("No such command '{name}'."),
+    tr("No such option: {name}"),
+    tr("No such option: {name} (Possible options: {names})"),
+    tr("Got unexpected extra argument ({names})"),
+    tr("Got unexpected extra arguments ({names})"),
+    tr("Option '{name}' requires an argument."),
+    tr("Option '{name}' does not take a value."),
+    tr("Invalid value for '{name}': {reason}"),
+    tr("'{value}' is not a valid integer."),
+    tr("'{value}' is not a valid float."),
 )
 
 
@@ -140,7 +141,10 @@ def known_language(wish: str) -> str:
     """Return the code of the language that is wished for. Raises typer.BadParameter if there is none like it."""
     code = chosen_by([wish]).code
     if code == ENGLISH and not wish.lower().startswith(ENGLISH):
-        raise typer.BadParameter(f"There is no language '{wish}': choose one of {', '.join(LANGUAGES)}.")
+        raise typer.BadParameter(tr(
+            "There is no language '{wish}': choose one of {languages}.",
+            wish=wish, languages=", ".join(LANGUAGES),
+        ))
     return code
 
 
@@ -165,12 +169,12 @@ def translate_help(command: Any, context: Any) -> None:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""  # else it reads as if it took a value
         panel = getattr(parameter, "rich_help_panel", None)
-        usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+        usual = tr("Arguments") if parameter.param_type_name == "argument" else tr("Options")
         if panel or translated(usual) != usual:
             parameter.rich_help_panel = translated(panel or usual)
     for one in getattr(command, "commands", {}).values():
         translate_help(one, context)
-        if (titled := translated("Commands")) != "Commands":
+        if (titled := translated(tr("Commands"))) != "Commands":
             one.rich_help_panel = titled
 
 

@@ -12,6 +12,7 @@ from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, VoiceError
 from engine.progress import within
+from engine.texts import tr
 from studio.errors import NotFound, StudioError, naming
 from studio.executors import songs
 from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
@@ -196,7 +197,7 @@ def _fetched(job: Job, asked: Conversion) -> Path:
     try:
         return job.bench.storage.fetch(asked.input_key, job.place)
     except NotFound as cause:
-        raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
+        raise NotFound(tr("The recording has been deleted: send it again."), "recording_gone") from cause
 
 
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":

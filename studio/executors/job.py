@@ -13,6 +13,7 @@ from structlog.typing import FilteringBoundLogger
 from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.provenance.installation import Installation
+from engine.texts import tr
 from engine.units import in_words
 from studio.errors import DiskFull, Invalid, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
@@ -113,7 +114,7 @@ class Job:
         )
         with self.bench.database.write() as connection:
             if connection.scalar(held.with_for_update()) is None:
-                raise LeaseLost("Another worker has taken over this task.")
+                raise LeaseLost(tr("Another worker has taken over this task."))
             change(connection)
 
     def store(self, path: Path) -> str:
@@ -122,7 +123,7 @@ class Job:
         try:
             insist(lambda: self.bench.storage.put_file(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
-            raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
+            raise Unavailable(tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable") from cause
         return key
 
     def fetch_as(self, key: str, name: str) -> Path:
@@ -144,11 +145,11 @@ class Job:
                 samples += block.shape[1]
                 if samples > longest:
                     longest_said = in_words(60 * most_minutes)
-                    text = f"The recording is longer than {longest_said}, the limit here."
+                    text = tr("The recording is longer than {longest_said}, the limit here.", longest_said=longest_said)
                     text += service.raised_by("longest_audio_minutes")
                     raise Invalid([("audio", text)], "audio_too_long")
         if samples == 0:
-            raise AudioError("The recording contains no audio.")
+            raise AudioError(tr("The recording contains no audio."))
 
     def model(self) -> Model:
         """Return the current row of the task's voice. Raises NotFound."""
@@ -166,7 +167,7 @@ class Job:
 
 def shown(asked: Conversion | Analysis) -> str:
     """Return what a task's recording is called in sentences for its owner."""
-    return f'"{asked.file_name}"' if asked.file_name else "the recording"
+    return f'"{asked.file_name}"' if asked.file_name else tr("the recording")
 
 
 def insist(action: Callable[[], T], patience_s: float) -> T:

@@ -14,6 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
+from engine.texts import tr
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
 from studio.actions import samples
@@ -47,8 +48,8 @@ _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
 # gradio's: the first it reads out, but has no word for
 _WORDS = {
-    "common.complete": "Complete",
-    "upload_text.drop_audio": "Drop a vocal here",
+    "common.complete": tr("Complete"),
+    "upload_text.drop_audio": tr("Drop a vocal here"),
     "upload_text.click_to_upload": "browse",
 }
 _HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
@@ -127,14 +128,14 @@ def build_page(
     from studio.page.tabs.voices import VoicesTab
 
     tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
-        "Convert": ConvertTab,
-        "Live": partial(LiveTab, sessions=sessions or LiveSessions(studio)),
-        "History": HistoryTab,
-        "Voices": VoicesTab,
-        "Create": CreateTab,
-        "Train": TrainTab,
-        "Explore": ExploreTab,
-        "Settings": SettingsTab,
+        tr("Convert"): ConvertTab,
+        tr("Live"): partial(LiveTab, sessions=sessions or LiveSessions(studio)),
+        tr("History"): HistoryTab,
+        tr("Voices"): VoicesTab,
+        tr("Create"): CreateTab,
+        tr("Train"): TrainTab,
+        tr("Explore"): ExploreTab,
+        tr("Settings"): SettingsTab,
     }
     if studio.service.is_demo:
         del tabs["Settings"]  # tokens and the machine are the host's concern

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.errors import Unauthorised
 from studio.http.bodies import BodyLimits
 from studio.http.origin_guard import is_https
@@ -49,9 +50,9 @@ OPEN = frozenset(
 )
 _TEXT = re.compile(r"(?<=>)[^<>]*[^\W\d_][^<>]*(?=<)")
 _MOST_OF_ACCOUNT = 100  # log-ins; its oldest ends first, and nobody else's
-_WRONG = "There is no such account with this token."
+_WRONG = tr("There is no such account with this token.")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"
-_ENDED = "You are not logged in, or the token you logged in with has expired or been revoked. Log in again."
+_ENDED = tr("You are not logged in, or the token you logged in with has expired or been revoked. Log in again.")
 
 
 class LogIns:

@@ -14,11 +14,12 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import tr
 
 S = TypeVar("S")
-DEFAULT = "(Default: {default}.)"  # what the help says
+DEFAULT = tr("(Default: {default}.)")  # what the help says
 DeviceOption = Annotated[
-    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="What to compute on; auto takes a GPU that works.")
+    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
 
 
@@ -82,12 +83,12 @@ def _value(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
 
 def _wrong(flag: str, text: str, is_fraction: bool, words: str) -> str:
     if is_fraction and words:
-        return f"{flag} takes a number or {words}, not '{text}'."
+        return tr("{flag} takes a number or {words}, not '{text}'.", flag=flag, words=words, text=text)
     if is_fraction:
-        return f"{flag} takes a number, not '{text}'."
+        return tr("{flag} takes a number, not '{text}'.", flag=flag, text=text)
     if words:
-        return f"{flag} takes a whole number or {words}, not '{text}'."
-    return f"{flag} takes a whole number, not '{text}'."
+        return tr("{flag} takes a whole number or {words}, not '{text}'.", flag=flag, words=words, text=text)
+    return tr("{flag} takes a whole number, not '{text}'.", flag=flag, text=text)
 
 
 def _flag(name: str) -> str:

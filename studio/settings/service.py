@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
+from engine.texts import tr
 
 MEGABYTE = 1_000_000
 LARGEST_LIVE_MESSAGE = 128 << 10  # bytes; a block of 320 ms at 96 kHz has 122,884
@@ -21,87 +22,105 @@ class ServiceSettings:
     (TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES); the option wins.
     """
 
-    host: str = text_setting("127.0.0.1", "The address to listen on; 0.0.0.0 accepts other machines.")
-    port: int = setting(7860, 0, 65535, "The port to listen on; 0 chooses a free one.")
+    host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
+    port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))
     base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
     root_path: str = text_setting("", "The path that a proxy serves this under, as /studio; default: that of base_url.")
     cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
-    page: str = text_setting("auto", "Serve the page: auto, on or off. Other machines need a token.",
+    page: str = text_setting("auto", tr("Serve the page: auto, on or off. Other machines need a token."),
                              ("auto", "on", "off"))  # fmt: skip
-    api: str = text_setting("auto", "Serve the HTTP interface: on, off, or auto, which is on except in a demo.",
+    api: str = text_setting("auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."),
                             ("auto", "on", "off"))  # fmt: skip
-    demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
-                             "on or off.", ("auto", "on", "off"))  # fmt: skip
-    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps a visitor's files.")
+    demo: str = text_setting("auto", tr("Serve a public demo, with an account per browser: auto (on a hosted Space), "
+                             "on or off."), ("auto", "on", "off"))  # fmt: skip
+    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, tr("How long a demo keeps a visitor's files."))
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
-    executor: str = text_setting("local", "Where tasks run: processes here, a Ray cluster, or not here.",
+    executor: str = text_setting("local", tr("Where tasks run: processes here, a Ray cluster, or not here."),
                                  ("local", "ray", "none"))  # fmt: skip
-    ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; by default executor=ray starts one here.")
-    ray_conversion_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a conversion.")
-    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a conversion.")
-    ray_training_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a training.")
-    ray_training_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a training.")
-    ray_trainings: int = setting(4, 0, 100_000, "Concurrent trainings on the Ray cluster, in addition to conversions.")
-    conversion_workers: int = setting(1, 1, 64, "Concurrent conversions on this machine.")
-    training_workers: int = setting(1, 0, 16, "Concurrent trainings on this machine, in addition to conversions.")
-    page_sessions: int = setting(300, 1, 10_000, "Sessions of the page kept in memory, 0.6 MB each.")
-    page_sessions_per_address: int = setting(0, 0, 10_000, "Of one address, and new ones per minute; 0: any number.")
-    page_events_per_minute: int = setting(1200, 1, 1_000_000, "Events of the page per minute, where addresses count.")
-    device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
+    ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
+    ray_conversion_cpus: float = setting(1.0, 0.0, 256.0, tr("Processor cores that Ray reserves for a conversion."))
+    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, tr(
+        "GPUs, or a share of one, that Ray reserves for a conversion.",
+    ))
+    ray_training_cpus: float = setting(1.0, 0.0, 256.0, tr("Processor cores that Ray reserves for a training."))
+    ray_training_gpus: float = setting(0.0, 0.0, 16.0, tr("GPUs, or a share of one, that Ray reserves for a training."))
+    ray_trainings: int = setting(4, 0, 100_000, tr(
+        "Concurrent trainings on the Ray cluster, in addition to conversions.",
+    ))
+    conversion_workers: int = setting(1, 1, 64, tr("Concurrent conversions on this machine."))
+    training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
+    page_sessions: int = setting(300, 1, 10_000, tr("Sessions of the page kept in memory, 0.6 MB each."))
+    page_sessions_per_address: int = setting(0, 0, 10_000, tr(
+        "Of one address, and new ones per minute; 0: any number.",
+    ))
+    page_events_per_minute: int = setting(1200, 1, 1_000_000, tr(
+        "Events of the page per minute, where addresses count.",
+    ))
+    device: str = text_setting("auto", tr("The device for the networks; auto uses a GPU that has been tested."),
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
-    action_processes: int = setting(2, 1, 64, "Concurrent imports, exports and checks of files on this machine.")
-    analysis_workers: int = setting(1, 0, 16, "Concurrent analyses of recordings for the page.")
-    threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
-    largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
-    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
+    action_processes: int = setting(2, 1, 64, tr("Concurrent imports, exports and checks of files on this machine."))
+    analysis_workers: int = setting(1, 0, 16, tr("Concurrent analyses of recordings for the page."))
+    threads: int = setting(0, 0, 256, tr("Processor threads of each worker; 0 shares the cores among them."))
+    largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
+    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
     largest_conversion_minutes: float = setting(
-        300.0, 0.1, 1_000_000.0, "The largest conversion: minutes of the recording x its channels x takes."
+        300.0, 0.1, 1_000_000.0, tr("The largest conversion: minutes of the recording x its channels x takes.")
     )
-    longest_dataset_hours: float = setting(10.0, 0.01, 1000.0, "Recordings of one voice, together.")
-    uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
-    least_upload_kb_s: int = setting(16, 0, 1_000_000, "Slower uploads are cut, in thousands of bytes a second.")
-    uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
+    longest_dataset_hours: float = setting(10.0, 0.01, 1000.0, tr("Recordings of one voice, together."))
+    uploads_at_once: int = setting(32, 1, 10_000, tr("Concurrent uploads of all accounts."))
+    least_upload_kb_s: int = setting(16, 0, 1_000_000, tr("Slower uploads are cut, in thousands of bytes a second."))
+    uploads_per_account: int = setting(24, 1, 10_000, tr("Concurrent uploads per account."))
     submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
-    reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls per account and minute.")
-    conversions_per_account: int = setting(100, 1, 1_000_000, "Queued or running conversions per account.")
-    trainings_per_account: int = setting(10, 1, 100_000, "Queued or running trainings per account.")
-    epochs_at_most: int = setting(100_000, 1, 100_000, "The most epochs a voice can be trained for.")
-    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Queued or running conversions, and trainings, in total.")
-    models_per_account: int = setting(1000, 1, 10_000_000, "Voices per account.")
-    free_disk_mb: int = setting(500, 0, 10_000_000, "Disk space kept free, in millions of bytes.")
-    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0: never.")
-    link_hours: float = setting(24.0, 0.01, 8760.0, "The shortest time a link to audio is valid.")
-    credentials: str = text_setting("on", "Sign results as synthetic with C2PA content credentials.", ("on", "off"))
+    reads_per_minute: int = setting(60_000, 1, 100_000_000, tr("Other calls per account and minute."))
+    conversions_per_account: int = setting(100, 1, 1_000_000, tr("Queued or running conversions per account."))
+    trainings_per_account: int = setting(10, 1, 100_000, tr("Queued or running trainings per account."))
+    epochs_at_most: int = setting(100_000, 1, 100_000, tr("The most epochs a voice can be trained for."))
+    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, tr(
+        "Queued or running conversions, and trainings, in total.",
+    ))
+    models_per_account: int = setting(1000, 1, 10_000_000, tr("Voices per account."))
+    free_disk_mb: int = setting(500, 0, 10_000_000, tr("Disk space kept free, in millions of bytes."))
+    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, tr(
+        "Recordings and results are deleted after this; 0: never.",
+    ))
+    link_hours: float = setting(24.0, 0.01, 8760.0, tr("The shortest time a link to audio is valid."))
+    credentials: str = text_setting("on", tr("Sign results as synthetic with C2PA content credentials."), ("on", "off"))
     certificate: str = text_setting(
         "", "PEM file of a certificate to sign with, and its authorities; default: our own."
     )
     certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
-    consent: str = text_setting("optional", "Whether a voice must state its owner's consent to be created, imported or "
-                                "used.", ("optional", "required"))  # fmt: skip
+    consent: str = text_setting("optional", tr(
+        "Whether a voice must state its owner's consent to be created, imported or used.",
+    ), ("optional", "required"))  # fmt: skip
     allow_unknown_fields: str = text_setting(
-        "off", "Ignore unknown fields of calls, and name them in the header Ignored-Fields.", ("on", "off")
+        "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )
-    callbacks: str = text_setting("public", "Addresses that calls may have results reported to (callback_url): public "
-                                  "ones, any (also of this machine and of private networks), or off.",
+    callbacks: str = text_setting("public", tr(
+        "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine and "
+        "of private networks), or off.",
+    ),
                                   ("public", "any", "off"))  # fmt: skip
     speech_url: str = text_setting(
         "", "A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."
     )
-    speech_voice: str = text_setting("alloy", "The voice that this service speaks with.")
-    speech_model: str = text_setting("tts-1", "The model that this service speaks with.")
-    speech_key: str = text_setting("", "The API key of this service, if it wants one.")
-    lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
-    attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
+    speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
+    speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))
+    speech_key: str = text_setting("", tr("The API key of this service, if it wants one."))
+    lease_s: float = setting(20.0, 1.0, 3600.0, tr("Seconds until another worker takes the task of a silent one."))
+    attempts: int = setting(3, 1, 100, tr("How often a task is tried if its worker crashes."))
     stalled_minutes: float = setting(
-        30.0, 0.02, 10_000.0, "A worker whose task makes no progress for so long is stopped; another retries."
+        30.0, 0.02, 10_000.0, tr("A worker whose task makes no progress for so long is stopped; another retries.")
     )
-    grace_s: float = setting(20.0, 0.0, 3600.0, "Seconds a running task has to finish when the service stops.")
+    grace_s: float = setting(20.0, 0.0, 3600.0, tr("Seconds a running task has to finish when the service stops."))
 
     def __post_init__(self) -> None:
         check_settings(self)
         if not _PATH.fullmatch(self.path_prefix):
-            raise SettingsError(f"root_path must be a path like /studio, not {self.path_prefix}.")
+            raise SettingsError(tr(
+                "root_path must be a path like /studio, not {path_prefix}.",
+                path_prefix=self.path_prefix,
+            ))
 
     @property
     def path_prefix(self) -> str:
@@ -121,7 +140,10 @@ class ServiceSettings:
 
     def raised_by(self, limit: str) -> str:
         """Return a sentence, after a space, on how to raise a limit of this name; none in a demo."""
-        return "" if self.is_demo else f" Its host can raise this limit with --{limit.replace('_', '-')}."
+        return "" if self.is_demo else " " + tr(
+            "Its host can raise this limit with --{value}.",
+            value=limit.replace("_", "-"),
+        )
 
     @property
     def has_api(self) -> bool:

@@ -22,6 +22,7 @@ from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
+from engine.texts import ntr, tr
 from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
@@ -42,9 +43,9 @@ _KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
-    PENDING: "The voice '{model_id}' is not trained yet: train it first.",
-    TRAINING: "The voice '{model_id}' is still being trained: it can be used once training has finished.",
-    FAILED: "The voice '{model_id}' is not ready, as its training failed: train it again.",
+    PENDING: tr("The voice '{model_id}' is not trained yet: train it first."),
+    TRAINING: tr("The voice '{model_id}' is still being trained: it can be used once training has finished."),
+    FAILED: tr("The voice '{model_id}' is not ready, as its training failed: train it again."),
 }
 _TRIES = 8
 _LATER_S = 30.0  # by then one may have been deleted
@@ -131,7 +132,10 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound(f"There is no voice '{model_id}'. GET /models lists the voices you can use.", "model_not_found")
+    raise NotFound(tr(
+        "There is no voice '{model_id}'. GET /models lists the voices you can use.",
+        model_id=model_id,
+    ), "model_not_found")
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
@@ -156,7 +160,7 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
     # SQLite has one writer at a time and no FOR UPDATE
     row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
     if row is None:
-        raise NotFound("There is no such voice.", "model_not_found")
+        raise NotFound(tr("There is no such voice."), "model_not_found")
     return _model(row)
 
 
@@ -182,7 +186,10 @@ def list_models(
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
+        raise Invalid([("limit", tr(
+            "limit must be 1 to {most_listed}, not {limit}.",
+            most_listed=MOST_LISTED, limit=limit,
+        ))])
     after = None if cursor is None else place_of(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = folded(q).split() if q else []
@@ -239,7 +246,11 @@ def refuse_too_many(connection: Connection, account_id: str, service: ServiceSet
     most = service.models_per_account
     if count_models(connection, account_id) >= most:
         hint = service.raised_by("models_per_account")
-        text = f"There are already {most} voices: delete one to create another.{hint}"
+        text = ntr(
+            "There is already {most} voice: delete it to create another.{hint}",
+            "There are already {most} voices: delete one to create another.{hint}",
+            most=most, hint=hint,
+        )
         raise TooMany(text, _LATER_S, "too_many_models")
 
 
@@ -374,7 +385,7 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
     """Delete a voice's row, last in a transaction within `Storage.deleting`; its `take_away` gets the prefixes of the
     voice's files. Raises NotFound if it is already gone."""
     if not _delete_row(connection, account, model.id, model.name):
-        raise NotFound("There is no such voice.", "model_not_found")
+        raise NotFound(tr("There is no such voice."), "model_not_found")
     prefix = account_prefix(account)
     places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
     places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, and_, delete, or_, select, update
 from sqlalchemy import tuple_ as row_of
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, place_of
@@ -165,7 +166,7 @@ def _own(account_id: str, delivery_id: str) -> Any:
 
 def _found(row: Row[Any] | None) -> Delivery:
     if row is None:
-        raise NotFound("There is no such callback. GET /callbacks lists all callbacks.", "callback_not_found")
+        raise NotFound(tr("There is no such callback. GET /callbacks lists all callbacks."), "callback_not_found")
     return _delivery(row)
 
 

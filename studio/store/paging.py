@@ -5,6 +5,7 @@ import json
 import math
 from typing import Any
 
+from engine.texts import tr
 from studio.errors import Invalid
 
 
@@ -20,7 +21,7 @@ def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
         if tuple(map(type, place)) != kinds or not all(map(_is_storable, place)):
             raise ValueError(cursor)
     except (ValueError, TypeError, RecursionError) as cause:
-        text = "The cursor is not valid: send `next_cursor` unchanged, or leave it out."
+        text = tr("The cursor is not valid: send `next_cursor` unchanged, or leave it out.")
         raise Invalid([("cursor", text)]) from cause
     return place
 

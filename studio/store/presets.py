@@ -5,6 +5,7 @@ from typing import Any
 from sqlalchemy import delete, func, select, update
 
 from engine.spelling import composed, folded
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_into
 from studio.store.tables import accounts, presets
@@ -35,7 +36,7 @@ def remove(database: Database, account_id: str, name: str) -> None:
     with database.write() as connection:
         gone = delete(presets).where(presets.c.account_id == account_id, presets.c.name.in_({name, composed(name)}))
         if not connection.execute(gone).rowcount:
-            raise NotFound(f"There is no preset '{name}'.", "preset_not_found")
+            raise NotFound(tr("There is no preset '{name}'.", name=name), "preset_not_found")
 
 
 def preferences_of(database: Database, account_id: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.tables import tasks
 from studio.store.tasks import Task
@@ -29,7 +30,7 @@ def write_label(connection: Connection, task: Task, take: int, label: TakeLabel)
     own = (tasks.c.id == task.id, tasks.c.account_id == task.account_id)
     row = connection.execute(select(tasks.c.take_labels).where(*own).with_for_update()).one_or_none()
     if row is None:
-        raise NotFound("There is no such task.", "task_not_found")
+        raise NotFound(tr("There is no such task."), "task_not_found")
     labels: dict[str, Any] = {one: found for one, found in (row.take_labels or {}).items() if one != str(take)}
     if label != TakeLabel():
         labels[str(take)] = {"name": label.name, "starred": label.starred}

@@ -44,6 +44,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
+from engine.texts import tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
@@ -60,7 +61,7 @@ ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
 MOST_LISTED = 1000
 WORKER_LOST = "worker_lost"
-_NOT_ENDED = "This task has not ended. Cancel it first, or wait for it."
+_NOT_ENDED = tr("This task has not ended. Cancel it first, or wait for it.")
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
 _DAY_S = 86_400.0
@@ -337,7 +338,7 @@ def _write(connection: Connection, task: Task, values: dict[str, Any]) -> Task:
     held = and_(tasks.c.id == task.id, tasks.c.fence == task.fence, tasks.c.state == "running")
     row = connection.execute(update(tasks).where(held).values(values).returning(tasks)).one_or_none()
     if row is None:
-        raise LeaseLost(f"Task {task.id} is no longer held under fence {task.fence}.")
+        raise LeaseLost(tr("Task {id} is no longer held under fence {fence}.", id=task.id, fence=task.fence))
     return _task(row)
 
 
@@ -388,7 +389,7 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
         if row is not None and also is not None:
             also(connection, _task(row))
     if row is None:
-        raise WrongState("This task has ended and can no longer be cancelled.", "task_ended")
+        raise WrongState(tr("This task has ended and can no longer be cancelled."), "task_ended")
     return _task(row)
 
 
@@ -425,10 +426,13 @@ def recover(
     ended; `also` runs for each of them in the same transaction.
     """
     text = (
-        f"The worker crashed {attempts} times during this task, so it will not be tried again. "
-        "This machine may be short of memory: close other programs, or try a shorter recording."
+        tr(
+            "The worker crashed {attempts} times during this task, so it will not be tried again. This machine may be "
+            "short of memory: close other programs, or try a shorter recording.",
+            attempts=attempts,
+        )
         if attempts > 1
-        else "The worker crashed during this task: try again."
+        else tr("The worker crashed during this task: try again.")
     )
     lost = or_(tasks.c.lease_until < Now(), tasks.c.owner.in_(dead_owners))
     with database.read() as connection:  # usually nothing to do, so no write lock
@@ -458,10 +462,13 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
         with database.read() as connection:
             row = connection.execute(_one_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
     if row is None:
-        raise NotFound("There is no such task. GET /tasks lists all tasks.", "task_not_found")
+        raise NotFound(tr("There is no such task. GET /tasks lists all tasks."), "task_not_found")
     if kind not in (None, row.kind):
         raise NotFound(
-            f"This task is a {row.kind}, not a {kind}. GET /tasks/{row.id} reports its state.", "task_not_found"
+            tr(
+                "This task is a {kind}, not a {kind2}. GET /tasks/{id} reports its state.",
+                kind=row.kind, kind2=kind, id=row.id,
+            ), "task_not_found"
         )
     return _task(row)
 
@@ -487,7 +494,10 @@ def list_tasks(
     wanted: in place of state and kind. UNLISTED kinds are included only if requested.
     """
     if not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
+        raise Invalid([("limit", tr(
+            "limit must be 1 to {most_listed}, not {limit}.",
+            most_listed=MOST_LISTED, limit=limit,
+        ))])
     place = row_of(tasks.c.created_at, tasks.c.id)
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, LONGEST_TEXT, VOICE_TYPES
 from studio.http.routes.documentation import also_named
 from studio.http.routes.fields import Fields, shown
@@ -69,4 +70,4 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as cause:
-        raise SettingsError(f"This is not valid JSON: {shown(text)}.") from cause
+        raise SettingsError(tr("This is not valid JSON: {text}.", text=shown(text))) from cause

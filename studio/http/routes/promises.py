@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.actions.queue_times import ends_in_s, with_true_wait
 from studio.actions.tasks import task_view
 from studio.addresses import LONGEST_ADDRESS, checked_address
@@ -120,7 +121,7 @@ def given_callback(call: Call, fields: Fields) -> str | None:
 
     def checked(written: str) -> str:
         if allowed == "off":
-            raise SettingsError("Callbacks are switched off here: ask for the task instead, or follow its events.")
+            raise SettingsError(tr("Callbacks are switched off here: ask for the task instead, or follow its events."))
         return checked_address(written, private=allowed == "any")
 
     found: str | None = fields.parsed(CALLBACK, checked, "")

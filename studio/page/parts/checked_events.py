@@ -16,11 +16,12 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.page.cookies import visitor_of
 from studio.page.uploads import UploadNames
 
-_NOT_OURS = "This is not what the page sends: reload it, and try again."
+_NOT_OURS = tr("This is not what the page sends: reload it, and try again.")
 
 
 class CheckedEvents(gr.Blocks):

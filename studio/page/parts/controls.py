@@ -10,8 +10,9 @@ from typing import Any
 import gradio as gr
 
 from engine.settings import title_of
+from engine.texts import tr
 
-STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
+STYLES = {"melodic": tr("Singing"), "rhythmic": tr("Rap"), "spoken": tr("Speech")}  # by preset of ConversionSettings
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 

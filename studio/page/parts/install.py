@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.fetches import Addition
 from studio.actions.installs import InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
@@ -43,7 +44,7 @@ class InstallOffer:
                 )
             with gr.Row(visible=False, elem_classes="progress-line") as self._going:
                 self._progress = gr.HTML()
-                self._stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+                self._stop = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
             self._problem = notice(f"{elem_id}-problem")
         self.outputs = [
             self.installed, self._timer, self._place, self._begin, self._going, self._progress, self._problem,
@@ -85,7 +86,10 @@ class InstallOffer:
     def _label(self) -> str:
         addition = self._addition()
         megabytes = addition.file.megabytes
-        return f"Resume installation ({megabytes} MB)" if addition.received else f"Install ({megabytes} MB)"
+        return tr("Resume installation ({megabytes} MB)", megabytes=megabytes) if addition.received else tr(
+            "Install ({megabytes} MB)",
+            megabytes=megabytes,
+        )
 
     def _sentence(self) -> str:
         if self._may:
@@ -99,4 +103,4 @@ def _end(seen: InstallView) -> Any:
         return silent()
     if seen.error:
         return show_error(seen.error)
-    return inform("Cancelled. What has been received is kept.") if seen.is_stopped else silent()
+    return inform(tr("Cancelled. What has been received is kept.")) if seen.is_stopped else silent()

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.texts import numeral, tr
 from engine.units import note_name
 
 _BLACK = {1: 1, 3: 2, 6: 4, 8: 5, 10: 6}  # pitch class -> white keys of its octave that lie left of it
@@ -117,10 +118,16 @@ def _keys(notes: range, inside: tuple[int, int] | None, left: float, y: float) -
 
 def _said(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
     """Describe the picture in words."""
-    parts = [f"{one.label}: {note_name(one.low)} to {note_name(one.high)}" for one in stretches]
+    parts = [tr(
+        "{label}: {low} to {high}",
+        label=one.label, low=note_name(one.low), high=note_name(one.high),
+    ) for one in stretches]
     outside_s = sum(time_s for note, time_s in sung.items() if not inside[0] <= note <= inside[1])
     if sung and stretches:
         parts.append(
-            f"{outside_s:.0f} of {sum(sung.values()):.0f} s of singing are outside this range" if outside_s else ""
+            tr(
+                "{outside_s} of {sung} s of singing are outside this range",
+                outside_s=numeral(outside_s, ".0f"), sung=numeral(sum(sung.values()), ".0f"),
+            ) if outside_s else ""
         )
-    return "Keyboard. " + ". ".join(part for part in parts if part)
+    return tr("Keyboard.") + " " + ". ".join(part for part in parts if part)

@@ -10,6 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.installs import Installs
 from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
@@ -19,7 +20,7 @@ from studio.store.studio import Studio
 P = ParamSpec("P")
 T = TypeVar("T")
 Updates = Mapping[Any, Any] | None
-_OURS = "Something went wrong in the studio. See its log for details."
+_OURS = tr("Something went wrong in the studio. See its log for details.")
 _FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
 LATEST: dict[str, Any] = {"trigger_mode": "always_last"}  # of quick choices the last one counts
 _AT_ONCE = 8  # calls of the same event by different visitors

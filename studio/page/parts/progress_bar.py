@@ -2,6 +2,8 @@
 
 import html
 
+from engine.texts import tr
+
 _LONG_S = 90.0
 _LEAST_TAKEN_S = 10.0
 _STEP_S = 5  # steps of the remaining seconds, so that the line does not flicker
@@ -17,22 +19,25 @@ def progress_bar(fraction: float, text: str) -> str:
 
 def time_left(seconds: float | None) -> str:
     """Return the remaining time as text; nothing while unknown."""
-    return "" if seconds is None else f"about {_rounded(seconds)} left"
+    return "" if seconds is None else tr("about {seconds} left", seconds=_rounded(seconds))
 
 
 def time_taken(seconds: float | None) -> str:
     """Return the time so far as text, once there is some to speak of."""
-    return "" if seconds is None or seconds < _LEAST_TAKEN_S else f"{_rounded(seconds)} so far"
+    return "" if seconds is None or seconds < _LEAST_TAKEN_S else tr("{seconds} so far", seconds=_rounded(seconds))
 
 
 def time_until(seconds: float | None) -> str:
     """Return the time until the start as text; nothing while unknown."""
     if seconds is None:
         return ""
-    return f"starts in about {_rounded(seconds)}" if seconds > _STEP_S / 2 else "starts in a moment"
+    return tr(
+        "starts in about {seconds}",
+        seconds=_rounded(seconds),
+    ) if seconds > _STEP_S / 2 else tr("starts in a moment")
 
 
 def _rounded(seconds: float) -> str:
     if seconds > _LONG_S:
-        return f"{round(seconds / 60) or 1} min"
+        return tr("{seconds} min", seconds=round(seconds / 60) or 1)
     return f"{max(_STEP_S, _STEP_S * round(seconds / _STEP_S))} s"

@@ -7,6 +7,7 @@
 
 import { make, tell } from "./dom.js";
 import { translated } from "./languages.js";
+import { tr } from "./texts.js";
 
 const WIDTH = 300, HEIGHT = 170; // of a chart, in its own units
 const LEFT = 34, RIGHT = 10, TOP = 16, BOTTOM = 24;
@@ -126,7 +127,7 @@ function sayAt(chart, epoch, digits) {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
     return before ? `${translated(line.label)} ${translated(before[1].toFixed(digits + 2))}` : null;
   });
-  return [translated(`epoch ${epoch}`), ...said.filter(Boolean)].join(" · ");
+  return [translated(tr("epoch {epoch}", { epoch })), ...said.filter(Boolean)].join(" · ");
 }
 
 // Round numbers that enclose low..high.

@@ -18,6 +18,7 @@ import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { ZOOM } from "./roll.js";
+import { fixed, ntr, tr } from "./texts.js";
 
 const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
@@ -25,9 +26,9 @@ const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 30, FINGER = 44; // heights of a lane
-const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
-const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
-const WELCOME = "Press play or the space bar, and change the lane: one performance in three voices.", DROP = "Drop your own vocal anywhere.";
+const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
+const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
+const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
 const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
 class Instrument extends Player {
@@ -42,7 +43,7 @@ class Instrument extends Player {
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
-  #display = menu("display", "Display");
+  #display = menu("display", tr("Display"));
   #narrow = matchMedia("(max-width: 600px)");
   #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
 
@@ -108,7 +109,7 @@ class Instrument extends Player {
 
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes();
-    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before };
     const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
     const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
     const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
@@ -175,27 +176,27 @@ class Instrument extends Player {
   drawn(bar, wave) {
     wave.remove();
     const tools = [
-      this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
-      ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
+      this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1),
+      ...[["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
     ];
-    const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
+    const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     bar.classList.add("transport");
     tools.splice(1, 0, edit);
     bar.append(...tools, this.#display);
     bar.setAttribute("role", "toolbar");
-    bar.setAttribute("aria-label", "Transport");
+    bar.setAttribute("aria-label", tr("Transport"));
     const lanes = this.querySelector(".tracks");
-    lanes?.setAttribute("aria-label", "Lanes");
+    lanes?.setAttribute("aria-label", tr("Lanes"));
     this.#screen.replaceChildren(this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
-    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
+    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
-    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
+      make("button", { type: "button", class: "download", "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
+    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
     const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
@@ -235,7 +236,7 @@ class Instrument extends Player {
     const several = this.data.tracks.length > 1;
     const backdrop = {
       ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
       strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
     };
@@ -291,13 +292,13 @@ class Instrument extends Player {
       Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));
-      handle.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);
+      handle.setAttribute("aria-valuetext", ntr("{seconds} second", "{seconds} seconds", { seconds: fixed(seconds, 2) }));
     }
     const { start, stop } = ends, trim = this.querySelector(".trim");
     if (!trim) return;
     trim.hidden = !this.#trim || this.#isEditing();
     this.querySelector(".kept").textContent = this.#trim
-      ? `Only ${start.toFixed(1)} s to ${stop.toFixed(1)} s will be converted (${(stop - start).toFixed(1)} s).`
+      ? tr("Only {start} s to {stop} s will be converted ({start2} s).", { start: fixed(start, 1), stop: fixed(stop, 1), start2: fixed((stop - start), 1) })
       : "";
   }
 
@@ -305,7 +306,7 @@ class Instrument extends Player {
 
   #handle(end) {
     return make("i", {
-      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? "Start" : "End", "aria-valuemin": 0,
+      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? tr("Start") : "End", "aria-valuemin": 0,
       onkeydown: (event) => this.#nudge(event, end),
       onblur: () => this.#waits && this.#tell(),
       onpointerdown: (event) => this.#drag(event, end),

@@ -2,6 +2,7 @@
 // Tab key with arrow keys inside; sliders are one stop, their number; names agree with what is written.
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
 const ROW = "#tabs [role=tablist], .samples, .transport, #convert-facts-row, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
@@ -35,14 +36,14 @@ function mendAll() {
   for (const row of document.querySelectorAll(ROW)) mend(row);
   for (const one of document.querySelectorAll(SECOND)) one.tabIndex = -1;
   for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
-  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, "Record"));
+  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, tr("Record")));
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
     if (!isSeen(one)) continue;
     one.dataset.seen = "";
     one.closest(".notice").scrollIntoView({ block: "nearest" }); // an error is in sight
   }
   if (!document.querySelector(".skip") && document.querySelector("#tabs")) {
-    document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, "Skip to the content"));
+    document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, tr("Skip to the content")));
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { make, tell } from "./dom.js";
 import { clock } from "./roll-drawing.js";
+import { tr } from "./texts.js";
 
 const LOWEST_DB = -60, HIGHEST_DB = 12, APART_S = 0.04; // lanes further apart than this are set together again
 const FORMATS = ["wav", "flac", "mp3", "m4a"];
@@ -37,12 +38,12 @@ class Mixer extends HTMLElement {
     this.#lanes = [];
     this.replaceChildren();
     if (!this.#data) return;
-    this.play = make("button", { type: "button", class: "play", "aria-pressed": "false", onclick: () => this.#toggle() }, "Play");
-    this.place = make("input", { type: "range", class: "place", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Position", oninput: () => this.#seek(Number(this.place.value)) });
+    this.play = make("button", { type: "button", class: "play", "aria-pressed": "false", onclick: () => this.#toggle() }, tr("Play"));
+    this.place = make("input", { type: "range", class: "place", min: 0, max: 1, step: 0.01, value: 0, "aria-label": tr("Position"), oninput: () => this.#seek(Number(this.place.value)) });
     this.time = make("output", { class: "time" }, clock(0));
     const rows = this.#data.lanes.map((lane) => this.#row(lane));
-    this.format = make("select", { "aria-label": "Format of the mix" }, FORMATS.map((one) => make("option", { value: one }, one)));
-    this.export = make("button", { type: "button", class: "export", onclick: () => this.#ask() }, "Export mix");
+    this.format = make("select", { "aria-label": tr("Format of the mix") }, FORMATS.map((one) => make("option", { value: one }, one)));
+    this.export = make("button", { type: "button", class: "export", onclick: () => this.#ask() }, tr("Export mix"));
     const stems = this.#data.lanes.map(({ label, url, name }) => make("a", { href: url, download: `${name}.wav` }, label, " (wav)"));
     this.append(make("div", { class: "transport" }, this.play, this.place, this.time), make("div", { class: "lanes" }, rows),
       make("div", { class: "exports" }, this.format, this.export, make("span", { class: "stems" }, "Stems: ", stems)));
@@ -52,16 +53,16 @@ class Mixer extends HTMLElement {
     const sound = make("audio", { src: url, preload: "auto" });
     const said = make("output", {}, "0 dB");
     const lane = { name, sound, gain: null };
-    lane.fader = make("input", { type: "range", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, value: 0, "aria-label": `Level of ${label}`,
-      oninput: () => { said.textContent = `${lane.fader.value} dB`; this.#balance(); } });
+    lane.fader = make("input", { type: "range", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, value: 0, "aria-label": tr("Level of {label}", { label }),
+      oninput: () => { said.textContent = tr("{value} dB", { value: lane.fader.value }); this.#balance(); } });
     lane.fader.addEventListener("dblclick", () => { lane.fader.value = 0; lane.fader.dispatchEvent(new Event("input")); });
     const button = (text, title, whole) => {
       const made = make("button", { type: "button", "aria-pressed": "false", "aria-label": whole, title,
         onclick: () => { made.setAttribute("aria-pressed", made.getAttribute("aria-pressed") !== "true"); this.#balance(); } }, text);
       return made;
     };
-    lane.mute = button("M", "Mute", `Mute ${label}`);
-    lane.solo = button("S", "Solo", `Solo ${label}`);
+    lane.mute = button("M", tr("Mute"), tr("Mute {label}", { label }));
+    lane.solo = button("S", tr("Solo"), tr("Solo {label}", { label }));
     this.#lanes.push(lane);
     sound.addEventListener("loadedmetadata", () => { this.place.max = Math.max(Number(this.place.max), sound.duration); });
     sound.addEventListener("ended", () => { if (this.#lanes.every((one) => one.sound.ended || one.sound.paused)) this.#stop(); });
@@ -101,7 +102,7 @@ class Mixer extends HTMLElement {
     this.#seek(Number(this.place.value));
     await Promise.all(this.#lanes.map(({ sound }) => sound.play()));
     this.play.setAttribute("aria-pressed", "true");
-    this.play.textContent = "Pause";
+    this.play.textContent = tr("Pause");
     this.#watch = setInterval(() => this.#follow(), 200);
   }
 
@@ -123,7 +124,7 @@ class Mixer extends HTMLElement {
     clearInterval(this.#watch);
     for (const { sound } of this.#lanes) sound.pause();
     this.play?.setAttribute("aria-pressed", "false");
-    if (this.play) this.play.textContent = "Play";
+    if (this.play) this.play.textContent = tr("Play");
   }
 
   #ask() {
@@ -135,7 +136,7 @@ class Mixer extends HTMLElement {
 
   #ready() {
     this.export.disabled = false;
-    this.export.textContent = "Export mix";
+    this.export.textContent = tr("Export mix");
   }
 
   #fetch({ url, name }) {

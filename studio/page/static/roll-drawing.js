@@ -2,6 +2,7 @@
 // Plain functions over a 2d context; nothing here knows of the page but its language. Sizes are CSS pixels, times seconds.
 
 import { translated } from "./languages.js";
+import { fixed, tr } from "./texts.js";
 
 const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
 const C2 = 36, C8 = 108;
@@ -18,7 +19,7 @@ export const noteName = (midi) => `${NAMES[((Math.round(midi) % 12) + 12) % 12]}
 /** 57.12 -> "A3 +12 ct" */
 export function noteWithCents(midi) {
   const cents = Math.round(100 * (midi - Math.round(midi)));
-  return `${noteName(midi)} ${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`;
+  return tr("{midi} {cents}{cents2} ct", { midi: noteName(midi), cents: cents < 0 ? "−" : "+", cents2: Math.abs(cents) });
 }
 
 /** 75.345 -> "1:15.3", with as many digits as are asked for. */
@@ -258,7 +259,7 @@ function hertzMarks(plot) {
     const y = plot.y(hertz);
     if (lastY - y < 18) continue;
     lastY = y;
-    marks.push({ hertz, label: hertz >= 1000 ? translated(`${+(hertz / 1000).toFixed(1)} kHz`) : `${hertz} Hz`, strong: false });
+    marks.push({ hertz, label: hertz >= 1000 ? translated(tr("{hertz} kHz", { hertz: fixed(+(hertz / 1000), 1) })) : tr("{hertz} Hz", { hertz }), strong: false });
   }
   return marks;
 }

@@ -9,6 +9,7 @@
 
 import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
 import { Listening } from "./listening.js";
+import { tr } from "./texts.js";
 
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
@@ -20,7 +21,7 @@ class Tasks extends Listener {
   #opened = null; // the row last opened by the data
   #list = make("ul");
   #empty = make("p", { class: "empty" });
-  #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
+  #bar = make("div", { class: "actions several", role: "group", "aria-label": tr("Selected"), hidden: true });
   #shown = ""; // by the bar: the selected ids, and "?" with a question
 
   set data(given) {
@@ -75,12 +76,12 @@ class Tasks extends Listener {
     const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#rows.values()) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, `${count} selected`), button("delete", "Delete", () => this.showSelected(true)),
-        button("all", "Select all", all), button("none", "Clear", clear));
+      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", "Delete", () => this.showSelected(true)),
+        button("all", tr("Select all"), all), button("none", tr("Clear"), clear));
       return;
     }
-    const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
-    const question = `Delete these ${count}, with recordings and takes?`;
+    const keep = button("keep", tr("Keep them"), () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
+    const question = tr("Delete these {count}, with recordings and takes?", { count });
     this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
     keep.focus();
   }
@@ -94,7 +95,7 @@ class Row {
   #is_open = false;
   #box;
   #choice;
-  #play = iconButton("play", PLAY, "Play", () => this.#owner.play(this.#task.id, this.#task.player));
+  #play = iconButton("play", PLAY, tr("Play"), () => this.#owner.play(this.#task.id, this.#task.player));
 
   constructor(owner) {
     this.#owner = owner;
@@ -124,14 +125,14 @@ class Row {
     this.#box.disabled = task.fixed || task.state === "queued" || task.state === "running";
     if (this.#box.disabled || !canSelect) this.#box.checked = false;
     const name = task.title;
-    this.#box.ariaLabel = `Select ${name}`;
+    this.#box.ariaLabel = tr("Select {name}", { name });
     if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
     const before = this.#task;
     this.#task = task;
     this.item.dataset.state = task.state;
     this.item.dataset.task = task.id;
     this.#play.hidden = !task.player;
-    this.#play.ariaLabel = `Play ${name}`;
+    this.#play.ariaLabel = tr("Play {name}", { name });
     this.#showHead();
     if (this.#is_open) this.#showInside(before);
   }
@@ -200,7 +201,7 @@ class Row {
   #asked(action) {
     if (!action.question) return this.#tell(action);
     const yes = make("button", { type: "button", class: "sure", onclick: () => this.#tell(action) }, action.label);
-    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, "Cancel");
+    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, tr("Cancel"));
     const question = make("div", { class: "actions question", role: "group", "aria-label": action.question },
       make("span", {}, action.question), yes, no);
     question.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#leave(action); });

@@ -10,8 +10,9 @@ import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell } from "./dom.js";
 import { translated } from "./languages.js";
 import { Listening } from "./listening.js";
+import { tr } from "./texts.js";
 
-const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
+const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: "Voice type", base_language: tr("Language") };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no search is needed
@@ -61,8 +62,8 @@ export class Voices extends Listener {
     const { voices } = this.#data;
     const isMany = voices.length > FEW;
     this.replaceChildren();
-    const bar = make("div", { class: "filters", role: "search", "aria-label": "Voices" });
-    const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices" };
+    const bar = make("div", { class: "filters", role: "search", "aria-label": tr("Voices") });
+    const asked = { type: "search", placeholder: tr("Search"), "aria-label": tr("Search voices") };
     this.#search = make("input", { class: "search", ...asked, oninput: () => this.#narrow() });
     this.#search.value = words;
     if (isMany) bar.append(this.#search);
@@ -77,9 +78,9 @@ export class Voices extends Listener {
       this.#selects[name] = select;
       bar.append(select);
     }
-    const group = { class: "cards", role: "radiogroup", "aria-label": "Voice", onkeydown: (event) => this.#key(event) };
+    const group = { class: "cards", role: "radiogroup", "aria-label": tr("Voice"), onkeydown: (event) => this.#key(event) };
     const cards = make("div", group, voices.map((voice) => this.#card(voice)));
-    this.append(bar, cards, make("p", { class: "none", role: "status" }, "No matching voice."));
+    this.append(bar, cards, make("p", { class: "none", role: "status" }, tr("No matching voice.")));
     this.#narrow();
   }
 
@@ -108,12 +109,12 @@ export class Voices extends Listener {
     const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch("voice", midi(min), midi(max)));
     if (range) bar.append(stretch("recording", range.low, range.high));
     const notes = make("span", { class: "notes" }, `${min}–${max}`);
-    return make("span", { class: "range", title: `Range: ${min} to ${max}` }, bar, notes);
+    return make("span", { class: "range", title: tr("Range: {min} to {max}", { min, max }) }, bar, notes);
   }
 
   #preview(voice) {
     const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
-    return Object.assign(iconButton("preview", PLAY, `Play ${voice.name}`, toggle), { title: "Play (P)" });
+    return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
   }
 
   /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
@@ -133,7 +134,7 @@ export class Voices extends Listener {
       const plays = card.dataset.id === this.#listening.playing;
       preview.tabIndex = -1; // P does the same on the card
       const name = card.querySelector(".name").textContent;
-      preview.ariaLabel = plays ? `Stop ${name}` : `Play ${name}`;
+      preview.ariaLabel = plays ? tr("Stop {name}", { name }) : tr("Play {name}", { name });
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }

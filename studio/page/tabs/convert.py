@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.repeats import convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
@@ -27,8 +28,8 @@ from studio.page.tabs.convert_welcome import welcomed
 from studio.page.tabs.instrument import part
 
 _NO_RECORDING = (
-    "Add a recording first: drop a file, record one, or try a sample. "
-    "If a file is still uploading, wait until it is done."
+    tr("Add a recording first: drop a file, record one, or try a sample. "
+    "If a file is still uploading, wait until it is done.")
 )
 _STILL_MEANT_S = 2.0  # after Convert was pressed: nobody looks for a file and drops it as fast as that
 
@@ -55,7 +56,7 @@ class ConvertTab:
         presets.wire(self.settings)
         self.warnings = Warnings(page, layout, self.recording)
         with layout.go:
-            self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+            self.start = gr.Button(tr("Convert"), variant="primary", size="lg", elem_id="convert-start")
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
         hear_effects(page, layout.advanced, self.settings.effects, self.result.takes, self.recording.instrument)
@@ -124,7 +125,7 @@ class ConvertTab:
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         chosen, model = given[self.recording.chosen], given[self.voice.chosen]
         if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
+            raise Invalid([("voice", tr("Choose a voice first."))])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         task_id = convert_recording(

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.texts import tr
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.preferences import FORMATS
@@ -40,18 +41,18 @@ class Batch:
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.batch:
             self.files = gr.File(
-                label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
+                label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
                 elem_id="convert-files",
             )  # fmt: skip
             self.problem = notice("convert-batch-problem")
             self.table = gr.HTML(visible=False, elem_id="convert-batch")
             with gr.Row(visible=False) as self.going:
-                self.cancel = gr.Button("Cancel remaining", size="sm")
+                self.cancel = gr.Button(tr("Cancel remaining"), size="sm")
             with gr.Row(visible=False) as self.done:
-                self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
-                self.fetch = gr.Button("Download all as ZIP", scale=2, min_width=160)
+                self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label=tr("Format"), scale=1, min_width=130)
+                self.fetch = gr.Button(tr("Download all as ZIP"), scale=2, min_width=160)
         with layout.go:
-            self.start = gr.Button("Convert all", variant="primary", size="lg", visible=False)
+            self.start = gr.Button(tr("Convert all"), variant="primary", size="lg", visible=False)
         self.link = gr.Textbox(visible=False)
 
     def wire(self, voice: Voice, settings: Settings) -> None:
@@ -77,9 +78,9 @@ class Batch:
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         files, model = given[self.files], given[self.voice.chosen]
         if not files:
-            raise Invalid([("recordings", "Add recordings first.")])
+            raise Invalid([("recordings", tr("Add recordings first."))])
         if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
+            raise Invalid([("voice", tr("Choose a voice first."))])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         with workplace(visit.studio) as place:
@@ -128,7 +129,10 @@ def _table(rows: Sequence[Row]) -> str:
         for row in rows
     )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
-    counted = f"{done} of {len(rows)} done" + (f", {failed} failed" if failed else "")
+    counted = tr(
+        "{done} of {rows} done",
+        done=done, rows=len(rows),
+    ) + (tr(", {failed} failed", failed=failed) if failed else "")
     share = sum(1.0 if row["state"] not in BUSY else row["progress"] for row in rows) / len(rows)
     return f"{progress_bar(share, counted)}<table><tbody>{lines}</tbody></table>"
 

@@ -7,11 +7,12 @@ from typing import Any
 import gradio as gr
 
 from engine.effects.settings import OFF, Effects, EffectSettings, effects_of, plain_effects
+from engine.texts import tr
 from studio.page.parts.controls import controls, settings_of
 
-_ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
+_ABOUT = tr("Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once.")
 _NAMES = [one.name for one in fields(EffectSettings)]
-_TITLES = {OFF: "Off", "clean": "Clean", "vocal": "Vocal", "speech": "Speech", "hall": "Hall"}
+_TITLES = {OFF: tr("Off"), "clean": tr("Clean"), "vocal": tr("Vocal"), "speech": tr("Speech"), "hall": tr("Hall")}
 
 
 class EffectControls:
@@ -19,10 +20,10 @@ class EffectControls:
 
     def __init__(self) -> None:
         named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
-        self.preset = gr.Radio(named, value=OFF, label="Effects", info=_ABOUT, elem_id="convert-effects")
-        with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
+        self.preset = gr.Radio(named, value=OFF, label=tr("Effects"), info=_ABOUT, elem_id="convert-effects")
+        with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             self.sliders = controls(EffectSettings)
-        self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")
+        self.in_download = gr.Checkbox(True, label=tr("Include effects in downloads"), elem_id="convert-effects-download")
         wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         made = list(self.sliders.values())
         self._filled = self.preset.input(self._of_preset, self.preset, made, **wiring)
@@ -42,7 +43,7 @@ class EffectControls:
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["effects", *(f"effect {name}" for name in _NAMES)]
+        return ["effects", *(tr("effect {name}", name=name) for name in _NAMES)]
 
     def chosen(self, given: Mapping[Any, Any]) -> Effects:
         """Return the effects, as a preset where the values are one's."""

@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.conversion.settings import ConversionSettings
+from engine.texts import tr
 from studio.actions.fits import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
@@ -38,7 +39,7 @@ class Fit:
             gr.HTML("<h2>Pitch</h2>")
             self.picture = element("fit", events=("best",), elem_id="convert-fit")
         with layout.transpose:
-            self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
+            self.auto = gr.Checkbox(True, label=tr("Auto transpose"), elem_id="convert-auto")
             self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
         self.owner = gr.State(None)  # id of the recording that the shift was set for
         self.put_aside = gr.State((True, 0))  # for several recordings while there is one, and the other way round

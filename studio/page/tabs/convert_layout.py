@@ -15,6 +15,8 @@ The dock, a bar at the lower edge of the window:
 
 import gradio as gr
 
+from engine.texts import tr
+
 
 class Layout:
     """The places, empty; a part is made inside one of them (`with layout.voice:`). To be made inside the tab."""
@@ -22,13 +24,13 @@ class Layout:
     def __init__(self) -> None:
         with gr.Column(elem_id="convert"):
             with gr.Tabs(elem_id="convert-input") as self.input:
-                with gr.Tab("One recording", id="one") as self.one:
+                with gr.Tab(tr("One recording"), id="one") as self.one:
                     self.stage = gr.Column(elem_id="convert-stage")
                     self.notices = gr.Column(elem_id="convert-notices")
                     self.result = gr.Column(elem_id="convert-after")
-                with gr.Tab("Batch", id="several") as self.several:
+                with gr.Tab(tr("Batch"), id="several") as self.several:
                     self.batch = gr.Column()
-                with gr.Tab("Song", id="song") as self.whole_song:
+                with gr.Tab(tr("Song"), id="song") as self.whole_song:
                     self.song = gr.Column(elem_id="convert-song")
             with gr.Row(elem_id="convert-choices"):
                 self.voice = gr.Column(scale=7, min_width=320)
@@ -40,5 +42,5 @@ class Layout:
                     self.takes = gr.Row(elem_id="convert-takes")
                     self.go = gr.Column(elem_id="convert-go")
             # seen above the dock, but after Convert for the Tab key
-            self.advanced = gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced")
+            self.advanced = gr.Accordion(tr("Advanced settings"), open=False, elem_id="convert-advanced")
             self.scores = gr.Column()

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.repeats import look_at_recording, look_at_take
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
@@ -55,7 +56,7 @@ class Pitch:
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
-        of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
+        of_recording, of_take = tr("{task} recording", task=now["task"]), f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, look_at_recording(visit.studio, visit.account, task_id)
@@ -67,9 +68,9 @@ class Pitch:
         found = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}
         if any(view["state"] in analyses.BUSY for view in views):
             share = sum(view["progress"] for view in views) / len(views)
-            return found | {self.progress: gr.HTML(progress_bar(share, "Analysing the pitch"), visible=True)}
+            return found | {self.progress: gr.HTML(progress_bar(share, tr("Analysing the pitch")), visible=True)}
         if failed := [view for view in views if view["state"] != "completed"]:
-            why = f"The pitch cannot be shown. {failed[0]['error'] or ''}".strip()
+            why = tr("The pitch cannot be shown. {error}", error=failed[0]["error"] or "").strip()
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
@@ -89,7 +90,7 @@ def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any
         "range": wanted["range"],
         "shown": ["range"],
         "curves": [
-            before | {"label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            after | {"label": "Take", "colour": _OUTPUT_COLOUR},
+            before | {"label": tr("Recording"), "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
+            after | {"label": tr("Take"), "colour": _OUTPUT_COLOUR},
         ],
     }

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
@@ -41,20 +42,20 @@ class Recording:
         self.kept = remembered("convert-recording")
         self.timer = gr.Timer(_POLL_S, active=False)
         self.drop = gr.Audio(
-            label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
+            label=tr("Recording"), type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
             elem_id="convert-drop",
         )  # fmt: skip
         self.is_recorded = recorded(page, self.drop)
         self.instrument, self.part = instrument(), part()
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
             self.facts = gr.HTML(elem_id="convert-facts")
-            self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
+            self.explore = gr.Button(tr("Open in Explore"), size="sm", scale=0, min_width=130)
             self.change = gr.Button(
-                "Change recording", size="sm", scale=0, min_width=150, elem_id="convert-change"
+                tr("Change recording"), size="sm", scale=0, min_width=150, elem_id="convert-change"
             )
         with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
             self.progress = gr.HTML(elem_id="convert-listening")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90, elem_id="convert-give-up")
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90, elem_id="convert-give-up")
         self.problem = notice("convert-recording-problem")
         self.offered, self.samples = sample_row()
         self._wire()
@@ -121,7 +122,7 @@ class Recording:
                 self.part: brought("recording", None),
             }
         if view["state"] != "completed":
-            why = view["error"] or "The analysis was cancelled."
+            why = view["error"] or tr("The analysis was cancelled.")
             return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
         return {
             self.timer: gr.Timer(active=False),
@@ -169,7 +170,7 @@ def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
-        "label": "Recording",
+        "label": tr("Recording"),
         "url": view["audio_url"],
         "duration_s": view["duration_s"],
         "roll": view["roll"],
@@ -185,8 +186,8 @@ def _facts(view: dict[str, Any]) -> str:
     if voice is not None:
         facts += [STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
-        facts.append("silence" if loudness is None else "no pitch found")
+        facts.append("silence" if loudness is None else tr("no pitch found"))
     if loudness is not None:
-        facts.append(f"{signed(loudness, 0)} LUFS")
+        facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
     name, *rest = map(html.escape, facts)
     return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.repeats import convert_again, look_at_recording
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
@@ -23,7 +24,7 @@ from studio.page.tabs.convert_takes import Now, Takes, result_name, view_of
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
-_GONE = "This result has been deleted from the history."
+_GONE = tr("This result has been deleted from the history.")
 
 
 class Result:
@@ -39,7 +40,7 @@ class Result:
         with layout.progress:
             with gr.Row(visible=False) as self.going:
                 self.progress = gr.HTML(elem_id="convert-bar")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+                self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
             self.ended = notice("convert-ended")
         with layout.result:
             self.takes = Takes(page, layout, self.now, recording.instrument, in_download)
@@ -105,7 +106,7 @@ class Result:
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
         over = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         if view["state"] == "cancelled":
-            return over | {self.ended: inform("The conversion was cancelled.")}
+            return over | {self.ended: inform(tr("The conversion was cancelled."))}
         if view["state"] == "failed":
             return over | {self.ended: show_error(view["error"])}
         if view["note"]:
@@ -177,7 +178,7 @@ class Result:
 
 
 def _elsewhere(now: Now) -> str:
-    return inform(f"{now['label']} is done: see Previous results.")
+    return inform(tr("{label} is done: see Previous results.", label=now["label"]))
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

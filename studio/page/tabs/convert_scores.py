@@ -4,6 +4,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from engine.texts import ntr, numeral, tr
 from studio.page.parts.figures import signed
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
@@ -12,19 +13,23 @@ _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
 _COLUMNS = (
     (
         "pitch_accuracy",
-        "Pitch accuracy",
-        "Time within half a semitone of the target, and how much was compared. 100 % is best.",
+        tr("Pitch accuracy"),
+        tr("Time within half a semitone of the target, and how much was compared. 100 % is best."),
     ),
-    ("pitch_corr", "Melody", "Correlation of the pitch curve with the recording's. 1 is best."),
-    ("voicing_error", "Voicing errors", "Time voiced in only the recording or only the take. 0 % is best."),
-    ("leak_db", "Noise in pauses", "Level where the recording is silent, relative to the voice. Lower is better."),
+    ("pitch_corr", tr("Melody"), tr("Correlation of the pitch curve with the recording's. 1 is best.")),
+    ("voicing_error", tr("Voicing errors"), tr("Time voiced in only the recording or only the take. 0 % is best.")),
+    (
+        "leak_db",
+        tr("Noise in pauses"),
+        tr("Level where the recording is silent, relative to the voice. Lower is better."),
+    ),
 )
 
 
 _TITLES = {  # by style
-    "melodic": "{file_name}, sung by {voice}",
-    "rhythmic": "{file_name}, rapped by {voice}",
-    "spoken": "{file_name}, spoken by {voice}",
+    "melodic": tr("{file_name}, sung by {voice}"),
+    "rhythmic": tr("{file_name}, rapped by {voice}"),
+    "spoken": tr("{file_name}, spoken by {voice}"),
 }
 
 
@@ -32,7 +37,7 @@ def heading(view: dict[str, Any]) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [shift_text(view["transpose"])]
     if view["untrained"]:
-        facts.append("untrained voice")
+        facts.append(tr("untrained voice"))
     if view["edited"]:
         facts.append("edited")
     title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=view["voice"])
@@ -51,11 +56,11 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
 def progress_line(view: dict[str, Any]) -> str:
     """Return how far a conversion is that has not ended, in a line."""
     if view["is_ending"]:
-        return "Cancelling"
+        return tr("Cancelling")
     if view["state"] != "running":
         if not view["ahead"]:
-            return "Starting"
-        return ", ".join(filter(None, [f"Waiting: {view['ahead']} ahead", time_until(view["starts_in_s"])]))
+            return tr("Starting")
+        return ", ".join(filter(None, [tr("Waiting: {ahead} ahead", ahead=view["ahead"]), time_until(view["starts_in_s"])]))
     done = f"{100 * view['progress']:.0f} %"
     time = time_left(view["left_s"]) or time_taken(view["taken_s"])
     return ", ".join(filter(None, [view["message"] or "converting", done, time]))
@@ -75,7 +80,7 @@ def stands_out(shares: Sequence[float | None]) -> bool:
 
 def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
     """Return the note beside a take: its key, whether it is the best of several, its `kept_share`; None for none."""
-    said = None if share is None else f"{100 * share:.0f} % of the melody kept"
+    said = None if share is None else tr("{share} % of the melody kept", share=numeral(100 * share, ".0f"))
     return " · ".join(filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
 
 
@@ -93,9 +98,13 @@ def brief_shift(semitones: float | None) -> str:
 def shift_text(semitones: float | None) -> str:
     """Return a shift in words."""
     if not semitones:
-        return "Original key"
+        return tr("Original key")
     count = f"{abs(semitones):g}"
-    return f"Up {count} semitones" if semitones > 0 else f"Down {count} semitones"
+    return ntr("Up {count} semitone", "Up {count} semitones", count=count) if semitones > 0 else ntr(
+        "Down {count} semitone",
+        "Down {count} semitones",
+        count=count,
+    )
 
 
 def _best(is_best: bool) -> str | None:
@@ -116,4 +125,4 @@ def _written(name: str, value: float | None, pitch_seconds: float | None) -> str
         return f"{100 * value:.1f} % ({pitch_seconds:.1f} s)"
     if name in ("pitch_accuracy", "voicing_error"):
         return f"{100 * value:.1f} %"
-    return f"{signed(value, 0)} dB" if name == "leak_db" else f"{value:.3f}"
+    return tr("{value} dB", value=signed(value, 0)) if name == "leak_db" else f"{value:.3f}"

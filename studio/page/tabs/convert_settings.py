@@ -8,6 +8,7 @@ import gradio as gr
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import Effects
+from engine.texts import tr
 from studio.page.parts.controls import STYLES, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
@@ -16,8 +17,8 @@ from studio.page.tabs.convert_fit import Fit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 
-_OF_ONE = "Detected in the recording. Choose another if it suits better."
-_OF_EACH = "If none is chosen, each recording's style is detected."
+_OF_ONE = tr("Detected in the recording. Choose another if it suits better.")
+_OF_EACH = tr("If none is chosen, each recording's style is detected.")
 _PLAIN = ConversionSettings()
 _OF = "recording"  # in the memory: which one the transposition is for
 _KEPT = f"""(recording, ...values) => ({{
@@ -43,14 +44,14 @@ class Settings:
     def __init__(self, page: Page, layout: Layout, recording: Recording, alone: gr.State, fit: Fit) -> None:
         self.recording, self.alone, self.fit = recording, alone, fit
         with layout.pitch:
-            self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
+            self.preset = gr.Radio(_choices(None), value=None, label=tr("Style"), info=_OF_ONE)
         self.detected = gr.State(None)  # the style that is chosen because it was detected
         with layout.takes:
             self.takes = controls(ConversionSettings, ["takes"])["takes"]
         with layout.advanced:
             self.effects = EffectControls()
             self.advanced = controls(ConversionSettings, _ADVANCED)
-            self.reset = gr.Button("Reset to the style's defaults", size="sm")
+            self.reset = gr.Button(tr("Reset to the style's defaults"), size="sm")
         self.kept = remembered("convert-settings")
         self._wire(page)
 
@@ -159,7 +160,7 @@ def _plain(semitones: float) -> float:
 
 
 def _choices(detected: str | None) -> list[tuple[str, str]]:
-    return [(f"{title} (detected)" if name == detected else title, name) for name, title in STYLES.items()]
+    return [(tr("{title} (detected)", title=title) if name == detected else title, name) for name, title in STYLES.items()]
 
 
 def _preset(name: str | None) -> ConversionSettings:

@@ -11,6 +11,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
+from engine.texts import tr
 from studio.actions.analyses import taken_recording
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -35,9 +36,12 @@ from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
 
 _POLL_S = 0.5
-_NAMES = {"vocal": "Vocal", "backing": "Backing", "stem": "Second singer"}
+_NAMES = {"vocal": tr("Vocal"), "backing": tr("Backing"), "stem": tr("Second singer")}
 _ABOUT = (
-    "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and position."
+    tr(
+        "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and "
+        "position.",
+    )
 )
 
 
@@ -53,12 +57,12 @@ class Song:
         with layout.song:
             gr.Markdown(_ABOUT)
             with gr.Row():
-                self.lead = _file("Vocal or full mix", "song-lead")
-                self.backing = _file("Backing (instrumental)", "song-backing")
-                self.stem = _file("Second singer (optional)", "song-stem")
+                self.lead = _file(tr("Vocal or full mix"), "song-lead")
+                self.backing = _file(tr("Backing (instrumental)"), "song-backing")
+                self.stem = _file(tr("Second singer (optional)"), "song-stem")
             self.source = notice("song-source")
             self.separate = gr.Checkbox(
-                label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
+                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
             )  # fmt: skip
             self.separator = InstallOffer(
@@ -67,25 +71,25 @@ class Song:
             self.separate.interactive = self.separator.is_installed
             with gr.Row():
                 self.parts = gr.Textbox(
-                    label="Voice changes", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
-                    info="The chosen voice until then; keep leaves a stretch as it is.", elem_id="song-parts",
+                    label=tr("Voice changes"), placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
+                    info=tr("The chosen voice until then; keep leaves a stretch as it is."), elem_id="song-parts",
                 )  # fmt: skip
                 self.stem_voice = gr.Textbox(
-                    label="Voice of the second singer", value=KEEP, max_length=4000,
-                    info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
+                    label=tr("Voice of the second singer"), value=KEEP, max_length=4000,
+                    info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
                 )  # fmt: skip
                 self.offset = gr.Textbox(
-                    label="Offset", placeholder="Auto", max_length=20,
-                    info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
+                    label=tr("Offset"), placeholder=tr("Auto"), max_length=20,
+                    info=tr("Seconds by which the vocal begins later than the backing."), elem_id="song-offset",
                 )  # fmt: skip
             self.problem = notice("song-problem")
             with gr.Row(visible=False) as self.going:
                 self.progress = gr.HTML(elem_id="song-bar")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+                self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
             self.title = gr.HTML(elem_id="song-title")
             self.mixer = element("mixer", events=("export",), elem_id="song-mixer")
         with layout.go:
-            self.start = gr.Button("Convert song", variant="primary", size="lg", visible=False, elem_id="song-start")
+            self.start = gr.Button(tr("Convert song"), variant="primary", size="lg", visible=False, elem_id="song-start")
 
     def wire(self, voice: Voice, settings: Settings) -> None:
         """Wire all events, once voice and settings are there."""
@@ -139,7 +143,7 @@ class Song:
         return {
             self.recording: recording, self.lead: gr.File(value=None),
             self.separate: gr.Checkbox(value=self.separator.is_installed),
-            self.source: inform(f"The song is {name}: add another file to use that instead."),
+            self.source: inform(tr("The song is {name}: add another file to use that instead.", name=name)),
         }  # fmt: skip
 
     def begin_anew(self, visit: Visit, task_id: str | None) -> Updates:
@@ -165,13 +169,13 @@ class Song:
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         model = given[self.voice.chosen]
         if not given[self.lead] and not given[self.recording]:
-            raise Invalid([("song", "Add a vocal or a song first.")])
+            raise Invalid([("song", tr("Add a vocal or a song first."))])
         if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
+            raise Invalid([("voice", tr("Choose a voice first."))])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         if not given[self.separate] and not given[self.backing]:
-            text = "Add a backing track, or tick “This is a full mix”."
+            text = tr("Add a backing track, or tick “This is a full mix”.")
             raise Invalid([("backing", text)])
         settings = self.settings.asked(given) | {"takes": 1}
         with workplace(visit.studio) as place, self._lead(visit, given, place) as lead:
@@ -204,7 +208,7 @@ class Song:
             shows = warn if view["warning"] else inform
             told = shows(said) if said else silent()
             return over | {self.title: heading(view), self.mixer: shown(_mixer(view)), self.problem: told}
-        text = view["error"] or view["note"] or "The song was cancelled."
+        text = view["error"] or view["note"] or tr("The song was cancelled.")
         return over | {self.problem: show_error(text) if view["error"] else inform(text)} | self._no_song()
 
     def stop(self, visit: Visit, task_id: str | None) -> Updates:
@@ -227,10 +231,13 @@ class Song:
 def _separator_words() -> InstallWords:
     file = PINNED[0]
     return InstallWords(
-        f"Extracting a vocal needs {file.name}: {file.megabytes} MB, licence {file.licence}, by {file.origin}. "
-        "It is stored in the data folder.",
-        f"Vocals cannot be extracted here yet. Whoever runs this studio can add that: {FETCH}.",
-        "This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself.",
+        tr(
+            "Extracting a vocal needs {name}: {megabytes} MB, licence {licence}, by {origin}. It is stored in the "
+            "data folder.",
+            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+        ),
+        tr("Vocals cannot be extracted here yet. Whoever runs this studio can add that: {fetch}.", fetch=FETCH),
+        tr("This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself."),
     )
 
 

@@ -9,6 +9,7 @@ import gradio as gr
 
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.avatars import avatar_of
 from studio.actions.downloads import offered, take_download
 from studio.actions.preferences import preferences_of
@@ -49,13 +50,13 @@ class Takes:
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
-                label="Previous results", show_label=False, container=False, visible=False, scale=0, min_width=260,
+                label=tr("Previous results"), show_label=False, container=False, visible=False, scale=0, min_width=260,
                 elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)
         self.edited = gr.State(None)
         PitchEditor(page, instrument, self.pitch.wanted, self.edited)
-        with layout.scores, gr.Accordion("Scores", open=False, visible=False) as self.fold:
+        with layout.scores, gr.Accordion(tr("Scores"), open=False, visible=False) as self.fold:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]
         page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs, **LATEST)
@@ -187,13 +188,22 @@ def lanes_of(view: dict[str, Any], beside: Sequence[dict[str, Any]], preferred: 
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
     takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
     lanes = [
-        _track(view, take, preferred, f"Take {take['number']}" if len(takes) > 1 else result_name(view), take is best)
+        _track(
+            view,
+            take,
+            preferred,
+            tr("Take {number}", number=take["number"]) if len(takes) > 1 else result_name(view),
+            take is best,
+        )
         for take in takes
     ]
     for other in beside:
         heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
-            own = f"{result_name(other)}, take {take['number']}" if len(heard) > 1 else result_name(other)
+            own = tr(
+                "{other}, take {number}",
+                other=result_name(other), number=take["number"],
+            ) if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
     return _numbered(lanes)
 

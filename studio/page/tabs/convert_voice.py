@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from engine.voices.card import UNTRAINED
 from studio.actions.fits import suited_voice
 from studio.actions.voice_cards import voice_cards
@@ -14,8 +15,8 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_recording import Recording
 
-GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
-_HINT = "{name} is untrained. You can use it as it is; training improves the likeness."
+GONE = tr("The chosen voice has been deleted. The first voice is now selected: convert again or choose another.")
+_HINT = tr("{name} is untrained. You can use it as it is; training improves the likeness.")
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -35,7 +36,7 @@ class Voice:
         self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
-            self.train = gr.Button("Train", size="sm", scale=0, min_width=100)
+            self.train = gr.Button(tr("Train"), size="sm", scale=0, min_width=100)
         self.cards.chosen(None, None, self.chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
         seen = [self.chosen, recording.analysed, alone]
         page.on_seen(tab, self.refresh, seen, self.outputs)
@@ -110,4 +111,4 @@ def _voices(visit: Visit) -> list[dict[str, Any]]:
 def _range(analysed: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the recording's range, as the cards show it."""
     voice = ((analysed or {}).get("summary") or {}).get("vocal_range")
-    return voice and {"low": voice["lowest"], "high": voice["highest"], "label": "Recording"}
+    return voice and {"low": voice["lowest"], "high": voice["highest"], "label": tr("Recording")}

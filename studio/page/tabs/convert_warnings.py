@@ -5,13 +5,14 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.page.parts.element import element
 from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import Recording
 
-_CLIPPED = "This recording is clipped: the level was too high. Record it again more softly, if you can."
+_CLIPPED = tr("This recording is clipped: the level was too high. Record it again more softly, if you can.")
 
 
 class Warnings:
@@ -24,7 +25,7 @@ class Warnings:
             with gr.Row(elem_id="convert-warnings", visible=False) as self.row:
                 self.warning = notice("convert-warning")
                 self.to_song = gr.Button(
-                    "Open as a song", size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
+                    tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
                 )
         page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.drafts import create_from_draft, refuse_incomplete
 from studio.errors import Invalid, NotFound
 from studio.page.parts.memory import remembered
@@ -16,7 +17,7 @@ from studio.page.parts.profile_form import profile_form
 from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
-_CONSENT = "I have permission from everyone on these recordings"
+_CONSENT = tr("I have permission from everyone on these recordings")
 _NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
 
 
@@ -41,7 +42,7 @@ class CreateTab:
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
         gr.HTML(_NEXT)
         self._problem = notice("create-problem")  # above the button, where it is in sight
-        self._make = gr.Button("Analyse recordings", variant="primary", size="lg", elem_id="create-make")
+        self._make = gr.Button(tr("Analyse recordings"), variant="primary", size="lg", elem_id="create-make")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, report, controls = self._page, self._report, self._form.components

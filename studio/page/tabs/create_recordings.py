@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.texts import tr
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
@@ -26,11 +27,11 @@ class Recordings:
         self.draft = remembered("create-draft")
         with gr.Row(equal_height=True):
             self.files = gr.File(
-                label="Recordings or a ZIP archive", file_count="multiple", height=170,
+                label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
                 file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
             )  # fmt: skip
             self.microphone = gr.Audio(
-                label="Or record now", sources=["microphone"], type="filepath",
+                label=tr("Or record now"), sources=["microphone"], type="filepath",
                 format="wav", editable=False, buttons=[], elem_id="create-microphone",
             )  # fmt: skip
         element("level", elem_id="create-level")  # of the microphone, while it records
@@ -57,7 +58,7 @@ class Recordings:
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
             elif came.values:
-                updates[self.said] = inform("The form below has been filled in from the ZIP archive.")
+                updates[self.said] = inform(tr("The form below has been filled in from the ZIP archive."))
             return updates
 
         def add(visit: Visit, files: list[str] | None, draft_id: str | None) -> Updates:
@@ -102,5 +103,8 @@ class Recordings:
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:
-    more = f" {len(reasons) - _MOST_NAMED} more rejected." if len(reasons) > _MOST_NAMED else ""
+    more = " " + tr(
+        "{reasons} more rejected.",
+        reasons=len(reasons) - _MOST_NAMED,
+    ) if len(reasons) > _MOST_NAMED else ""
     return " ".join(reasons[:_MOST_NAMED]) + more

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import ntr, tr
 from studio.actions.creations import examination_view, examine_again
 from studio.actions.drafts import Brought, take_back
 from studio.actions.voices import model_view
@@ -33,12 +34,12 @@ class Report:
             self.picture = gr.HTML()
             self.problem = notice("create-report-problem")
             with gr.Row():
-                self.train = gr.Button("Train this voice", variant="primary", visible=False)
-                self.convert = gr.Button("Convert with this voice", visible=False)
-                self.without_bad = gr.Button("Remove unsuitable recordings", visible=False)
-                self.change = gr.Button("Change recordings", visible=False)
-                self.again = gr.Button("Check again", visible=False)
-                self.another = gr.Button("Create another voice")
+                self.train = gr.Button(tr("Train this voice"), variant="primary", visible=False)
+                self.convert = gr.Button(tr("Convert with this voice"), visible=False)
+                self.without_bad = gr.Button(tr("Remove unsuitable recordings"), visible=False)
+                self.change = gr.Button(tr("Change recordings"), visible=False)
+                self.again = gr.Button(tr("Check again"), visible=False)
+                self.another = gr.Button(tr("Create another voice"))
         self.outputs = [
             self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
             self.convert, self.without_bad, self.change, self.again, self.timer,
@@ -73,18 +74,26 @@ class Report:
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
         some_are_good = bool(report) and len(bad) < len(report["recordings"])
-        message = task["message"] or "waiting for a worker"
+        message = task["message"] or tr("waiting for a worker")
         return {
             self.place: gr.Column(visible=True),
             self.heading: gr.HTML(value=shown(_head(view["name"]))),
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: show_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
+            self.problem: show_error(task["error"] or tr("The recordings could not be checked."))
+            if failed
+            else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(
-                f"Remove {len(bad)} unsuitable recordings" if len(bad) > 1 else "Remove the unsuitable recording",
+                ntr(
+                    "Remove {bad} unsuitable recording",
+                    "Remove {bad} unsuitable recordings",
+                    bad=len(bad),
+                )
+                if len(bad) > 1
+                else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,
             ),
             self.change: gr.Button(visible=not waits),
@@ -95,7 +104,7 @@ class Report:
     def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
-            raise NotFound("This voice has been deleted.")
+            raise NotFound(tr("This voice has been deleted."))
         return visit.apart(take_back, visit.account, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:

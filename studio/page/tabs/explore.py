@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.samples import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
@@ -34,14 +35,14 @@ class ExploreTab:
         self.timer = gr.Timer(_POLL_S, active=False)
         with gr.Row():
             self.inputs = {
-                _FIRST: _input("Recording", "explore-first"),
-                _SECOND: _input("Compare with (optional)", "explore-second"),
+                _FIRST: _input(tr("Recording"), "explore-first"),
+                _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
             }
         _, self.samples = sample_row()
         self.notice = notice("explore-notice")
         with gr.Row(visible=False, elem_classes="progress-line") as self.working:
             self.bar = gr.HTML("", elem_id="explore-progress")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0)
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0)
         self.result = Result()
         self._wire(tab)
 

@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.analysis.timeline import Timeline
+from engine.texts import ntr, numeral, tr
 from studio.actions.downloads import offered
 from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
@@ -17,13 +18,13 @@ from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
-_SAVED = "Saved. Exported files are named by it."
-_QUESTION = "Delete this project: its recording and all takes of it?"
+_SAVED = tr("Saved. Exported files are named by it.")
+_QUESTION = tr("Delete this project: its recording and all takes of it?")
 _ACTIONS = [
-    {"name": "convert", "label": "Open in Convert"},
-    {"name": "export", "label": "Export for a DAW"},
-    {"name": "place", "label": "Name and tempo"},
-    {"name": "delete", "label": "Delete", "question": _QUESTION},
+    {"name": "convert", "label": tr("Open in Convert")},
+    {"name": "export", "label": tr("Export for a DAW")},
+    {"name": "place", "label": tr("Name and tempo")},
+    {"name": "delete", "label": tr("Delete"), "question": _QUESTION},
 ]
 
 
@@ -36,12 +37,12 @@ class ProjectForm:
         self.export = element("download", elem_id="project-export")
         with gr.Column(visible=False, elem_id="project-form") as self.form:
             gr.HTML("<h2>Name and tempo</h2>")
-            self.name = gr.Textbox(label="Project name", max_length=200, max_lines=1, info="Empty: as the recording.")
+            self.name = gr.Textbox(label=tr("Project name"), max_length=200, max_lines=1, info=tr("Empty: as the recording."))
             with gr.Row():
                 self.timeline = controls(Timeline)
             with gr.Row():
-                self.save = gr.Button("Save", variant="primary", size="sm")
-                self.cancel = gr.Button("Close", size="sm")
+                self.save = gr.Button(tr("Save"), variant="primary", size="sm")
+                self.cancel = gr.Button(tr("Close"), size="sm")
             self.problem = notice("project-problem")
         self.cancel.click(
             lambda: gr.Column(visible=False), None, self.form, api_visibility="private", show_progress="hidden"
@@ -85,19 +86,23 @@ def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
         any(one["state"] in ("queued", "running") for one in project["conversions"]),
     )
     timeline, voices = project["timeline"], ", ".join(project["voices"])
-    facts = [["Recording", project["file_name"]], ["Voices", voices]]
+    facts = [[tr("Recording"), project["file_name"]], [tr("Voices"), voices]]
     facts += (
-        [["Tempo", f"{timeline['tempo_bpm']:g} bpm, {timeline['beats_per_bar']} beats"]]
+        [[tr("Tempo"), ntr(
+            "{tempo_bpm} bpm, {beats_per_bar} beat",
+            "{tempo_bpm} bpm, {beats_per_bar} beats",
+            beats_per_bar=timeline["beats_per_bar"], tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
+        )]]
         if timeline["tempo_bpm"]
         else []
     )
-    facts += [["Begins at", f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
+    facts += [[tr("Begins at"), f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
     return {
         "id": project["id"],
         "title": project["name"],
-        "kind": f"{count} conversions · {voices}",
+        "kind": ntr("{count} conversion · {voices}", "{count} conversions · {voices}", count=count, voices=voices),
         "state": "running" if active else "completed",
-        "label": "Working" if active else "",
+        "label": tr("Working") if active else "",
         "progress": 0.0,
         "message": "",
         "error": None,
@@ -118,7 +123,7 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
         player = row_of(task, preferred)["player"]
         for track in (player or {"tracks": []})["tracks"]:
             if "take" not in track:
-                tracks = tracks or [{"label": "Recording", "url": track["url"]}]
+                tracks = tracks or [{"label": tr("Recording"), "url": track["url"]}]
                 continue
             own = [] if track["label"] == "After" else [track["label"].lower()]
             label = ", ".join([*_of(task), *own])

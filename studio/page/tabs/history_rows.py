@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.settings import title_of
+from engine.texts import ntr, tr
 from engine.units import rounded_duration
 from studio.actions.downloads import offered
 from studio.actions.preferences import FORMATS
@@ -13,21 +14,27 @@ from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
 KINDS = {
-    "conversion": "Conversion", "training": "Training", "report": "Recording check", "blend": "Blend",
-    "teaching": "Teaching",
+    "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
+    "teaching": tr("Teaching"),
 }  # fmt: skip
-STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
+STATES = {
+    "queued": tr("Waiting"),
+    "running": tr("Running"),
+    "completed": tr("Done"),
+    "failed": tr("Failed"),
+    "cancelled": tr("Cancelled"),
+}
 _OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": "automatic", **STYLES}
-_CANCEL = {"name": "cancel", "label": "Cancel"}
-_STOP = {"name": "cancel", "label": "Stop"}
-_REPEAT = {"name": "repeat", "label": "Convert again"}
-_CONVERT = {"name": "convert", "label": "Open in Convert"}
-_TRAIN = {"name": "train", "label": "Open in Train"}
-_VOICE = {"name": "voice", "label": "Open in Voices"}
-_QUESTION = "Delete this entry? The voice is kept."
-_QUESTIONS = {"conversion": "Delete this conversion with its recording and takes?"}
-_DELETE = {"name": "delete", "label": "Delete"}
+_CANCEL = {"name": "cancel", "label": tr("Cancel")}
+_STOP = {"name": "cancel", "label": tr("Stop")}
+_REPEAT = {"name": "repeat", "label": tr("Convert again")}
+_CONVERT = {"name": "convert", "label": tr("Open in Convert")}
+_TRAIN = {"name": "train", "label": tr("Open in Train")}
+_VOICE = {"name": "voice", "label": tr("Open in Voices")}
+_QUESTION = tr("Delete this entry? The voice is kept.")
+_QUESTIONS = {"conversion": tr("Delete this conversion with its recording and takes?")}
+_DELETE = {"name": "delete", "label": tr("Delete")}
 
 
 def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
@@ -64,7 +71,7 @@ def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
         return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
-    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or "A deleted voice"
+    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or tr("A deleted voice")
 
 
 def _is_name(task: Mapping[str, Any]) -> bool:
@@ -76,15 +83,19 @@ def _is_name(task: Mapping[str, Any]) -> bool:
 
 def _kind(task: Mapping[str, Any]) -> str:
     kind = (
-        "Comp"
+        tr("Comp")
         if task.get("comp")
-        else "Edited take"
+        else tr("Edited take")
         if task.get("edit_of")
-        else "Song"
+        else tr("Song")
         if task.get("mix")
         else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     )
-    return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
+    return ntr(
+        "{kind}, {epochs} epoch",
+        "{kind}, {epochs} epochs",
+        epochs=task["epochs"], kind=kind,
+    ) if task["kind"] == "training" else kind
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:
@@ -93,7 +104,7 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
     if task["kind"] != "conversion" or not found:
         return []
     key = found.get("transpose")
-    said = [] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else "original key"]
+    said = [] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else tr("original key")]
     return [STYLES[found["vocal_style"]], *said]
 
 
@@ -101,7 +112,7 @@ def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
         return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
-        return "Next in line" if task["place"] == 1 else f"Waiting, number {task['place']} in line"
+        return tr("Next in line") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
     return STATES[task["state"]]
 
 
@@ -121,18 +132,18 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
         if task.get("untrained"):
-            facts.append(["Voice", "untrained"])
+            facts.append([tr("Voice"), "untrained"])
         if task.get("edit_count"):
-            facts.append(["Pitch edits", str(task["edit_count"])])
+            facts.append([tr("Pitch edits"), str(task["edit_count"])])
         if task.get("preset"):
-            facts.append(["Preset", _PRESETS.get(task["preset"], task["preset"])])
+            facts.append([tr("Preset"), _PRESETS.get(task["preset"], task["preset"])])
         if found:
-            facts.append(["Detected style", STYLES[found["vocal_style"]]])
+            facts.append([tr("Detected style"), STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
             facts.append([title_of(name), _said(value) if moved is None else f"{value}: {moved:+g}"])
     elif task["kind"] == "training":
-        facts = [["Epochs", str(task["epochs"])]]
+        facts = [[tr("Epochs"), str(task["epochs"])]]
         facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
     return facts
 
@@ -145,14 +156,16 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
     takes = task.get("output_audio_urls") or []
     if not takes:
         return None
-    before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
+    before = [{"label": tr("Before"), "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     shares = [kept_share(score) for score in scores]
     best = best_first(shares)[0]
     labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [
         {
-            "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
+            "label": labelled(
+                tr("Take {number}", number=number) if len(takes) > 1 else tr("After"), **labels[number - 1]
+            ),
             "names": [labels[number - 1]["name"]],
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], number == best and stands_out(shares)),
@@ -168,7 +181,7 @@ def _note(task: Mapping[str, Any]) -> str:
     if task.get("note"):
         return str(task["note"])
     if task["kind"] == "training" and task["state"] == "cancelled":
-        return "The progress is saved: training can continue from there."
+        return tr("The progress is saved: training can continue from there.")
     return ""
 
 
@@ -178,8 +191,8 @@ def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     if state in ("queued", "running"):
         return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
     again = {
-        "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": "Try again"},
-        "training": None if state == "completed" else _REPEAT | {"label": "Continue"},
+        "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": tr("Try again")},
+        "training": None if state == "completed" else _REPEAT | {"label": tr("Continue")},
     }.get(kind)
     if kind == "conversion" and task.get("input_audio_url") is None:
         again, beside = None, []

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import ntr, tr
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.page.parts.memory import remembered
@@ -12,11 +13,11 @@ from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.train_course import given_settings, is_active
 from studio.page.tabs.train_panel import CHOOSE, Given, Panel
 
-_GONE = "This voice has been deleted."
+_GONE = tr("This voice has been deleted.")
 # one at a time: another tab's wish arrives together with the event of showing this one, and should win
 _IN_TURN: dict[str, Any] = {"concurrency_id": "train", "concurrency_limit": 1}
-_STOPPING = "Stopping. The progress is saved: training can continue later."
-_FORGOTTEN = "Training progress deleted. The next training starts from scratch."
+_STOPPING = tr("Stopping. The progress is saved: training can continue later.")
+_FORGOTTEN = tr("Training progress deleted. The next training starts from scratch.")
 
 
 class TrainTab:
@@ -93,7 +94,11 @@ class TrainTab:
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
             sentence = (
-                f"{view['name']} is already trained for {view['epochs']} epochs. Set a higher number to continue."
+                ntr(
+                    "{name} is already trained for {epochs} epoch. Set a higher number to continue.",
+                    "{name} is already trained for {epochs} epochs. Set a higher number to continue.",
+                    epochs=view["epochs"], name=view["name"],
+                )
             )
             now[panel.notice] = inform(sentence)
         return now | {control: gr.update(interactive=False) for control in panel.fixed}

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from engine.rvc.sources import SOURCES
+from engine.texts import ntr, tr
 from engine.voices.card_rules import RVC
 from studio.actions.arrivals import refuse_large
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
@@ -83,24 +84,27 @@ def build_import(page: Page, tab: gr.Tab, upload: gr.UploadButton) -> Import:
     """Lay out what is asked before and after the upload."""
     with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as rvc:
         contentvec_offer = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
-        speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
+        speaker = gr.Number(0, label=tr("Speaker number, from 0"), precision=0, minimum=0)
     with gr.Column(visible=False, elem_id="voices-import-question") as question:
         asked = gr.HTML()
-        name = gr.Textbox(label="Name of the imported voice")
+        name = gr.Textbox(label=tr("Name of the imported voice"))
         with gr.Row():
-            keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
-            replace = gr.Button("Replace", size="sm", min_width=90)
-            cancel = gr.Button("Cancel", size="sm", min_width=90)
+            keep = gr.Button(tr("Keep both"), size="sm", variant="primary", min_width=90)
+            replace = gr.Button(tr("Replace"), size="sm", min_width=90)
+            cancel = gr.Button(tr("Cancel"), size="sm", min_width=90)
     return Import(upload, rvc, speaker, question, asked, name, replace, keep, cancel, gr.State(None), contentvec_offer)
 
 
 def _contentvec_words() -> InstallWords:
     file = SOURCES[0]
     return InstallWords(
-        f"To convert with a model of RVC the studio needs {file.name}: {file.megabytes} MB, licence {file.licence}, by "
-        f"{file.origin}. It is stored in the data folder.",
-        "Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch.",
-        "This demo cannot convert with models of RVC: run the studio yourself.",
+        tr(
+            "To convert with a model of RVC the studio needs {name}: {megabytes} MB, licence {licence}, by {origin}. "
+            "It is stored in the data folder.",
+            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+        ),
+        tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch."),
+        tr("This demo cannot convert with models of RVC: run the studio yourself."),
     )
 
 
@@ -114,7 +118,9 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
     indexes = [one for one in paths if one.suffix.lower() == INDEX]
     packages = [one for one in paths if one not in indexes] or indexes
     if len(packages) > 1 or len(indexes) > 1:
-        raise NotReadable("Import one voice at a time: a model of RVC, and its index if it has one.", "several_files")
+        raise NotReadable(tr(
+            "Import one voice at a time: a model of RVC, and its index if it has one.",
+        ), "several_files")
     return packages[0], indexes[0] if indexes and indexes != packages else None
 
 
@@ -126,11 +132,18 @@ def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
     shown = f"<strong>{html.escape(name)}</strong>"
     if len(_own(there)) == 1:
         text = (
-            f"There is already a voice called {shown}. Keep both, under two names, or replace its model and profile? "
-            "Its recordings and its training stay."
+            tr(
+                "There is already a voice called {shown}. Keep both, under two names, or replace its model and "
+                "profile? Its recordings and its training stay.",
+                shown=shown,
+            )
         )
     elif len(there) == 1:
-        text = f"There is already a demo voice called {shown}. Import this one under another name?"
+        text = tr("There is already a demo voice called {shown}. Import this one under another name?", shown=shown)
     else:
-        text = f"There are already {len(there)} voices called {shown}. Import this one under another name?"
+        text = ntr(
+            "There is already {there} voice called {shown}. Import this one under another name?",
+            "There are already {there} voices called {shown}. Import this one under another name?",
+            there=len(there), shown=shown,
+        )
     return f'<p role="alert">{text}</p>'

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
@@ -29,8 +30,8 @@ class NewVoiceForm:
         """Lay out what stands below the fields of a form. begin: on the button that starts the task; name: of ids."""
         with gr.Row():
             self.begin = gr.Button(begin, variant="primary", size="sm", elem_id=f"{name}-begin")
-            self.close = gr.Button("Close", size="sm")
-            self.stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
+            self.close = gr.Button(tr("Close"), size="sm")
+            self.stop = gr.Button(tr("Stop"), variant="stop", size="sm", visible=False)
         self.progress = gr.HTML(visible=False)
         self.problem = notice(f"{name}-problem")
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from engine.texts import ntr, numeral, tr
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
@@ -13,15 +14,15 @@ from studio.page.parts.keyboard import Stretch, keyboard_svg
 _KINDS = ("voice_type", "gender", "age", "genre")
 BADGES = {
     "pending": "untrained",
-    "training": "in training",
-    "failed": "training failed",
-    TRAIN_AGAIN: "made with an earlier version: train or import it again",
+    "training": tr("in training"),
+    "failed": tr("training failed"),
+    TRAIN_AGAIN: tr("made with an earlier version: train or import it again"),
 }
-_HELD_OUT = "on recordings that neither was taught with"
+_HELD_OUT = tr("on recordings that neither was taught with")
 _SCORES = (
-    ("likeness", "Likeness", "similarity of converted recordings to the voice; 1 is best"),
-    ("content", "Intelligibility", "how well the words are kept; 1 is best"),
-    ("pitch_error_cents", "Pitch error", "deviation from the sung melody"),
+    ("likeness", tr("Likeness"), tr("similarity of converted recordings to the voice; 1 is best")),
+    ("content", tr("Intelligibility"), tr("how well the words are kept; 1 is best")),
+    ("pitch_error_cents", tr("Pitch error"), tr("deviation from the sung melody")),
 )
 
 
@@ -31,17 +32,20 @@ def range_picture(voice: Mapping[str, Any]) -> str:
     if not notes:
         return ""
     low, high = note_number(notes["min"]), note_number(notes["max"])
-    return keyboard_svg([Stretch(low, high, f"{notes['min']} to {notes['max']}")])
+    return keyboard_svg([Stretch(low, high, tr("{min} to {max}", min=notes["min"], max=notes["max"]))])
 
 
 def report_picture(report: Mapping[str, Any]) -> str:
     """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
-        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), f"detected: {heard[0]} to {heard[1]}"))
+        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), tr(
+            "detected: {heard} to {heard2}",
+            heard=heard[0], heard2=heard[1],
+        )))
     if stated := report.get("stated_range"):
         low, high = stated
-        stretches.append(Stretch(note_number(low), note_number(high), f"stated: {low} to {high}", "stated"))
+        stretches.append(Stretch(note_number(low), note_number(high), tr("stated: {low} to {high}", low=low, high=high), "stated"))
     seconds = {int(note): time_s for note, time_s in (report.get("pitch_histogram") or {}).items()}
     return keyboard_svg(stretches, seconds)
 
@@ -66,14 +70,14 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
     """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
     rows = [
-        ("Licence", voice["licence"], ""),
-        ("Source", voice["source"], ""),
-        ("Consent", consent.get("statement", ""), consent_line(voice)),
-        ("Taught by", _teacher(voice["taught_by"]), ""),
-        ("Blended from", _parts(voice["learned"].get("blend")), ""),
-        ("ID", voice["id"], "for the command line and the API"),
+        (tr("Licence"), voice["licence"], ""),
+        (tr("Source"), voice["source"], ""),
+        (tr("Consent"), consent.get("statement", ""), consent_line(voice)),
+        (tr("Taught by"), _teacher(voice["taught_by"]), ""),
+        (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
+        ("ID", voice["id"], tr("for the command line and the API")),
     ]
-    named = {"Licence", "Source", "Blended from", "ID"}  # in the words of others
+    named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return {
         "rows": [
             {"label": label, "value": value, "note": note, "is_name": label in named}
@@ -88,26 +92,36 @@ def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
     learned = voice["learned"]
     rows: list[dict[str, Any]] = []
     if voice["error"]:
-        label = "Conversion" if voice["kind"] == RVC else "Last training"
+        label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
         rows.append({"label": label, "value": voice["error"], "state": "bad"})
     if "minutes" in learned:
-        rows.append({"label": "Trained on", "value": f"{learned['minutes']:g} minutes of recordings"})
+        rows.append({"label": tr("Trained on"), "value": ntr(
+            "{minutes} minute of recordings",
+            "{minutes} minutes of recordings",
+            minutes=numeral(learned["minutes"], "g"),
+        )})
     if "best_epoch" in learned:
-        how = "chosen by ear" if learned.get("chosen") else "best score"
-        value = f"epoch {learned['best_epoch']} of {learned.get('epochs', learned['best_epoch'])}"
-        rows.append({"label": "Checkpoint", "value": value, "note": how})
+        how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
+        value = tr(
+            "epoch {best_epoch} of {value}",
+            best_epoch=learned["best_epoch"], value=learned.get("epochs", learned["best_epoch"]),
+        )
+        rows.append({"label": tr("Checkpoint"), "value": value, "note": how})
     scores = learned.get("scores") or {}
     for name, label, note in _SCORES:
         if isinstance(scores.get(name), int | float):
-            value = f"{scores[name]:.0f} cents" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
+            value = tr(
+                "{scores} cents",
+                scores=numeral(scores[name], ".0f"),
+            ) if name == "pitch_error_cents" else f"{scores[name]:.2f}"
             rows.append({"label": label, "value": value, "note": note})
     if learned:
-        rows += [{"label": "Scores", "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
+        rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows
 
 
 def _teacher(taught: Mapping[str, Any] | None) -> str:
-    return f"{taught['name']}, imported from {taught['file']}" if taught else ""
+    return tr("{name}, imported from {file}", name=taught["name"], file=taught["file"]) if taught else ""
 
 
 def _parts(blend: Mapping[str, Any] | None) -> str:
