@@ -1,15 +1,32 @@
 """Texts for people: English ones that remember their template and values, so that they can be said in other languages.
 
 A text is a string like any other: what logs it, stores it, compares it or sends it sees English. Whoever shows it to a
-person says it in their language (`studio.languages.translation`): by its template, since the engine has no catalogue.
+person lets it be said by a speaker of their language (`studio.languages.translation`), who knows it by its template:
+the engine has no catalogue.
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 FIELD = re.compile(r"\{(\w+)\}")
 _NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
+
+
+class Speaker(Protocol):
+    """Speaks a language."""
+
+    def template_of(self, text: "Text") -> str:
+        """Return the template of a text in the language, in the plural that its count takes."""
+        ...
+
+    def say(self, value: object) -> str:
+        """Return a text or a number as the language writes it; what is neither as it is."""
+        ...
+
+    def say_all(self, value: Any) -> Any:
+        """Return plain data with its texts as the language has them."""
+        ...
 
 
 class Text(str):
@@ -22,11 +39,21 @@ class Text(str):
     plural: str
     values: Mapping[str, object]
 
-    def __new__(cls, english: str, template: str = "", plural: str = "", values: Mapping[str, object] = {}) -> "Text":
+    def __new__(
+        cls, english: str, template: str = "", plural: str = "", values: Mapping[str, object] | None = None
+    ) -> "Text":
         """Make a text; by default one without values."""
         made = super().__new__(cls, english)
-        made.template, made.plural, made.values = template or english, plural, values
+        made.template, made.plural, made.values = template or english, plural, values or {}
         return made
+
+    def said(self, speaker: Speaker) -> str:
+        """Return the text as a speaker says it."""
+        return filled(speaker.template_of(self), {name: speaker.say(one) for name, one in self.values.items()})
+
+    def format(self, *_: object, **values: object) -> str:
+        """Return the text with its fields filled, as `tr` and `ntr` do."""
+        return ntr(self.template, self.plural, **values) if self.plural else tr(self.template, **values)
 
     def __str__(self) -> str:
         """Stay a text, also as the message of an error."""
@@ -42,11 +69,13 @@ class Text(str):
 
 
 class Numeral(str):
-    """A number as it is written in English, which other languages write with their decimal mark."""
+    """A number as it is written in English, which other languages write with their own marks."""
 
 
 def tr(template: str, /, **values: object) -> str:
     """Mark a text for people where it is written: {fields} are filled with values.
+
+    A word that is marked elsewhere may be given as a variable: `tr(voice.gender)`.
 
     >>> tr("Take {number} is {state}.", number=3, state=tr("ready"))
     'Take 3 is ready.'
@@ -75,17 +104,16 @@ def numeral(value: float, form: str = "") -> Numeral:
 def joined(between: str, parts: Iterable[str]) -> str:
     """Join texts to one, as `str.join` does with strings.
 
-    >>> joined(", ", [tr("dark"), tr("warm")])
+    >>> joined(tr(", "), [tr("dark"), tr("warm")])
     'dark, warm'
     """
-    listed = list(parts)
-    values = {f"part{place}": one for place, one in enumerate(listed)}
+    values = {f"part{place}": one for place, one in enumerate(parts)}
     return tr("{between}".join(f"{{{name}}}" for name in values), **values, between=between)
 
 
 def counted(values: Mapping[str, object]) -> float | None:
     """Return the number of the first value, without its sign; None if it is none."""
-    first = str(next(iter(values.values()), "")).replace("\u2212", "-")
+    first = str.__str__(str(next(iter(values.values()), ""))).replace("\u2212", "-").replace(",", "")
     return abs(float(first)) if _NUMBER.fullmatch(first) else None
 
 
@@ -94,25 +122,34 @@ def filled(template: str, values: Mapping[str, object]) -> str:
     return FIELD.sub(lambda field: str.__str__(str(values.get(field[1], field[0]))), template)
 
 
-def as_data(text: str) -> Any:
-    """Return a text as data that JSON can hold: a plain string, or its template and values."""
-    if isinstance(text, Numeral):
-        return {"numeral": str.__str__(text)}
-    if not isinstance(text, Text):
-        return text
-    values = {name: as_data(one) if isinstance(one, str) else _plain(one) for name, one in text.values.items()}
-    return {"text": str.__str__(text), "template": text.template, "plural": text.plural, "values": values}
+def as_data(value: Any) -> Any:
+    """Return a value whose texts are data that JSON can hold: their English, their templates and their values."""
+    match value:
+        case Text():
+            values = {name: as_data(one) for name, one in value.values.items()}
+            return {"text": str.__str__(value), "template": value.template, "plural": value.plural, "values": values}
+        case Numeral():
+            return {"numeral": str.__str__(value)}
+        case dict():
+            return {name: as_data(one) for name, one in value.items()}
+        case list() | tuple():
+            return [as_data(one) for one in value]
+        case str() | int() | float() | bool() | None:
+            return value
+        case _:
+            return str(value)
 
 
 def from_data(data: Any) -> Any:
-    """Return what `as_data` was given."""
-    if isinstance(data, dict) and set(data) == {"numeral"}:
-        return Numeral(data["numeral"])
-    if not isinstance(data, dict) or "template" not in data:
-        return data
-    values = {name: from_data(one) for name, one in data["values"].items()}
-    return Text(data["text"], data["template"], data["plural"], values)
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, int | float | None) else str(value)
+    """Return the value that `as_data` was given."""
+    match data:
+        case {"text": str(text), "template": str(template), "plural": str(plural), "values": dict(values)}:
+            return Text(text, template, plural, from_data(values))
+        case {"numeral": str(written)}:
+            return Numeral(written)
+        case dict():
+            return {name: from_data(one) for name, one in data.items()}
+        case list():
+            return [from_data(one) for one in data]
+        case _:
+            return data

@@ -104,7 +104,9 @@ def _devices() -> Iterator[Finding]:
     for probe in probe_devices():
         if probe.device:
             name, precision = probe.device.name, str(probe.device.precision).removeprefix("torch.")
-            yield Finding(tr("device {kind}", kind=probe.kind), tr("works: {name}, {precision}", name=name, precision=precision))
+            yield Finding(
+                tr("device {kind}", kind=probe.kind), tr("works: {name}, {precision}", name=name, precision=precision)
+            )
         else:
             yield Finding(tr("device {kind}", kind=probe.kind), probe.reason)
     yield _tried(tr("device chosen"), lambda: choose_device().kind, INSTALL)

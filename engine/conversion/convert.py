@@ -397,7 +397,7 @@ class _Progress:
         """Show that a share of the takes of this window is there."""
         frames = window.core_start + share * (window.core_stop - window.core_start)
         done = self._share(frames * HOP / SAMPLE_RATE)
-        self._show(self._survey_share + (1 - self._survey_share) * done, "converting")
+        self._show(self._survey_share + (1 - self._survey_share) * done, tr("converting"))
 
     def _share(self, seconds: float) -> float:
         return min(1.0, seconds / self._duration_s) if self._duration_s else 0.5

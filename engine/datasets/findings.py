@@ -87,13 +87,15 @@ def findings_in(quality: RecordingQuality) -> list[Finding]:
             voiced_s=numeral(quality.voiced_s, ".1f"),
         ))]
     found = [
-        _above("clipping", quality.clipped_share, tr("{:.1%} of the recording is clipped.")),
-        _below("noise", quality.snr_db, tr("The voice is only {:.0f} dB above the noise.")),
-        _above("reverberation", quality.reverberation_s, tr("It is reverberant: sounds take {:.1f} s to die away.")),
+        _above("clipping", quality.clipped_share, tr("{value} of the recording is clipped."), ".1%"),
+        _below("noise", quality.snr_db, tr("The voice is only {value} dB above the noise.")),
+        _above(
+            "reverberation", quality.reverberation_s, tr("It is reverberant: sounds take {value} s to die away."), ".1f"
+        ),
         _below("bandwidth", quality.bandwidth_hertz, _bandwidth_sentence(quality.bandwidth_hertz)),
-        _below("level", quality.level_db, tr("The voice is very quiet: its level is {:.0f} dB.")),
-        _above("silence", quality.silence_share, tr("{:.0%} of it is silence.")),
-        _below("short", quality.usable_s, tr("It holds only {:.1f} s of usable voice.")),
+        _below("level", quality.level_db, tr("The voice is very quiet: its level is {value} dB.")),
+        _above("silence", quality.silence_share, tr("{value} of it is silence."), ".0%"),
+        _below("short", quality.usable_s, tr("It holds only {value} s of usable voice."), ".1f"),
     ]
     return [one for one in found if one is not None]
 
@@ -117,18 +119,18 @@ def findings_beyond(pitch: Pitch) -> list[Finding]:
     return found
 
 
-def _above(code: str, value: float | None, reason: str) -> Finding | None:
+def _above(code: str, value: float | None, reason: str, form: str = ".0f") -> Finding | None:
     warn, fail = LIMITS[code]
     if value is None or value <= warn:
         return None
-    return finding(code, "fail" if value > fail else "warn", reason.format(value))
+    return finding(code, "fail" if value > fail else "warn", reason.format(value=numeral(value, form)))
 
 
-def _below(code: str, value: float | None, reason: str) -> Finding | None:
+def _below(code: str, value: float | None, reason: str, form: str = ".0f") -> Finding | None:
     warn, fail = LIMITS[code]
     if value is None or value >= warn:
         return None
-    return finding(code, "fail" if value < fail else "warn", reason.format(value))
+    return finding(code, "fail" if value < fail else "warn", reason.format(value=numeral(value, form)))
 
 
 def _bandwidth_sentence(hertz: float) -> str:

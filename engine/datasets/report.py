@@ -31,7 +31,7 @@ from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.reprs import Brief
-from engine.texts import numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
@@ -48,18 +48,51 @@ _MOST_NAMED = 3
 _DECIMALS = 4
 _SUMMARIES = {
     "unreadable": tr("{count} of {recordings} recordings cannot be read: {names}."),
-    "no_voice": tr("{count} of {recordings} recordings hold no voice: {names}."),
-    "silence": tr("{count} of {recordings} recordings are silent or mostly so: {names}."),
-    "clipping": tr("{count} of {recordings} recordings are clipped: {names}."),
-    "noise": tr("{count} of {recordings} recordings are noisy: {names}."),
-    "reverberation": tr("{count} of {recordings} recordings are reverberant: {names}."),
-    "bandwidth": tr("{count} of {recordings} recordings lack high frequencies: {names}."),
-    "level": tr("{count} of {recordings} recordings are very quiet: {names}."),
-    "short": tr("{count} of {recordings} recordings are very short: {names}."),
+    "no_voice": ntr(
+        "{count} of {recordings} recordings holds no voice: {names}.",
+        "{count} of {recordings} recordings hold no voice: {names}.",
+    ),
+    "silence": ntr(
+        "{count} of {recordings} recordings is silent or mostly so: {names}.",
+        "{count} of {recordings} recordings are silent or mostly so: {names}.",
+    ),
+    "clipping": ntr(
+        "{count} of {recordings} recordings is clipped: {names}.",
+        "{count} of {recordings} recordings are clipped: {names}.",
+    ),
+    "noise": ntr(
+        "{count} of {recordings} recordings is noisy: {names}.",
+        "{count} of {recordings} recordings are noisy: {names}.",
+    ),
+    "reverberation": ntr(
+        "{count} of {recordings} recordings is reverberant: {names}.",
+        "{count} of {recordings} recordings are reverberant: {names}.",
+    ),
+    "bandwidth": ntr(
+        "{count} of {recordings} recordings lacks high frequencies: {names}.",
+        "{count} of {recordings} recordings lack high frequencies: {names}.",
+    ),
+    "level": ntr(
+        "{count} of {recordings} recordings is very quiet: {names}.",
+        "{count} of {recordings} recordings are very quiet: {names}.",
+    ),
+    "short": ntr(
+        "{count} of {recordings} recordings is very short: {names}.",
+        "{count} of {recordings} recordings are very short: {names}.",
+    ),
     "beyond_range": tr("{count} of {recordings} recordings have notes that are too high or too low: {names}."),
-    "exact_duplicate": tr("{count} of {recordings} recordings are duplicates: {names}."),
-    "near_duplicate": tr("{count} of {recordings} recordings are copies of others: {names}."),
-    "other_speaker": tr("{count} of {recordings} recordings sound like other speakers: {names}."),
+    "exact_duplicate": ntr(
+        "{count} of {recordings} recordings is a duplicate: {names}.",
+        "{count} of {recordings} recordings are duplicates: {names}.",
+    ),
+    "near_duplicate": ntr(
+        "{count} of {recordings} recordings is a copy of another: {names}.",
+        "{count} of {recordings} recordings are copies of others: {names}.",
+    ),
+    "other_speaker": ntr(
+        "{count} of {recordings} recordings sounds like another speaker: {names}.",
+        "{count} of {recordings} recordings sound like other speakers: {names}.",
+    ),
 }
 _SAME_KEY = 1.0  # semitones at most between the notes of a recording and of its copy
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
@@ -492,7 +525,7 @@ def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
         failing = sum(verdict == "fail" for verdict in verdicts.values())
         verdict: Verdict = "fail" if failing >= MOSTLY * len(recordings) else "warn"
         listed = sorted(verdicts, key=lambda name: -SEVERITY[verdicts[name]])
-        shown, more = ", ".join(listed[:_MOST_NAMED]), len(listed) - _MOST_NAMED
+        shown, more = joined(", ", listed[:_MOST_NAMED]), len(listed) - _MOST_NAMED
         shown = tr("{shown} and {more} more", shown=shown, more=more) if more > 0 else shown
         reason = _SUMMARIES[code].format(count=len(listed), recordings=len(recordings), names=shown)
         summaries.append((len(listed), finding(code, verdict, reason)))

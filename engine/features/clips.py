@@ -188,7 +188,9 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
         pitches.append(pitch[window.core])
         content.add(window, mid, envelope, pitch.voicing)
     if not envelopes:
-        raise AudioError(tr('"{name}" is too short to analyse.', name=name) if name else tr("The recording is too short to analyse."))
+        raise AudioError(
+            tr('"{name}" is too short to analyse.', name=name) if name else tr("The recording is too short to analyse.")
+        )
     whole = np.concatenate(envelopes)
     level = measure_level(whole)
     return Clip(

@@ -158,7 +158,7 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
         label = tr("stated: {kind}{stated} to {stated2}", kind=kind, stated=stated[0], stated2=stated[1])
         axes.axvspan(start - 0.5, stop + 0.5, color=RANGE_COLOUR, alpha=0.09, zorder=0, label=label)
     if report.vocal_range:
-        label = tr("measured: {} to {}").format(*report.vocal_range)
+        label = tr("measured: {low} to {high}", low=report.vocal_range[0], high=report.vocal_range[1])
         for name, shown in zip(report.vocal_range, (label, None), strict=True):  # in the legend once
             axes.axvline(note_number(name), color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), label=shown)
     else:

@@ -72,7 +72,7 @@ def plot_moment(parts: SourceFilterParts, time_s: float) -> Figure:
     voiced = tr(
         "pulses at {hertz} Hz",
         hertz=numeral(parts.pitch.hertz[frame], ".0f"),
-    ) if parts.pitch.voiced[frame] else "unvoiced"
+    ) if parts.pitch.voiced[frame] else tr("unvoiced")
     title(axes, f"{frame / FRAME_RATE:.2f} s: {voiced}")
     return figure
 

@@ -9,7 +9,7 @@ from engine.texts import tr
 from engine.training.history import TrainingHistory
 
 _LOSSES = {"envelope": tr("difference (nepers)"), "kept": tr("content difference"), "taken": tr("timbre difference")}
-_SCORES = {"likeness": "likeness", "content": tr("words kept")}
+_SCORES = {"likeness": tr("likeness"), "content": tr("words kept")}
 _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 
 
@@ -51,7 +51,7 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     _legend(losses)
     _legend(scores, held_out)
     losses.set_ylim(bottom=0.0)
-    scores.set_xlabel("epoch", color=INK)
+    scores.set_xlabel(tr("epoch"), color=INK)
     scores.xaxis.set_major_locator(MaxNLocator(integer=True))
     kept = tr("the best so far is epoch {epoch}", epoch=best["epoch"]) if best else tr("nothing evaluated yet")
     losses.set_title(tr(

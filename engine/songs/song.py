@@ -413,7 +413,7 @@ def _converted(
         )
         write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: judge.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
-    report(1.0, "converting")
+    report(1.0, tr("converting"))
     said = json.loads(record.read_text(encoding="utf-8"))
     for sentence in said.pop(_SAID, ()):
         judge.say(sentence)

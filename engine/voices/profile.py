@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
 from engine.reprs import Brief
 from engine.spelling import composed
@@ -22,10 +21,14 @@ from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
 
 TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
-GENDERS = ("male", "female")
-AGES = ("child", tr("young adult"), "adult")
-GENRES = ("pop", "rock", "hip-hop", "r&b", "country", "jazz", "classical", "electronic", "world", "other")
-VOICE_TYPES: tuple[str, ...] = FEMALE + MALE
+GENDERS = (tr("male"), tr("female"))
+AGES = (tr("child"), tr("young adult"), tr("adult"))
+GENRES = (
+    tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"), tr("jazz"), tr("classical"), tr("electronic"),
+    tr("world"), tr("other"),
+)  # fmt: skip
+# as FEMALE and MALE, which are types too
+VOICE_TYPES = (tr("soprano"), tr("mezzo-soprano"), tr("alto"), tr("tenor"), tr("baritone"), tr("bass"))
 
 LONGEST_NAME = 100  # characters, as are all of these
 LONGEST_TEXT = 4_000

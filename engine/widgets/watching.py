@@ -27,7 +27,7 @@ def progress() -> Report:
     display(ipywidgets.HBox([bar, text]))
 
     def report(fraction: float, message: str) -> None:
-        bar.value, text.value = fraction, message if fraction < 1.0 else "done"
+        bar.value, text.value = fraction, message if fraction < 1.0 else tr("done")
 
     return report
 

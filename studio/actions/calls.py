@@ -25,7 +25,7 @@ _PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more els
 _PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
 _SETTINGS = {one.name: one for one in fields(ConversionSettings)}
 _UNFIT = (
-    tr("The call of the service takes only whole numbers from -12 to 12 for transpose, not {}: "
+    tr("The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
     "convert on the page, or with the command convert.")
 )
 
@@ -75,7 +75,7 @@ def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[
     fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
     fields += _song_fields(asked.song)
     if settings.get("transpose", 0) is None:
-        yield "# " + _UNFIT.format(asked.settings["transpose"])
+        yield "# " + _UNFIT.format(value=asked.settings["transpose"])
     else:
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
     yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])

@@ -30,7 +30,9 @@ from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
 _GONE = tr("The data needed to edit this take has been deleted: convert the recording again, then edit the new take.")
-_VOICE_GONE = tr("The voice '{}' has been deleted: convert the recording with another voice, then edit the new take.")
+_VOICE_GONE = tr(
+    "The voice '{name}' has been deleted: convert the recording with another voice, then edit the new take."
+)
 _TOO_OLD = tr("This take was made before takes could be edited: convert the recording again, then edit it.")
 _COMPED = tr("The pitch of a comp cannot be edited: edit the takes, then comp them again.")
 _NOTHING = tr("Nothing to render: the pitch curve is unchanged.")
@@ -154,7 +156,7 @@ def _need_voice(studio: Studio, account: Account, task: Task) -> None:
         find_usable(studio.database, account, task.model_id or "", was_untrained(task))
     except NotFound as cause:
         name = voice_name(studio.database, account, task)
-        raise NotFound(_VOICE_GONE.format(name), "model_not_found") from cause
+        raise NotFound(_VOICE_GONE.format(name=name), "model_not_found") from cause
 
 
 def _origin(task: Task, take: int) -> _Origin:

@@ -87,7 +87,7 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or "The recording"}"'
+        shown = f'"{shown_name(file_name) or tr("The recording")}"'
         raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
 
 

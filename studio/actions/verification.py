@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import AudioError
+from engine.texts import tr
 from studio.actions.recordings import shown_name
 from studio.errors import NotReadable, naming
 from studio.store.studio import Studio
@@ -20,5 +21,5 @@ def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
     try:
         return asdict(verify(audio, studio.installation))
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or "The file"}"'
+        shown = f'"{shown_name(file_name) or tr("The file")}"'
         raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.texts import numeral, tr
 
-_KINDS = {(True, True): tr("speaks and sings"), (True, False): "speaks", (False, True): "sings"}
+_KINDS = {(True, True): tr("speaks and sings"), (True, False): tr("speaks"), (False, True): tr("sings")}
 
 
 def uses_of(card: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,7 @@ from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
 from studio.commands.result_names import free_path
-from studio.commands.wording import filled, padded, say, translated
+from studio.commands.wording import padded, say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.notes import Note
@@ -79,7 +79,7 @@ def _print(analysis: "Analysis", notes: "list[Note]") -> None:
     found = analysis.vocal_range
     typer.echo(padded(tr("length"), 12) + translated(f"{analysis.duration_s:.2f} s"))
     typer.echo(padded(tr("style"), 12) + translated(analysis.style))
-    range_ = filled(tr("{min} to {max}"), min=found.min, max=found.max) if found else translated(tr("no notes found"))
+    range_ = translated(tr("{min} to {max}", min=found.min, max=found.max)) if found else translated(tr("no notes found"))
     typer.echo(padded(tr("range"), 12) + range_)
     typer.echo(padded(tr("notes"), 12) + str(len(notes)))
     if analysis.warning:

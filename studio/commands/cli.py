@@ -176,7 +176,11 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps({"works": works, "findings": [asdict(one) for one in found]}, indent=2))
     else:
-        show(tr("This machine is ready to convert.") if works else tr("This machine cannot convert yet: see FAULT above."))
+        show(
+            tr("This machine is ready to convert.")
+            if works
+            else tr("This machine cannot convert yet: see FAULT above.")
+        )
     if not works:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ import typer
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import filled, padded, translated
+from studio.commands.wording import padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
 credentials = typer.Typer(
@@ -49,7 +49,7 @@ def show(context: typer.Context) -> None:
     certificate = installation.identity().certificate
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     typer.echo(padded(tr("signer"), 9) + certificate.subject.rfc4514_string())
-    typer.echo(padded(tr("valid"), 9) + filled(tr("{begin} to {end}"), begin=begin.date(), end=end.date()))
+    typer.echo(padded(tr("valid"), 9) + translated(tr("{begin} to {end}", begin=begin.date(), end=end.date())))
     typer.echo(padded(tr("folder"), 9) + str(installation.folder))
 
 

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 _PREPARES = "widgets.prepare()"
 _SPEAKS = """from studio.languages.translation import translator
 
-widgets.prepare(translator({code!r}).translate)"""
+widgets.prepare(translator({code!r}).say_as_text)"""
 
 
 @in_one_sentence
@@ -37,7 +37,7 @@ def notebooks(
         raise EngineError(tr("The notebooks are not part of the installed package: run this in the project's folder."))
     out.mkdir(parents=True, exist_ok=True)
     for path in found:
-        notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).translate, code)
+        notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).say_as_text, code)
         target = out / path.name
         target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         typer.echo(target)
@@ -45,7 +45,7 @@ def notebooks(
 
 def translated_notebook(notebook: dict[str, Any], translate: Callable[[str], str], code: str) -> dict[str, Any]:
     """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`."""
-    from studio.languages.extraction import pieces_of_markdown
+    from studio.languages.prose import pieces_of_markdown
 
     cells = []
     for cell in notebook["cells"]:

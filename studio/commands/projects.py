@@ -15,14 +15,14 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
-from studio.commands.wording import say, terms
+from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
 _PAGE = 1000
-_COLUMNS = terms(tr("id"), tr("name"), tr("conversions"), tr("voices"), tr("changed"))
+_COLUMNS = (tr("id"), tr("name"), tr("conversions"), tr("voices"), tr("changed"))
 
 ProjectId = Annotated[
     str, typer.Argument(metavar="ID", help=tr("A project, by id, by name, or by its recording; `projects` lists them."))

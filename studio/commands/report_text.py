@@ -7,14 +7,13 @@ from rich.cells import cell_len, set_cell_size
 
 from engine.texts import ntr, tr
 from engine.units import in_words
-from studio.commands.wording import terms
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.findings import Finding
     from engine.datasets.report import DataReport
 
 MOST_RECORDINGS = 20  # listed with findings; the JSON and the plot have all
-_MARKS = dict(zip(("pass", "warn", "fail"), terms(tr("ok"), tr("note"), tr("FAULT")), strict=True))
+_MARKS = dict(zip(("pass", "warn", "fail"), (tr("ok"), tr("note"), tr("FAULT")), strict=True))
 
 
 def report_lines(report: "DataReport", translate: Callable[[str], str] = str) -> Iterator[str]:

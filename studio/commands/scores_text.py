@@ -5,14 +5,14 @@ from collections.abc import Mapping
 import typer
 
 from engine.texts import tr
-from studio.commands.wording import padded, terms, translated
+from studio.commands.wording import padded, translated
 
 # score: how it is called, and its unit
 SCORES: Mapping[str, tuple[str, str]] = dict(
     zip(
         ("pitch_accuracy", "pitch_corr", "voicing_error", "leak_db", "length_error", "pitch_seconds"),
         zip(
-            terms(
+            (
                 tr("pitch accuracy"),
                 tr("pitch correlation"),
                 tr("voicing error"),

@@ -11,14 +11,14 @@ import typer
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.tables import print_table
-from studio.commands.wording import complain, say, terms, translated
+from studio.commands.wording import complain, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account, Token
     from studio.store.database import Database
 
 _DAY_S = 86400.0
-_COLUMNS = terms(tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))
+_COLUMNS = (tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))
 
 token = typer.Typer(
     help=tr("Create, list and revoke the tokens that clients of the service need."),
@@ -128,7 +128,7 @@ def _account(database: "Database", name: str, make: bool = False) -> "Account":
 
 
 def _described(one: "Token") -> dict[str, str | None]:
-    valid, expired, revoked = terms(tr("valid"), tr("expired"), tr("revoked"))
+    valid, expired, revoked = (tr("valid"), tr("expired"), tr("revoked"))
     state = valid if one.is_valid else expired if one.revoked_at is None else revoked
     times = (one.created_at, one.expires_at, one.used_at)
     created, expires, used = (None if time_s is None else _written(time_s) for time_s in times)

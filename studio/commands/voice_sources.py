@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from engine.errors import SettingsError
-from engine.texts import tr
+from engine.texts import numeral, tr
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm, filled, say, translated
+from studio.commands.wording import confirm, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_folders import FoundModel
@@ -74,13 +74,17 @@ def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
     from studio.actions.link_fetching import fetch_link
 
     if not yes:
-        _confirmed(filled(tr("Fetch {link}?"), link=link))
+        _confirmed(tr("Fetch {link}?", link=link))
     folder = place / f"fetched-{len(list(place.iterdir()))}"
     folder.mkdir()
     with progress_bar() as report:
         fetched = fetch_link(studio, link, folder, report)
-    say(filled(tr("{name}: {megabytes:.1f} MB, SHA-256 {digest}"), name=fetched.path.name, megabytes=fetched.size / 1e6,
-               digest=fetched.sha256))  # fmt: skip
+    say(
+        tr(
+            "{name}: {megabytes} MB, SHA-256 {digest}",
+            name=fetched.path.name, megabytes=numeral(fetched.size / 1e6, ".1f"), digest=fetched.sha256,
+        )
+    )
     return fetched.path
 
 

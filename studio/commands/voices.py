@@ -14,7 +14,7 @@ from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
-from studio.commands.wording import filled, in_order, say, terms, translated
+from studio.commands.wording import in_order, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_folders import FoundModel
@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
 
-[READY] = terms(tr("ready"))
-_COLUMNS = terms(
+READY = tr("ready")
+_COLUMNS = (
     tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state")
 )
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help=tr("A voice; `voices` lists them."))]
@@ -61,7 +61,7 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
     card = model.published
     notes = card["vocal_range"]
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    range_ = filled(tr("{min} to {max}"), **notes) if notes else ""
+    range_ = translated(tr("{min} to {max}", **notes)) if notes else ""
     facts = [card["voice_type"] or "", *kept]
     voice_type, *rest = map(translated, facts)
     return [model.id, model.name, voice_type, range_, *rest, ", ".join(map(translated, _states(studio, model)))]

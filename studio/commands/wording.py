@@ -1,5 +1,6 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -45,14 +46,12 @@ def translated(text: str) -> str:
 
 def speaker() -> Callable[[str], str]:
     """Return a `translated` that knows the language in other threads too."""
-    code = terminal_language()
-
-    name = called_as()
+    code, name = terminal_language(), called_as()
 
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
 
-        return translator(code).translate(text).replace(_CALLED_IN_TEXTS, name)
+        return translator(code).say_as_text(text).replace(_CALLED_IN_TEXTS, name)
 
     return in_language
 
@@ -60,13 +59,6 @@ def speaker() -> Callable[[str], str]:
 def terminal_language() -> str:
     """Return the code of the language of the terminal."""
     return _CHOSEN.get() or of_environment().code
-
-
-def filled(template: str, **values: object) -> str:
-    """Return a template in the language of the terminal, filled with values; for one with hardly a word in it."""
-    from studio.languages.translation import translator  # as above
-
-    return translator(terminal_language()).format(template, **values)
 
 
 def be_called(name: str) -> None:
@@ -124,11 +116,6 @@ def padded(text: str, width: int) -> str:
 def in_order(name: str) -> tuple[str, str]:
     """Return what to sort names by that are shown."""
     return sort_key(name, terminal_language())
-
-
-def terms(*texts: str) -> tuple[str, ...]:
-    """Return single words as they are; the extraction takes them for texts, which it does with no others."""
-    return texts
 
 
 def choose_language(arguments: Sequence[str]) -> None:
@@ -190,5 +177,14 @@ def _paragraphs(text: str) -> str:
 
 def translate_error(error: Any) -> None:
     """Make an error of typer's parser speak the language: what it prints is its `format_message`."""
-    said = translated(error.format_message())
+    said = translated(_of_typer(error.format_message()))
     error.format_message = lambda: said
+
+
+def _of_typer(text: str) -> str:
+    """Return a text of typer's as one of ours, by its template."""
+    for template in TEXTS_OF_TYPER:
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(template))
+        if found := re.fullmatch(pattern, text, re.DOTALL):
+            return tr(template, **{name: _of_typer(value) for name, value in found.groupdict().items()})
+    return text

@@ -82,7 +82,9 @@ def _store(job: Job, folder: Path) -> None:
     try:
         insist(lambda: job.bench.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
     except NotFound as cause:  # moved, but lost when the storage failed: render it again
-        raise Unavailable(tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable") from cause
+        raise Unavailable(
+            tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
+        ) from cause
 
 
 def _fetched(job: Job, asked: Analysis) -> Path:

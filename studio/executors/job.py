@@ -123,7 +123,9 @@ class Job:
         try:
             insist(lambda: self.bench.storage.put_file(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
-            raise Unavailable(tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable") from cause
+            raise Unavailable(
+                tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable"
+            ) from cause
         return key
 
     def fetch_as(self, key: str, name: str) -> Path:

@@ -23,7 +23,7 @@ from engine.errors import (
     VoiceError,
     is_full_disk,
 )
-from engine.texts import tr
+from engine.texts import joined, ntr, tr
 from studio.errors import (
     DiskFull,
     Invalid,
@@ -82,18 +82,25 @@ _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the
     "greater_than_equal": tr("{name} must be at least {ge}."),
     "less_than": tr("{name} must be below {lt}."),
     "less_than_equal": tr("{name} must be at most {le}."),
-    "string_too_short": tr("{name} must have at least {min_length} characters."),
-    "string_too_long": tr("{name} must have at most {max_length} characters."),
+    "string_too_short": ntr(
+        "{name} must have at least {min_length} character.",
+        "{name} must have at least {min_length} characters.",
+    ),
+    "string_too_long": ntr(
+        "{name} must have at most {max_length} character.",
+        "{name} must have at most {max_length} characters.",
+    ),
     "literal_error": tr("{name} must be {expected}."),
     "enum": tr("{name} must be {expected}."),
 }
 _OTHER_FIELD_TEXT = tr("{name} has the wrong format, see /docs.")
 # what http.HTTPStatus calls the statuses that are sent, for the catalogues
 TITLES = (
-    tr("Unauthorized"), tr("Forbidden"), tr("Not Found"), tr("Method Not Allowed"), tr("Request Timeout"), tr("Conflict"),
-    tr("Request Entity Too Large"), tr("Content Too Large"), tr("Unsupported Media Type"), tr("Requested Range Not Satisfiable"),
-    tr("Range Not Satisfiable"), tr("Unprocessable Entity"), tr("Unprocessable Content"), tr("Too Many Requests"), tr("Bad Request"),
-    tr("Internal Server Error"), tr("Service Unavailable"), tr("Insufficient Storage"),
+    tr("Unauthorized"), tr("Forbidden"), tr("Not Found"), tr("Method Not Allowed"), tr("Request Timeout"),
+    tr("Conflict"), tr("Request Entity Too Large"), tr("Content Too Large"), tr("Unsupported Media Type"),
+    tr("Requested Range Not Satisfiable"), tr("Range Not Satisfiable"), tr("Unprocessable Entity"),
+    tr("Unprocessable Content"), tr("Too Many Requests"), tr("Bad Request"), tr("Internal Server Error"),
+    tr("Service Unavailable"), tr("Insufficient Storage"),
 )  # fmt: skip
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
@@ -110,16 +117,16 @@ class Problem:
 
     def as_json(self, language: Language = LANGUAGES[ENGLISH]) -> dict[str, Any]:
         """Return the problem document; what is for people is in the language."""
-        translate = translator(language.code).translate
+        say = translator(language.code).say
         document: dict[str, Any] = {
             "type": f"/docs#{self.code}",
-            "title": translate(HTTPStatus(self.status).phrase),
+            "title": say(tr(HTTPStatus(self.status).phrase)),
             "status": self.status,
-            "detail": translate(self.detail),
+            "detail": say(self.detail),
             "code": self.code,
         }
         if self.errors:
-            document["errors"] = [{"field": name, "message": translate(message)} for name, message in self.errors]
+            document["errors"] = [{"field": name, "message": say(message)} for name, message in self.errors]
             document["detail"] = " ".join(one["message"] for one in document["errors"])
         return document
 
@@ -182,11 +189,11 @@ def _of_fields(error: RequestValidationError) -> Problem:
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
         problems.append((name, field_text(name, one)))
-    return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))
+    return Problem(422, "invalid", joined(" ", [message for _, message in problems]), tuple(problems))
 
 
 def field_text(name: str, error: Mapping[str, Any]) -> str:
     """Return the sentence about a field for an error of pydantic's."""
     pattern = _PATTERNS.get(name) if error["type"] == "string_pattern_mismatch" else None
     text = pattern or _FIELD_TEXTS.get(error["type"], _OTHER_FIELD_TEXT)
-    return text.format_map({**error.get("ctx", {}), "name": name})
+    return text.format(**{**error.get("ctx", {}), "name": name})

@@ -14,7 +14,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
-from engine.texts import tr
+from engine.texts import ntr, tr
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
 from studio.actions import samples
@@ -26,7 +26,7 @@ from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
 from studio.http.routes.live import live_route
 from studio.page.body_limits import BodyLimits
-from studio.page.catalogues import catalogue_route
+from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
@@ -52,7 +52,7 @@ _WORDS = {
     "upload_text.drop_audio": tr("Drop a vocal here"),
     "upload_text.click_to_upload": "browse",
 }
-_HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
+_HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
 
 
 def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
@@ -80,6 +80,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
     app.add_middleware(EarlyScripts, tags=first_scripts(studio.service.path_prefix))
+    app.add_middleware(VisitorLanguage)
     app.add_middleware(PageUploads, names=uploads)
     app.add_middleware(PageSessions, blocks=page, service=studio.service)
     if is_demo:
@@ -161,11 +162,15 @@ def _largest_file(service: ServiceSettings) -> int | None:
 
 
 def _demo_terms(service: ServiceSettings) -> str:
-    return (
-        f"<p>Demo limits: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
-        f"{service.epochs_at_most} epochs; all your data is deleted after {in_words(60 * service.visitor_minutes)}. "
-        "There are no limits when you run the studio yourself.</p>"
+    terms = ntr(
+        "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epoch; all your "
+        "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epochs; all your "
+        "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        epochs_at_most=service.epochs_at_most, longest_audio_minutes=in_words(60 * service.longest_audio_minutes),
+        visitor_minutes=in_words(60 * service.visitor_minutes),
     )
+    return "<p>" + terms + "</p>"
 
 
 def _local(studio: Studio) -> Callable[[Any], Account]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.errors import SettingsError
 from engine.settings import out_of_range
+from engine.texts import tr
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -40,7 +41,7 @@ class Fields:
         if not value:
             self._wrong(name, f"{name} is missing.")
         elif len(value) > longest:
-            self._wrong(name, f"{name} has more than {longest} characters.")
+            self._wrong(name, tr("{name} has more than {longest} characters.", name=name, longest=longest))
         return value
 
     def has(self, name: str) -> bool:
@@ -74,7 +75,7 @@ class Fields:
         """Read true or false."""
         value = self.given(name).lower()
         if value and value not in _FLAGS:
-            self._wrong(name, f"{name} must be true or false, not {shown(value)}.")
+            self._wrong(name, tr("{name} must be true or false, not {value}.", name=name, value=shown(value)))
         return _FLAGS.get(value, default)
 
     def numbers(self, name: str, most: int = 10_000) -> list[int]:
@@ -84,7 +85,9 @@ class Fields:
             self._wrong(name, f"{name} is missing.")
             return []
         if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
-            self._wrong(name, f"{name} must be whole numbers separated by commas, not {shown(text)}.")
+            self._wrong(name, tr(
+                "{name} must be whole numbers separated by commas, not {text}.", name=name, text=shown(text)
+            ))
             return []
         return [int(one) for one in text.split(",")]
 
@@ -115,9 +118,9 @@ class Fields:
         if given:
             self._refuse_both(*given)
         elif misplaced := [name for name in names if name in self._form.fields]:
-            self._wrong(misplaced[0], f"{misplaced[0]} must be a file: with curl, -F {misplaced[0]}=@FILE.")
+            self._wrong(misplaced[0], tr("{name} must be a file: with curl, -F {name}=@FILE.", name=misplaced[0]))
         else:
-            self._wrong(names[0], f"{names[0]} is missing: with curl, -F {names[0]}=@FILE.")
+            self._wrong(names[0], tr("{name} is missing: with curl, -F {name}=@FILE.", name=names[0]))
         return None
 
     def sent(self, name: str) -> bool:
@@ -139,7 +142,7 @@ class Fields:
         return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
 
     def _refuse_both(self, *given: str) -> None:
-        self._wrong(given[1], f"{given[1]} is the same as {given[0]}: send one of them.")
+        self._wrong(given[1], tr("{one} is the same as {other}: send one of them.", one=given[1], other=given[0]))
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))

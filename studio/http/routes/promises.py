@@ -225,6 +225,9 @@ def _deadline_s(written: str | None) -> int | None:
     hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
     found = hours * 3600 + minutes * 60 + seconds
     if not 1 <= found <= LONGEST_DEADLINE_S:
-        text = f"{CANCEL_AFTER} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {shown(written)}."
+        text = tr(
+            "{cancel_after} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {written}.",
+            cancel_after=CANCEL_AFTER, written=shown(written),
+        )
         raise Invalid([(CANCEL_AFTER, text)])
     return found

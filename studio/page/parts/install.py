@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.fetches import Addition
 from studio.actions.installs import InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
@@ -38,7 +38,7 @@ class InstallOffer:
         self._timer = gr.Timer(_POLL_S, active=False)
         with gr.Column(visible=not self.is_installed, elem_id=elem_id, elem_classes="install") as self._place:
             with gr.Row(elem_classes="facts"):
-                gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
+                gr.HTML("<p>" + self._sentence() + "</p>", elem_classes="install-what")
                 self._begin = gr.Button(
                     self._label(), size="sm", scale=0, min_width=150, visible=self._may, elem_id=f"{elem_id}-begin"
                 )
@@ -62,14 +62,14 @@ class InstallOffer:
     def show(self, visit: Visit) -> Updates:
         """Return updates that show how far it is."""
         seen = self._page.installs.view(self._addition())
-        message = "stopping" if seen.is_stopped else seen.message or "connecting"
+        message = tr("stopping") if seen.is_stopped else seen.message or tr("connecting")
         return {
             self.installed: seen.is_installed,
             self._timer: gr.Timer(active=seen.is_running),
             self._place: gr.Column(visible=not seen.is_installed),
             self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
             self._going: gr.Row(visible=seen.is_running),
-            self._progress: progress_bar(seen.progress, f"{message}: {seen.progress:.0%}") if seen.is_running else "",
+            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{seen.progress:.0%}"))) if seen.is_running else "",
             self._problem: _end(seen),
         }
 

@@ -19,17 +19,19 @@ AGREED = tr(
 # the statement; and who says so, where a voice has the name of its owner
 _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"
 _UNSPECIFIED = ""
-_DETECTED = "automatic"
+_DETECTED = tr("automatic")
 _LANGUAGES = {
-    "ar": tr("Arabic"), "bn": tr("Bengali"), "cs": tr("Czech"), "da": tr("Danish"), "de": tr("German"), "el": tr("Greek"), "en": tr("English"),
-    "es": tr("Spanish"), "fa": tr("Persian"), "fi": tr("Finnish"), "fr": tr("French"), "he": tr("Hebrew"), "hi": tr("Hindi"), "hu": tr("Hungarian"),
-    "id": tr("Indonesian"), "it": tr("Italian"), "ja": tr("Japanese"), "ko": tr("Korean"), "nl": tr("Dutch"), "no": tr("Norwegian"),
-    "pl": tr("Polish"), "pt": tr("Portuguese"), "ro": tr("Romanian"), "ru": tr("Russian"), "sv": tr("Swedish"), "ta": tr("Tamil"),
-    "th": tr("Thai"), "tr": tr("Turkish"), "uk": tr("Ukrainian"), "ur": tr("Urdu"), "vi": tr("Vietnamese"), "yo": tr("Yoruba"), "zh": tr("Chinese"),
+    "ar": tr("Arabic"), "bn": tr("Bengali"), "cs": tr("Czech"), "da": tr("Danish"), "de": tr("German"),
+    "el": tr("Greek"), "en": tr("English"), "es": tr("Spanish"), "fa": tr("Persian"), "fi": tr("Finnish"),
+    "fr": tr("French"), "he": tr("Hebrew"), "hi": tr("Hindi"), "hu": tr("Hungarian"), "id": tr("Indonesian"),
+    "it": tr("Italian"), "ja": tr("Japanese"), "ko": tr("Korean"), "nl": tr("Dutch"), "no": tr("Norwegian"),
+    "pl": tr("Polish"), "pt": tr("Portuguese"), "ro": tr("Romanian"), "ru": tr("Russian"), "sv": tr("Swedish"),
+    "ta": tr("Tamil"), "th": tr("Thai"), "tr": tr("Turkish"), "uk": tr("Ukrainian"), "ur": tr("Urdu"),
+    "vi": tr("Vietnamese"), "yo": tr("Yoruba"), "zh": tr("Chinese"),
 }  # fmt: skip
 _TRAITS = (
-    "airy", "breathy", "bright", "clear", "close", "dark", "deep", "intimate", "natural", "powerful", "raspy", "rough",
-    "smoky", "soft", "warm", "young",
+    tr("airy"), tr("breathy"), tr("bright"), tr("clear"), tr("close"), tr("dark"), tr("deep"), tr("intimate"),
+    tr("natural"), tr("powerful"), tr("raspy"), tr("rough"), tr("smoky"), tr("soft"), tr("warm"), tr("young"),
 )  # fmt: skip
 _LICENCES = (tr("All rights reserved"), "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
@@ -86,7 +88,7 @@ def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm
     with gr.Accordion(tr("More about the voice (optional)"), open=not is_new):
         _lay_out_more(made)
     if not is_new:
-        gr.HTML("<h3>Consent</h3>")
+        gr.HTML("<h3>" + tr("Consent") + "</h3>")
     whose = gr.Radio(
         [(tr("My own voice"), MINE), (tr("Someone else's (with consent)"), AGREED)],
         label=tr("Whose voice is it?"), value=None,
@@ -113,7 +115,8 @@ def _lay_out_more(made: dict[str, Any]) -> None:
     with gr.Row():
         languages = [(name, code) for code, name in sorted(_LANGUAGES.items(), key=lambda one: one[1])]
         made["base_language"] = gr.Dropdown(
-            [(tr("not specified"), _UNSPECIFIED), *languages], value=_UNSPECIFIED, label=tr("Language"), allow_custom_value=True
+            [(tr("not specified"), _UNSPECIFIED), *languages], value=_UNSPECIFIED, label=tr("Language"),
+            allow_custom_value=True,
         )  # fmt: skip
         made["genre"] = _choice(tr("Genre"), GENRES)
         made["traits"] = gr.Dropdown(

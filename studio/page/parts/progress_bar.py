@@ -1,8 +1,7 @@
 """A progress bar with a line of text, and times as text."""
 
-import html
-
 from engine.texts import tr
+from studio.page.parts.markup import markup
 
 _LONG_S = 90.0
 _LEAST_TAKEN_S = 10.0
@@ -11,7 +10,7 @@ _STEP_S = 5  # steps of the remaining seconds, so that the line does not flicker
 
 def progress_bar(fraction: float, text: str) -> str:
     """Return a bar of 0..1 with the text below it, as HTML."""
-    said = html.escape(text)
+    said = markup(text)
     share = min(max(fraction, 0.0), 1.0)
     bar = f'<progress max="1" value="{share:.3f}" aria-label="{said}"></progress>'
     return f'<div class="progress-bar">{bar}<p>{said}</p></div>'
@@ -40,4 +39,4 @@ def time_until(seconds: float | None) -> str:
 def _rounded(seconds: float) -> str:
     if seconds > _LONG_S:
         return tr("{seconds} min", seconds=round(seconds / 60) or 1)
-    return f"{max(_STEP_S, _STEP_S * round(seconds / _STEP_S))} s"
+    return tr("{seconds} s", seconds=max(_STEP_S, _STEP_S * round(seconds / _STEP_S)))

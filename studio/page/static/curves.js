@@ -6,7 +6,6 @@
 // {epoch}.
 
 import { make, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { tr } from "./texts.js";
 
 const WIDTH = 300, HEIGHT = 170; // of a chart, in its own units
@@ -37,7 +36,7 @@ class Curves extends HTMLElement {
     const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
-      "aria-label": [chart.title, chart.unit].filter(Boolean).map(translated).join(", "),
+      "aria-label": [chart.title, chart.unit].filter(Boolean).map((one) => tr(one)).join(", "),
       "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
       "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
     });
@@ -47,10 +46,10 @@ class Curves extends HTMLElement {
     ]).flat()));
     svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
       make("text", { x: across(tick), y: HEIGHT - 10, "text-anchor": "middle" }, String(tick))),
-      make("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "epoch")));
+      make("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, tr("epoch"))));
     if (Number.isFinite(kept)) {
       svg.append(marker("kept", across(kept)), make("g", { class: "grid" },
-        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, "best")));
+        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, tr("best"))));
     }
     if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
     for (const line of chart.lines) svg.append(this.#line(line, across, up));
@@ -125,9 +124,9 @@ function digitsOf(step) {
 function sayAt(chart, epoch, digits) {
   const said = chart.lines.map((line) => {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
-    return before ? `${translated(line.label)} ${translated(before[1].toFixed(digits + 2))}` : null;
+    return before ? `${tr(line.label)} ${fixed(before[1], digits + 2)}` : null;
   });
-  return [translated(tr("epoch {epoch}", { epoch })), ...said.filter(Boolean)].join(" · ");
+  return [tr("epoch {epoch}", { epoch }), ...said.filter(Boolean)].join(" · ");
 }
 
 // Round numbers that enclose low..high.

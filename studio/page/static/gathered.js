@@ -7,7 +7,7 @@ import { length } from "./report.js";
 import { ntr, tr } from "./texts.js";
 
 const ADVICE = [[60, tr("more will sound much better: aim for three minutes")], [180, tr("aim for at least three minutes")],
-  [600, tr("a good start; ten minutes or more is better")], [Infinity, "plenty"]];
+  [600, tr("a good start; ten minutes or more is better")], [Infinity, tr("plenty")]];
 const EMPTY = tr("No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.");
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
 

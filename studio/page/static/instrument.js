@@ -13,7 +13,6 @@
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { drag, make, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
@@ -195,7 +194,7 @@ class Instrument extends Player {
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
-      make("button", { type: "button", class: "download", "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
+      make("button", { type: "button", class: "download", "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
     const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
       make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
@@ -306,7 +305,7 @@ class Instrument extends Player {
 
   #handle(end) {
     return make("i", {
-      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? tr("Start") : "End", "aria-valuemin": 0,
+      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? tr("Start") : tr("End"), "aria-valuemin": 0,
       onkeydown: (event) => this.#nudge(event, end),
       onblur: () => this.#waits && this.#tell(),
       onpointerdown: (event) => this.#drag(event, end),
@@ -365,7 +364,7 @@ function fileOf(url) {
 }
 
 function labelOf({ label, names }) {
-  return names?.some(Boolean) ? label : translated(label);
+  return names?.some(Boolean) ? label : tr(label);
 }
 
 /** What a roll shows, so many seconds later. */

@@ -141,7 +141,7 @@ class LiveElement extends Listener {
     if (said.meter) this.#metered(running, said.meter);
     if (said.notice) this.#panel.say(said.notice, true);
     if (said.error) running.last = said.error;
-    if (said.finished) running.last = said.finished.task ? tr("{why} The recording is in History.", { why: running.why ?? "Stopped." }) : running.why ?? tr("Stopped.");
+    if (said.finished) running.last = said.finished.task ? tr("{why} The recording is in History.", { why: running.why ?? tr("Stopped.") }) : running.why ?? tr("Stopped.");
   }
 
   #ready(running, { block, lag, delay_ms, reserve }) {

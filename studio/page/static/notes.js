@@ -37,7 +37,7 @@ class Histogram extends HTMLElement {
         bar.style.height = `${(100 * sung) / wholes[i] / most}%`;
         bar.style.background = one.colour;
         heights.append(bar);
-        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${sung.toFixed(1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
+        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${fixed(sung, 1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
       const key = make("span", { class: `key${BLACK.has(midi % 12) ? " black" : ""}` });
@@ -83,7 +83,7 @@ class Notes extends Listener {
   #row(note, index) {
     const cents = Math.round(note.cents);
     const from = make("button", { class: "from", type: "button", "data-index": index, title: tr("Play from here") }, clock(note.start_s, 2));
-    const told = [noteName(note.midi), tr("{cents}{cents2} ct", { cents: cents < 0 ? "−" : "+", cents2: Math.abs(cents) }), `${(note.end_s - note.start_s).toFixed(2)} s`];
+    const told = [noteName(note.midi), tr("{cents}{cents2} ct", { cents: cents < 0 ? "−" : "+", cents2: Math.abs(cents) }), `${fixed(note.end_s - note.start_s, 2)} s`];
     return make("tr", {}, make("td", {}, from), told.map((one) => make("td", {}, one)));
   }
 

@@ -10,7 +10,6 @@
 
 import { tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
-import { translated } from "./languages.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
@@ -449,7 +448,7 @@ export class PitchEditor extends HTMLElement {
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
     const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
-    const said = translated(ntr("{shift} semitone", "{shift} semitones", { shift }));
+    const said = ntr("{shift} semitone", "{shift} semitones", { shift });
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";

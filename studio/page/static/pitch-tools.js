@@ -6,7 +6,7 @@ import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
 import { fixed, tr } from "./texts.js";
 
-const NAMES = { shift: "Shift", smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
+const NAMES = { shift: tr("Shift"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
 const MIDDLE_C = 60;
 const TYPED_S = 0.5; // length of a selection of which only one end was typed
@@ -98,7 +98,7 @@ export class PitchTools {
     shift.place.append(
       shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Alt+Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Shift+Down)")),
       shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Shift+Up)")), shifted(1, "+1", tr("Up a semitone (Alt+Up)")), shifted(12, "+12", tr("Up an octave")),
-      by.label, button("Shift", tr("Shift by this many semitones"), apply(() => ({ tool: "shift", semitones: by.value() }))),
+      by.label, button(tr("Shift"), tr("Shift by this many semitones"), apply(() => ({ tool: "shift", semitones: by.value() }))),
       hint(tr("Or drag the curve up or down.")),
     );
     const over = number(tr("Milliseconds"), tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);

@@ -8,7 +8,6 @@
 
 import { avatar } from "./avatar.js";
 import { Listener, drag, iconButton, make, named, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
 import { tr } from "./texts.js";
@@ -275,7 +274,7 @@ export class Player extends Listener {
     const tracks = this.#data.tracks.map((track, index) =>
       make(
         "button",
-        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && translated(track.note), index < 10 ? translated(tr("key {index}", { index })) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
+        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && tr(track.note), index < 10 ? tr("key {index}", { index }) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "label" }, named(track.label, track.names)),

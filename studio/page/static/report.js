@@ -11,7 +11,7 @@ const VERDICTS = {
   warn: ["!", tr("Usable, with warnings")],
   fail: ["✗", tr("Not suitable for training")],
 };
-const STYLES = { melodic: "sung", rhythmic: "rapped", spoken: "spoken" };
+const STYLES = { melodic: tr("sung"), rhythmic: tr("rapped"), spoken: tr("spoken") };
 const ORDER = { fail: 0, warn: 1, pass: 2 };
 const FIRST = 12; // recordings listed at first
 
@@ -112,7 +112,7 @@ function leftOut(files) {
 }
 
 function number(value, unit, digits) {
-  return value === null || value === undefined ? "" : `${value.toFixed(digits).replace("-", "−")} ${unit}`;
+  return value === null || value === undefined ? "" : `${fixed(value, digits)} ${unit}`;
 }
 
 function spread(level, db) {
@@ -121,7 +121,7 @@ function spread(level, db) {
 
 /** Write seconds with a suitable unit: 9.5 s, 83 s, 12.4 min. */
 export function length(seconds) {
-  if (seconds < 20) return `${seconds.toFixed(1)} s`;
+  if (seconds < 20) return `${fixed(seconds, 1)} s`;
   return seconds < 120 ? `${seconds.toFixed(0)} s` : tr("{seconds} min", { seconds: fixed((seconds / 60), 1) });
 }
 

@@ -1,7 +1,6 @@
 // What a roll is drawn with: where times and frequencies lie, and pitch, notes, spectrograms and levels on a canvas.
 // Plain functions over a 2d context; nothing here knows of the page but its language. Sizes are CSS pixels, times seconds.
 
-import { translated } from "./languages.js";
 import { fixed, tr } from "./texts.js";
 
 const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
@@ -259,7 +258,7 @@ function hertzMarks(plot) {
     const y = plot.y(hertz);
     if (lastY - y < 18) continue;
     lastY = y;
-    marks.push({ hertz, label: hertz >= 1000 ? translated(tr("{hertz} kHz", { hertz: fixed(+(hertz / 1000), 1) })) : tr("{hertz} Hz", { hertz }), strong: false });
+    marks.push({ hertz, label: hertz >= 1000 ? tr("{hertz} kHz", { hertz: fixed(+(hertz / 1000), 1) }) : tr("{hertz} Hz", { hertz }), strong: false });
   }
   return marks;
 }
@@ -316,7 +315,7 @@ export function nameRange(context, plot, range, colours) {
   context.font = `600 11px ${colours.font}`;
   context.textAlign = "right";
   for (const [midi, side] of [[range.high, -4], [range.low, 12]]) {
-    const text = `${range.label ? `${translated(range.label)} ` : ""}${noteName(midi)}`;
+    const text = `${range.label ? `${tr(range.label)} ` : ""}${noteName(midi)}`;
     outlined(context, text, box.x + box.width - 14, plot.y(toHertz(midi)) + side, rangeColour(range, colours), colours);
   }
   context.restore();

@@ -17,7 +17,6 @@
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
 import { Listener, drag, make } from "./dom.js";
-import { translated } from "./languages.js";
 import * as draw from "./roll-drawing.js";
 import { Files } from "./roll-files.js";
 import { savePicture, toggle, tool } from "./roll-tools.js";
@@ -533,7 +532,7 @@ export class Roll extends Listener {
     } else {
       for (const curve of this.#seen()) if (curve.confidence) draw.drawConfidence(context, plot, box, curve, colours.of(curve.colour ?? "var(--accent)"));
     }
-    draw.drawLaneName(context, box, translated(NAMED[name]), colours);
+    draw.drawLaneName(context, box, NAMED[name], colours);
     draw.drawLaneScale(context, box, SCALES[name], colours);
   }
 
@@ -571,7 +570,7 @@ export class Roll extends Listener {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || translated(this.#data.hint ?? HINT);
+    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || tr(this.#data.hint ?? HINT);
     told.classList.toggle("help-text", !this.#cursor && Boolean(this.#data.layers));
     this.classList.toggle("whole", this.#plot.isWhole);
     if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
@@ -583,23 +582,23 @@ export class Roll extends Listener {
 
   #words(seconds, hertz) {
     const words = [draw.clock(seconds, 2)];
-    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), translated(tr("{digits} Hz", { digits: hertz.toFixed(digits) }))].join(" · ");
+    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), tr("{hertz} Hz", { hertz: fixed(hertz, digits) })].join(" · ");
     if (hertz > 0) words.push(said(hertz, hertz < 1000 ? 1 : 0));
     const at = (curve, values) => values?.[Math.round((seconds - (curve.offset_s ?? 0)) / curve.step_s)];
     for (const curve of this.#seen()) {
       if (!curve.hertz) continue;
       const hertz = at(curve, curve.hertz), sure = at(curve, curve.confidence);
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
-      const label = translated(curve.label || tr("Pitch"));
-      if (!isPitch) words.push(`${label}: ${translated("unvoiced")}`);
+      const label = curve.label || tr("Pitch");
+      if (!isPitch) words.push(`${label}: ${tr("unvoiced")}`);
       else if (sure == null) words.push(`${label}: ${said(hertz)}`);
       else {
-        const share = Math.round(100 * sure), confidence = translated(tr("confidence {share} %", { share }));
+        const share = Math.round(100 * sure), confidence = tr("confidence {share} %", { share });
         words.push(`${label}: ${said(hertz)} (${confidence})`);
       }
     }
     const loudness = this.#filled(this.#data.loudness), db = loudness && at(loudness, loudness.db);
-    if (db != null) words.push(translated(tr("{replace} dB", { replace: db.toFixed(1).replace("-", "−") })));
+    if (db != null) words.push(tr("{value} dB", { value: fixed(db, 1) }));
     return words;
   }
 }

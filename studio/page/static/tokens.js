@@ -7,7 +7,7 @@ import { copyButton } from "./copying.js";
 import { make, tell, when, wholeTime } from "./dom.js";
 import { tr } from "./texts.js";
 
-const WORDS = { valid: "valid", expired: "expired", revoked: "revoked" };
+const WORDS = { valid: tr("valid"), expired: tr("expired"), revoked: tr("revoked") };
 
 class Tokens extends HTMLElement {
   #asked = null; // the id of the token to confirm revoking
@@ -41,7 +41,7 @@ class Tokens extends HTMLElement {
   #table(tokens, canRevoke) {
     const head = [tr("Name"), tr("Created"), tr("Expires"), tr("Last used"), ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, tr("Revoke"))));
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
-      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, "never"), time(token.used_s, "never", tr("last used")),
+      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, tr("never")), time(token.used_s, "never", tr("last used")),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
     return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }

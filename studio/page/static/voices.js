@@ -8,7 +8,6 @@
 
 import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { Listening } from "./listening.js";
 import { tr } from "./texts.js";
 
@@ -92,7 +91,7 @@ export class Voices extends Listener {
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
     const choose = make(
       "button",
-      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map(translated).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
+      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, row([...kind, ...more], " · ")),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null,
@@ -155,7 +154,7 @@ export class Voices extends Listener {
     const words = folded(this.#search.value).split(/\s+/).filter(Boolean);
     this.#data.voices.forEach((voice, index) => {
       const ours = [voice.voice_type, voice.gender, voice.genre, ...(voice.traits ?? [])].filter(Boolean);
-      const texts = [voice.name, voice.description, ...ours, ...ours.map(translated), said("base_language", voice.base_language)];
+      const texts = [voice.name, voice.description, ...ours, ...ours.map((one) => tr(one)), said("base_language", voice.base_language)];
       const all = folded(texts.join("\n"));
       const fits = Object.entries(this.#selects).every(([name, one]) => !one.value || voice[name] === one.value);
       this.querySelectorAll(".card")[index].hidden = !fits || !words.every((word) => all.includes(word));
@@ -202,7 +201,7 @@ function stretch(name, low, high) {
 /** The name of a value in the language of the page: "de" as a language is German. */
 function said(name, value) {
   if (!value) return "";
-  if (name !== "base_language") return translated(value);
+  if (name !== "base_language") return tr(value);
   try {
     return new Intl.DisplayNames([navigator.language], { type: "language" }).of(value);
   } catch {

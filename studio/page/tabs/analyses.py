@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
 from studio.actions.arrivals import take_upload, workplace
 from studio.errors import NotFound, WrongState
@@ -46,7 +46,7 @@ def progress_line(view: dict[str, Any]) -> str:
     if view["ahead"]:
         return tr("Waiting: {ahead} ahead · {file_name}", ahead=view["ahead"], file_name=view["file_name"])
     done = f"{100 * view['progress']:.0f} %" if view["progress"] else None
-    return ", ".join(filter(None, [tr(
+    return joined(tr(", "), filter(None, [tr(
         "Analysing {file_name}",
         file_name=view["file_name"],
     ), done, time_taken(view["taken_s"])]))

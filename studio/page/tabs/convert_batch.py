@@ -1,6 +1,5 @@
 """Several recordings at once: converted with the settings of the tab, and downloaded as a ZIP file."""
 
-import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from studio.actions.arrivals import take_upload, workplace
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.preferences import FORMATS
 from studio.errors import Invalid
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
@@ -24,7 +24,9 @@ from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_voice import GONE, Voice
 
 _POLL_S = 1.0
-_STATES = {"queued": "waiting", "running": "converting", "completed": "done", "failed": "failed"}
+_STATES = {
+    "queued": tr("waiting"), "running": tr("converting"), "completed": tr("done"), "failed": tr("failed"),
+}  # fmt: skip
 _FETCH = """text => {
   if (!text) return;
   const {url, name} = JSON.parse(text);
@@ -41,8 +43,8 @@ class Batch:
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.batch:
             self.files = gr.File(
-                label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
-                elem_id="convert-files",
+                label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES),
+                height=150, elem_id="convert-files",
             )  # fmt: skip
             self.problem = notice("convert-batch-problem")
             self.table = gr.HTML(visible=False, elem_id="convert-batch")
@@ -124,7 +126,7 @@ def _table(rows: Sequence[Row]) -> str:
         return ""
     is_over = not any(row["state"] in BUSY for row in rows)  # until then the table is made anew, which would stop it
     lines = "".join(
-        f'<tr class="{row["state"]}"><th scope="row" translate="no">{html.escape(row["file_name"])}</th>'
+        f'<tr class="{row["state"]}"><th scope="row" translate="no">{markup(row["file_name"])}</th>'
         f"<td>{_heard(row) if is_over and row.get('url') else _state(row)}</td></tr>"
         for row in rows
     )
@@ -138,10 +140,10 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _state(row: Row) -> str:
-    return html.escape(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
+    return markup(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
 
 
 def _heard(row: Row) -> str:
-    name, url = html.escape(row["file_name"]), html.escape(row["url"])
-    warning = f" {html.escape(row['warning'])}" if row["warning"] else ""
+    name, url = markup(row["file_name"]), markup(row["url"])
+    warning = f" {markup(row['warning'])}" if row["warning"] else ""
     return f'<audio controls preload="none" src="{url}" aria-label="{name}" translate="no"></audio>{warning}'

@@ -23,7 +23,9 @@ class EffectControls:
         self.preset = gr.Radio(named, value=OFF, label=tr("Effects"), info=_ABOUT, elem_id="convert-effects")
         with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             self.sliders = controls(EffectSettings)
-        self.in_download = gr.Checkbox(True, label=tr("Include effects in downloads"), elem_id="convert-effects-download")
+        self.in_download = gr.Checkbox(
+            True, label=tr("Include effects in downloads"), elem_id="convert-effects-download"
+        )
         wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         made = list(self.sliders.values())
         self._filled = self.preset.input(self._of_preset, self.preset, made, **wiring)

@@ -36,7 +36,7 @@ class Fit:
         self.recording, self.alone, self.voice = recording, alone, voice
         self.found = gr.Number(0, visible="hidden", container=False)  # of the server, in semitones
         with layout.pitch:
-            gr.HTML("<h2>Pitch</h2>")
+            gr.HTML("<h2>" + tr("Pitch") + "</h2>")
             self.picture = element("fit", events=("best",), elem_id="convert-fit")
         with layout.transpose:
             self.auto = gr.Checkbox(True, label=tr("Auto transpose"), elem_id="convert-auto")

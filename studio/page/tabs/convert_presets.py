@@ -22,8 +22,8 @@ class Presets:
         self._page, self._tab = page, tab
         with gr.Row(elem_id="convert-presets"):
             self.choice = gr.Dropdown(
-                [], value=None, label=tr("Preset"), info=tr("Stores all settings except transpose."), allow_custom_value=True,
-                scale=3, min_width=180, elem_id="convert-preset", elem_classes="names",
+                [], value=None, label=tr("Preset"), info=tr("Stores all settings except transpose."),
+                allow_custom_value=True, scale=3, min_width=180, elem_id="convert-preset", elem_classes="names",
             )  # fmt: skip
             self.save = gr.Button(tr("Save"), size="sm", min_width=80, elem_id="convert-preset-save")
             self.delete = gr.Button(tr("Delete"), size="sm", min_width=80, elem_id="convert-preset-delete")
@@ -64,4 +64,7 @@ class Presets:
         if not name:
             raise Invalid([("name", tr("Choose the preset to delete first."))])
         delete_preset(visit.studio, visit.account, name)
-        return {self.choice: self._listed(visit, value=None), self.problem: inform(tr("'{name}' is deleted.", name=name))}
+        return {
+            self.choice: self._listed(visit, value=None),
+            self.problem: inform(tr("'{name}' is deleted.", name=name)),
+        }

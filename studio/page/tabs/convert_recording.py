@@ -7,10 +7,11 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.samples import take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit
@@ -186,8 +187,8 @@ def _facts(view: dict[str, Any]) -> str:
     if voice is not None:
         facts += [STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
-        facts.append("silence" if loudness is None else tr("no pitch found"))
+        facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:
         facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
     name, *rest = map(html.escape, facts)
-    return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'
+    return f'<p><b translate="no">{name}</b><span> · </span>{markup(joined(" · ", rest))}</p>'

@@ -1,11 +1,11 @@
 """A conversion in words and numbers."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from studio.page.parts.figures import signed
+from studio.page.parts.markup import markup
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
 _NOTHING = "–"  # noqa: RUF001 - for what could not be measured
@@ -39,17 +39,17 @@ def heading(view: dict[str, Any]) -> str:
     if view["untrained"]:
         facts.append(tr("untrained voice"))
     if view["edited"]:
-        facts.append("edited")
+        facts.append(tr("edited"))
     title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=view["voice"])
-    return f"<h2>{html.escape(title)}</h2><p>{html.escape(', '.join(facts))}</p>"
+    return f"<h2>{markup(title)}</h2><p>{markup(joined(tr(', '), facts))}</p>"
 
 
 def scores_table(takes: list[dict[str, Any]]) -> str:
     """Return the scores of takes as HTML."""
-    head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
-    head = f'<th scope="col">Take</th>{head}'
+    head = "".join(f'<th scope="col" title="{markup(says)}">{markup(title)}</th>' for _, title, says in _COLUMNS)
+    head = f'<th scope="col">{markup(tr("Take"))}</th>{head}'
     rows = "".join(_row(take) for take in takes)
-    legend = "".join(f"<li><b>{title}</b><span>:</span> {html.escape(says)}</li>" for _, title, says in _COLUMNS)
+    legend = "".join(f"<li><b>{markup(title)}</b><span>:</span> {markup(says)}</li>" for _, title, says in _COLUMNS)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
@@ -60,16 +60,18 @@ def progress_line(view: dict[str, Any]) -> str:
     if view["state"] != "running":
         if not view["ahead"]:
             return tr("Starting")
-        return ", ".join(filter(None, [tr("Waiting: {ahead} ahead", ahead=view["ahead"]), time_until(view["starts_in_s"])]))
+        return ", ".join(
+            filter(None, [tr("Waiting: {ahead} ahead", ahead=view["ahead"]), time_until(view["starts_in_s"])])
+        )
     done = f"{100 * view['progress']:.0f} %"
     time = time_left(view["left_s"]) or time_taken(view["taken_s"])
-    return ", ".join(filter(None, [view["message"] or "converting", done, time]))
+    return joined(tr(", "), filter(None, [view["message"] or tr("converting"), done, time]))
 
 
 def labelled(label: str, name: str, starred: bool) -> str:
     """Return the label of a take with the name and the star that the user gave it."""
-    named = f"{label}: {name}" if name else label
-    return f"{named} \N{BLACK STAR}" if starred else named
+    named = joined(": ", (label, name)) if name else label
+    return joined(" ", (named, "\N{BLACK STAR}")) if starred else named
 
 
 def stands_out(shares: Sequence[float | None]) -> bool:
@@ -81,13 +83,13 @@ def stands_out(shares: Sequence[float | None]) -> bool:
 def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
     """Return the note beside a take: its key, whether it is the best of several, its `kept_share`; None for none."""
     said = None if share is None else tr("{share} % of the melody kept", share=numeral(100 * share, ".0f"))
-    return " · ".join(filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
+    return joined(" · ", filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
 
 
 def kept_brief(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
     """Return `kept_note` where there is little room."""
     said = None if share is None else f"{100 * share:.0f} %"
-    return " · ".join(filter(None, [brief_shift(semitones), _best(is_best), said])) or None
+    return joined(" · ", filter(None, [brief_shift(semitones), _best(is_best), said])) or None
 
 
 def brief_shift(semitones: float | None) -> str:
@@ -108,21 +110,21 @@ def shift_text(semitones: float | None) -> str:
 
 
 def _best(is_best: bool) -> str | None:
-    return "best" if is_best else None
+    return tr("best") if is_best else None
 
 
 def _row(take: dict[str, Any]) -> str:
     scores = take["scores"]
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
-    cells = "".join(f"<td>{value}</td>" for value in values)
-    return f'<tr><th scope="row">Take {take["number"]}</th>{cells}</tr>'
+    cells = "".join(f"<td>{markup(value)}</td>" for value in values)
+    return f'<tr><th scope="row">{markup(tr("Take {number}", number=take["number"]))}</th>{cells}</tr>'
 
 
 def _written(name: str, value: float | None, pitch_seconds: float | None) -> str:
     if value is None:
         return _NOTHING
     if name == "pitch_accuracy" and pitch_seconds is not None:
-        return f"{100 * value:.1f} % ({pitch_seconds:.1f} s)"
+        return tr("{share} % ({seconds} s)", share=numeral(100 * value, ".1f"), seconds=numeral(pitch_seconds, ".1f"))
     if name in ("pitch_accuracy", "voicing_error"):
-        return f"{100 * value:.1f} %"
-    return tr("{value} dB", value=signed(value, 0)) if name == "leak_db" else f"{value:.3f}"
+        return tr("{share} %", share=numeral(100 * value, ".1f"))
+    return tr("{value} dB", value=signed(value, 0)) if name == "leak_db" else numeral(value, ".3f")

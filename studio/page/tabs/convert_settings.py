@@ -160,7 +160,9 @@ def _plain(semitones: float) -> float:
 
 
 def _choices(detected: str | None) -> list[tuple[str, str]]:
-    return [(tr("{title} (detected)", title=title) if name == detected else title, name) for name, title in STYLES.items()]
+    return [
+        (tr("{title} (detected)", title=title) if name == detected else title, name) for name, title in STYLES.items()
+    ]
 
 
 def _preset(name: str | None) -> ConversionSettings:

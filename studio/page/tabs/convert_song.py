@@ -11,7 +11,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.analyses import taken_recording
 from studio.actions.arrivals import take_upload, workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -37,11 +37,8 @@ from studio.page.tabs.convert_voice import GONE, Voice
 
 _POLL_S = 0.5
 _NAMES = {"vocal": tr("Vocal"), "backing": tr("Backing"), "stem": tr("Second singer")}
-_ABOUT = (
-    tr(
-        "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and "
-        "position.",
-    )
+_ABOUT = tr(
+    "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and position."
 )
 
 
@@ -55,7 +52,7 @@ class Song:
         self.recording = gr.State(None)  # the id of an analysed recording that is the song where no file is given
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.song:
-            gr.Markdown(_ABOUT)
+            gr.HTML("<p>" + _ABOUT + "</p>")
             with gr.Row():
                 self.lead = _file(tr("Vocal or full mix"), "song-lead")
                 self.backing = _file(tr("Backing (instrumental)"), "song-backing")
@@ -89,7 +86,9 @@ class Song:
             self.title = gr.HTML(elem_id="song-title")
             self.mixer = element("mixer", events=("export",), elem_id="song-mixer")
         with layout.go:
-            self.start = gr.Button(tr("Convert song"), variant="primary", size="lg", visible=False, elem_id="song-start")
+            self.start = gr.Button(
+                tr("Convert song"), variant="primary", size="lg", visible=False, elem_id="song-start"
+            )
 
     def wire(self, voice: Voice, settings: Settings) -> None:
         """Wire all events, once voice and settings are there."""
@@ -204,7 +203,7 @@ class Song:
             bar = progress_bar(view["progress"], progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar} | self._no_song()
         if view["state"] == "completed" and view["lanes"]:
-            said = " ".join(filter(None, [view["warning"], *view["notes"]]))
+            said = joined(" ", filter(None, [view["warning"], *view["notes"]]))
             shows = warn if view["warning"] else inform
             told = shows(said) if said else silent()
             return over | {self.title: heading(view), self.mixer: shown(_mixer(view)), self.problem: told}

@@ -9,7 +9,7 @@ import gradio as gr
 
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.avatars import avatar_of
 from studio.actions.downloads import offered, take_download
 from studio.actions.preferences import preferences_of
@@ -157,8 +157,9 @@ def view_of(visit: Visit, task_id: str) -> dict[str, Any]:
 
 def result_name(view: dict[str, Any]) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = [mark for mark in ("untrained", "edited") if view[mark]] + (["comp"] if view["is_comp"] else [])
-    return ", ".join([str(view["voice"]), *marks])
+    words = {"untrained": tr("untrained"), "edited": tr("edited"), "is_comp": tr("comp")}
+    marks = [word for mark, word in words.items() if view[mark]]
+    return joined(tr(", "), [str(view["voice"]), *marks])
 
 
 def _others(visit: Visit, model: str) -> list[dict[str, Any]]:

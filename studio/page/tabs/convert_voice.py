@@ -1,6 +1,5 @@
 """The voice of the Convert tab: cards to choose one of."""
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from engine.voices.card import UNTRAINED
 from studio.actions.fits import suited_voice
 from studio.actions.voice_cards import voice_cards
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_recording import Recording
@@ -32,7 +32,7 @@ class Voice:
         self.page = page
         self.chosen = remembered("convert-voice")
         self.is_open = gr.State(False)
-        gr.HTML("<h2>Voice</h2>")
+        gr.HTML("<h2>" + tr("Voice") + "</h2>")
         self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
@@ -98,7 +98,7 @@ class Voice:
 
     def _hinted(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
         name = next((voice["name"] for voice in voices if voice["id"] == model and voice["untrained"]), None)
-        hint = f"<p>{html.escape(_HINT.format(name=name))}</p>" if name is not None else ""
+        hint = f"<p>{markup(_HINT.format(name=name))}</p>" if name is not None else ""
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
 

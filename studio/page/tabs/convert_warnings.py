@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.page.parts.element import element
 from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
@@ -33,7 +33,7 @@ class Warnings:
         """Show what is wrong with the recording, or nothing."""
         summary = (analysed or {}).get("summary") or {}
         sentences = [summary.get("warning"), _CLIPPED if summary.get("clipped_runs") else None]
-        text = " ".join(filter(None, sentences))
+        text = joined(" ", filter(None, sentences))
         return {
             self.row: gr.Row(visible=bool(text)),
             self.warning: warn(text) if text else silent(),

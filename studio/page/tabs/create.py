@@ -18,7 +18,7 @@ from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
 _CONSENT = tr("I have permission from everyone on these recordings")
-_NEXT = "<p>Your recordings are checked first. You start the training afterwards.</p>"
+_NEXT = "<p>" + tr("Your recordings are checked first. You start the training afterwards.") + "</p>"
 
 
 class CreateTab:
@@ -35,9 +35,9 @@ class CreateTab:
         self._wire(tab)
 
     def _lay_out(self) -> None:
-        gr.HTML("<h2>1. Recordings</h2>")
+        gr.HTML("<h2>" + tr("1. Recordings") + "</h2>")
         self._recordings = Recordings()
-        gr.HTML("<h2>2. Name and consent</h2>")
+        gr.HTML("<h2>" + tr("2. Name and consent") + "</h2>")
         self._form = profile_form(_today(), is_new=True)
         self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
         gr.HTML(_NEXT)

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
@@ -107,4 +107,4 @@ def _rejected(reasons: tuple[str, ...]) -> str:
         "{reasons} more rejected.",
         reasons=len(reasons) - _MOST_NAMED,
     ) if len(reasons) > _MOST_NAMED else ""
-    return " ".join(reasons[:_MOST_NAMED]) + more
+    return joined(" ", reasons[:_MOST_NAMED]) + more

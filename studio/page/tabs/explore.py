@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.samples import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
@@ -76,7 +76,7 @@ class ExploreTab:
         if now != ids:
             updates[self.ids] = now
         if errors:
-            updates[self.notice] = show_error(" ".join(dict.fromkeys(errors)))
+            updates[self.notice] = show_error(joined(" ", dict.fromkeys(errors)))
         ids_done = tuple(view["id"] for view in done)
         if ids_done != tuple(before):
             updates |= {self.seen: ids_done, **self.result.showing(visit, done)}

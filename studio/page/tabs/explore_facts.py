@@ -1,7 +1,6 @@
 """Facts of a recording, and the comparison of two, in words and numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from engine.analysis.comparison import Comparison
@@ -9,6 +8,7 @@ from engine.texts import ntr, numeral, tr
 from engine.units import note_name, semitones_to_hertz
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
+from studio.page.parts.markup import markup
 
 View = Mapping[str, Any]
 _NOTHING = "\N{EN DASH}"
@@ -21,13 +21,13 @@ def facts(views: Sequence[View]) -> str:
     columns = [dict(_facts(view)) for view in views]
     if len(views) == 1:
         rows = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
+            f"<div><dt>{markup(name)}</dt><dd>{markup(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3 aria-level="2" translate="no">{escape(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
-    names = "".join(f'<th scope="col" translate="no">{escape(view["file_name"])}</th>' for view in views)
+        return f'<h3 aria-level="2" translate="no">{markup(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
+    names = "".join(f'<th scope="col" translate="no">{markup(view["file_name"])}</th>' for view in views)
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(column[name])}</td>" for column in columns)
+        f'<tr><th scope="row">{markup(name)}</th>'
+        + "".join(f"<td>{markup(column[name])}</td>" for column in columns)
         + "</tr>"
         for name in columns[0]
     )
@@ -36,7 +36,7 @@ def facts(views: Sequence[View]) -> str:
 
 def compared(comparison: Comparison, second: str) -> str:
     """Return how the recording named `second` compares with the first, as HTML."""
-    return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
+    return f'<ul class="compared">{"".join(f"<li>{markup(one)}</li>" for one in _sentences(comparison, second))}</ul>'
 
 
 def _facts(view: View) -> Iterator[tuple[str, str]]:
@@ -54,7 +54,10 @@ def _facts(view: View) -> Iterator[tuple[str, str]]:
     yield tr("Loudness"), tr("Silence") if lufs is None else tr("{lufs} LUFS", lufs=signed(lufs))
     peak_db = summary["peak_db"]
     clipped = " (clipped)" if summary.get("clipped_runs", peak_db > -0.05) else ""
-    yield tr("Peak"), _NOTHING if lufs is None else tr("{peak_db} dB{clipped}", peak_db=signed(peak_db), clipped=clipped)
+    yield (
+        tr("Peak"),
+        _NOTHING if lufs is None else tr("{peak_db} dB{clipped}", peak_db=signed(peak_db), clipped=clipped),
+    )
     yield tr("Dry vocal"), summary.get("warning") or tr("Yes") if voice else _NOTHING
     yield tr("Origin"), view["origin"] or _NOTHING
 

@@ -1,6 +1,5 @@
 """The result of the Explore tab: one recording, or two beside each other."""
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import gradio as gr
 from engine.texts import tr
 from studio.actions.analyses import PITCH_COLOUR, compare_analyses
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.tabs.explore_facts import compared, facts
 
@@ -32,7 +32,7 @@ class Result:
             self.other_roll = element("roll", elem_id="explore-roll-second")
             with gr.Row():
                 with gr.Column():
-                    gr.HTML("<h3>Time on each note</h3>")
+                    gr.HTML("<h3>" + tr("Time on each note") + "</h3>")
                     self.histogram = element("histogram")
                 with gr.Column():
                     self.of_notes = gr.HTML()
@@ -59,13 +59,14 @@ class Result:
         ]
         name = views[0]["file_name"]
         is_alone = len(views) == 1
+        of_notes = tr("Notes") if is_alone else tr("Notes of {name}", name=name)
         updates = {
             self.whole: gr.Column(visible=True),
             self.facts: facts(views),
             self.player: shown(_player(views)),
             self.histogram: shown({"parts": parts}),
             self.notes: shown({"notes": views[0]["notes"], "follows": _PLAYER}),
-            self.of_notes: "<h3>Notes</h3>" if is_alone else f"<h3>Notes of {html.escape(name)}</h3>",
+            self.of_notes: f"<h3>{markup(of_notes)}</h3>",
             self.convert: gr.Button(tr("Open in Convert") if is_alone else tr("Open {name} in Convert", name=name)),
         }
         return updates | (self._one(views[0]) if is_alone else self._two(visit, views))

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.texts import tr
+from engine.texts import ntr, tr
 from studio.actions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
 from studio.actions.preferences import preferences_of
@@ -56,8 +56,12 @@ class HistoryTab:
             )
             self._kind = _filter(tr("Type"), tr("All types"), KINDS)
             self._state = _filter(tr("Status"), tr("Any status"), STATES)
-            self._since = gr.Textbox(label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
-            self._until = gr.Textbox(label=tr("To"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
+            self._since = gr.Textbox(
+                label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
+            )
+            self._until = gr.Textbox(
+                label=tr("To"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
+            )
         self._filters = [self._view, self._words, self._voice, self._kind, self._state, self._since, self._until]
         self._notice = notice("history-notice")
         self._form = ProjectForm(self._page)
@@ -205,8 +209,12 @@ class HistoryTab:
                     count += 1
         kept = len(ids) - count
         more = " " + tr("{kept} still in progress are kept.", kept=kept) if kept else ""
-        done = tr("Deleted {count} projects.", count=count) if view == _PROJECTS else tr("Deleted {count} entries.", count=count)
-        return inform(f"{done}{more}")
+        done = (
+            ntr("Deleted {count} project.", "Deleted {count} projects.", count=count)
+            if view == _PROJECTS
+            else ntr("Deleted {count} entry.", "Deleted {count} entries.", count=count)
+        )
+        return inform(done + more)
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:

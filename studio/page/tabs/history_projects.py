@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.analysis.timeline import Timeline
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from studio.actions.downloads import offered
 from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
@@ -36,8 +36,10 @@ class ProjectForm:
         self.project = gr.State(None)  # the id of the one that is named
         self.export = element("download", elem_id="project-export")
         with gr.Column(visible=False, elem_id="project-form") as self.form:
-            gr.HTML("<h2>Name and tempo</h2>")
-            self.name = gr.Textbox(label=tr("Project name"), max_length=200, max_lines=1, info=tr("Empty: as the recording."))
+            gr.HTML("<h2>" + tr("Name and tempo") + "</h2>")
+            self.name = gr.Textbox(
+                label=tr("Project name"), max_length=200, max_lines=1, info=tr("Empty: as the recording.")
+            )
             with gr.Row():
                 self.timeline = controls(Timeline)
             with gr.Row():
@@ -126,13 +128,13 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
                 tracks = tracks or [{"label": tr("Recording"), "url": track["url"]}]
                 continue
             own = [] if track["label"] == "After" else [track["label"].lower()]
-            label = ", ".join([*_of(task), *own])
+            label = joined(tr(", "), [*_of(task), *own])
             tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
     return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
 
 
 def _of(task: Mapping[str, Any]) -> list[str]:
     """Return what tells a conversion from others of its recording: voice, what it is, and key."""
-    marks = [mark for mark, name in (("edited", "edit_of"), ("comp", "comp")) if task.get(name)]
+    marks = [mark for mark, name in ((tr("edited"), "edit_of"), (tr("comp"), "comp")) if task.get(name)]
     shift = brief_shift((task.get("output_settings") or {}).get("transpose"))
     return [task["model_name"] or "voice", *marks, *([shift] if shift else [])]

@@ -25,7 +25,7 @@ STATES = {
     "cancelled": tr("Cancelled"),
 }
 _OF_VOICES = ("report", "blend", "teaching")
-_PRESETS = {"auto": "automatic", **STYLES}
+_PRESETS = {"auto": tr("automatic"), **STYLES}
 _CANCEL = {"name": "cancel", "label": tr("Cancel")}
 _STOP = {"name": "cancel", "label": tr("Stop")}
 _REPEAT = {"name": "repeat", "label": tr("Convert again")}
@@ -70,8 +70,9 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
-        return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
-    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or tr("A deleted voice")
+        return f"{task['file_name']} → {voice}" if task.get("file_name") else tr("A recording → {voice}", voice=voice)
+    voice = voice or tr("A deleted voice")
+    return tr("{voice}: recordings", voice=voice) if task["kind"] == "report" else voice
 
 
 def _is_name(task: Mapping[str, Any]) -> bool:
@@ -132,7 +133,7 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
         if task.get("untrained"):
-            facts.append([tr("Voice"), "untrained"])
+            facts.append([tr("Voice"), tr("untrained")])
         if task.get("edit_count"):
             facts.append([tr("Pitch edits"), str(task["edit_count"])])
         if task.get("preset"):

@@ -35,7 +35,11 @@ class ResultSettings:
     def _fill(self, visit: Visit) -> dict[Any, Any]:
         kept = preferences_of(visit.studio.database, visit.account)
         values: dict[Any, Any] = {control: getattr(kept, name) for name, control in self._controls.items()}
-        own = [] if kept.mp3_kbps in dict(_RATES).values() else [(tr("{mp3_kbps} kbps", mp3_kbps=kept.mp3_kbps), kept.mp3_kbps)]
+        own = (
+            []
+            if kept.mp3_kbps in dict(_RATES).values()
+            else [(tr("{mp3_kbps} kbps", mp3_kbps=kept.mp3_kbps), kept.mp3_kbps)]
+        )
         return values | {self._controls["mp3_kbps"]: gr.Dropdown([*_RATES, *own], value=kept.mp3_kbps)}
 
     def _keep(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.texts import ntr, tr
+from engine.texts import ntr, numeral, tr
 
 _AREAS = {
     "voices": tr("Voices"),
@@ -16,16 +16,25 @@ _AREAS = {
 }
 _REMAKEABLE = ("analyses", "packages", "prepared")
 _LIMITS = {
-    "largest_upload_mb": (tr("Largest upload"), tr("{:g} MB")),
-    "longest_audio_minutes": (tr("Longest recording to convert"), tr("{:g} minutes")),
-    "largest_conversion_minutes": (tr("Largest conversion: recording x channels x takes"), tr("{:g} minutes")),
-    "longest_dataset_hours": (tr("Recordings of one voice"), tr("{:g} hours")),
-    "conversions_per_account": (tr("Queued or running conversions"), "{:g}"),
-    "trainings_per_account": (tr("Queued or running trainings"), "{:g}"),
-    "models_per_account": (tr("Voices"), "{:g}"),
-    "keep_outputs_days": (tr("Conversions kept for"), tr("{:g} days")),
-    "link_hours": (tr("Audio links valid for"), tr("{:g} hours")),
-    "free_disk_mb": (tr("Disk space kept free"), tr("{:g} MB")),
+    "largest_upload_mb": (tr("Largest upload"), tr("{value} MB")),
+    "longest_audio_minutes": (tr("Longest recording to convert"), tr("{value} minutes")),
+    "largest_conversion_minutes": (tr("Largest conversion: recording x channels x takes"), tr("{value} minutes")),
+    "longest_dataset_hours": (tr("Recordings of one voice"), ntr(
+        "{value} hour",
+        "{value} hours",
+    )),
+    "conversions_per_account": (tr("Queued or running conversions"), "{value}"),
+    "trainings_per_account": (tr("Queued or running trainings"), "{value}"),
+    "models_per_account": (tr("Voices"), "{value}"),
+    "keep_outputs_days": (tr("Conversions kept for"), ntr(
+        "{value} day",
+        "{value} days",
+    )),
+    "link_hours": (tr("Audio links valid for"), ntr(
+        "{value} hour",
+        "{value} hours",
+    )),
+    "free_disk_mb": (tr("Disk space kept free"), tr("{value} MB")),
 }
 _MACHINE = (
     "device",
@@ -138,7 +147,7 @@ def limit_rows(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
-        value = text.format(one["value"])
+        value = tr(text, value=numeral(one["value"], "g"))
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = tr("until deleted")
         rows.append({"label": label, "value": value, "note": f"serve {one['option']}", "is_command": True})

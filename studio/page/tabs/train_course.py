@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
 from studio.actions.trainings import seconds_left
@@ -11,15 +11,15 @@ from studio.actions.trainings import seconds_left
 _MOST_POINTS = 300  # of a curve: no more fit on the page
 _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top for a trained one
 _SCORES = (  # name in the history, label, format
-    ("likeness", "likeness", ".3f"),
-    ("content", "intelligibility", ".3f"),
+    ("likeness", tr("likeness"), ".3f"),
+    ("content", tr("intelligibility"), ".3f"),
     ("mel_distance", tr("spectral distance of held-out recordings"), ".2f"),
     ("pitch_error_cents", tr("pitch error in cents"), ".0f"),
 )
 _STATES = {
     "pending": tr("not trained yet"),
     "training": tr("in training"),
-    "completed": "trained",
+    "completed": tr("trained"),
     "failed": tr("training failed"),
 }
 _CHOICES = {
@@ -123,7 +123,9 @@ def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
             "epoch {chosen_epoch}",
             chosen_epoch=view["chosen_epoch"],
         ), "note": tr("chosen by ear")})
-    rows += [{"label": tr("Epoch {epoch}", epoch=event["epoch"]), "value": event["text"]} for event in history["events"][-5:]]
+    rows += [
+        {"label": tr("Epoch {epoch}", epoch=event["epoch"]), "value": event["text"]} for event in history["events"][-5:]
+    ]
     return rows
 
 
@@ -192,8 +194,13 @@ def score_rows(view: Mapping[str, Any], part: str | None, chosen: int | None) ->
     return [
         {
             "label": _name(line),
-            "value": ", ".join(
-                f"{name} {line[score]:{form}}" for score, name, form in _SCORES if line.get(score) is not None
+            "value": joined(
+                tr(", "),
+                (
+                    joined(" ", (name, numeral(line[score], form)))
+                    for score, name, form in _SCORES
+                    if line.get(score) is not None
+                ),
             ),
         }
         for line in _playable(view, part, chosen)
@@ -214,7 +221,9 @@ def _state(view: Mapping[str, Any]) -> str:
         return tr("stopped, can be continued") if stopped else _STATES[view["state"]]
     if task["state"] == "running":
         return _STATES["training"]
-    return tr("queued, next in line") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
+    return (
+        tr("queued, next in line") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
+    )
 
 
 def _best(view: Mapping[str, Any]) -> Mapping[str, Any] | None:

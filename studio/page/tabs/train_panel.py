@@ -1,6 +1,5 @@
 """The components of the Train tab and their updates for the chosen voice and the queue."""
 
-import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings import queue_view, start_estimate, trainable_view, training_view
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
 from studio.page.tabs.history_rows import row_of
@@ -68,7 +68,7 @@ class Panel:
             self.measure = gr.Button(tr("Estimate time with these settings"), size="sm")
             self.afresh = gr.Button(tr("Start over …"), size="sm", visible=False)
             with gr.Group(visible=False) as self.question:
-                gr.Markdown(_QUESTION)
+                gr.HTML("<p>" + _QUESTION + "</p>")
                 with gr.Row():
                     self.forget = gr.Button(tr("Delete progress"), variant="stop", size="sm")
                     self.keep = gr.Button(tr("Cancel"), size="sm")
@@ -151,7 +151,7 @@ class Panel:
         """Return the expected duration as HTML; nothing while training."""
         epochs, settings = self.values(given)
         text = "" if is_active(view) else estimate_text(view, epochs, settings["evaluate_epochs"])
-        return f"<p>{html.escape(text)}</p>"
+        return f"<p>{markup(text)}</p>"
 
     def choose(self, visit: Visit, given: Given, model: str | None) -> dict[Any, Any]:
         """Show another voice with a proposed number of epochs; start timing a new one."""

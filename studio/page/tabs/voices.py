@@ -65,7 +65,9 @@ class VoicesTab:
 
     def _lay_out_library(self, tab: gr.Tab) -> None:
         with gr.Row(elem_id="voices-begin"):
-            upload = gr.UploadButton(tr("Import"), size="sm", min_width=90, elem_id="voices-import", file_count="multiple")
+            upload = gr.UploadButton(
+                tr("Import"), size="sm", min_width=90, elem_id="voices-import", file_count="multiple"
+            )
             to_blend = gr.Button(tr("Blend voices"), size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button(tr("New voice"), size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
@@ -224,7 +226,9 @@ class VoicesTab:
 
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._blend.look(visit, task)
-        return updates | self._library(visit, new) | {self._notice: inform(tr("The blend is ready."))} if new else updates
+        return (
+            updates | self._library(visit, new) | {self._notice: inform(tr("The blend is ready."))} if new else updates
+        )
 
     def _follow_teaching(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._teach.look(visit, task)

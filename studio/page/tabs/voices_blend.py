@@ -22,7 +22,7 @@ class Blend(NewVoiceForm):
     def __init__(self, page: Page, opener: gr.Button) -> None:
         """Lay out and wire the form; `opener` shows it."""
         with gr.Column(visible=False, elem_id="voices-blend") as self.place:
-            gr.HTML('<h3 aria-level="2">Blend two voices</h3>')
+            gr.HTML('<h3 aria-level="2">' + tr("Blend two voices") + "</h3>")
             with gr.Row():
                 self.first = gr.Dropdown([], label=tr("First voice"), min_width=140, elem_classes="names")
                 self.second = gr.Dropdown([], label=tr("Second voice"), min_width=140, elem_classes="names")

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.trainings import training_view
@@ -141,4 +141,4 @@ def _label(line: Mapping[str, Any]) -> str:
 def _note(line: Mapping[str, Any], in_use: int | None) -> str:
     more = ["best"] if line["kept"] else []
     more += [tr("in use")] if line["epoch"] == in_use else []
-    return ", ".join([tr("score {score}", score=numeral(line["score"], ".3f")), *more])
+    return joined(tr(", "), [tr("score {score}", score=numeral(line["score"], ".3f")), *more])

@@ -1,6 +1,5 @@
 """The actions on a voice: edit its profile, export it as a package and, once confirmed, delete it."""
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voice_cards import voice_details
 from studio.actions.voices import refuse_undeletable
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
@@ -113,4 +113,5 @@ def _question(voice: Mapping[str, Any]) -> str:
                 name=name,
             ) if is_trained else tr("Delete {name} and its recordings?", name=name)
         )
-    return f'<p role="alert">{html.escape(question)} This cannot be undone. Conversions made with it are kept.</p>'
+    kept = tr("This cannot be undone. Conversions made with it are kept.")
+    return f'<p role="alert">{markup(question)} {markup(kept)}</p>'

@@ -1,6 +1,5 @@
 """One voice of the library: profile, preview, recordings and training."""
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ import gradio as gr
 from engine.texts import tr
 from studio.actions.creations import examination_view
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
 
@@ -73,7 +73,7 @@ class Details:
         return {
             self.about: shown(about(voice)),
             self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
-            self.examined: gr.HTML(value=f"<p>{html.escape(status)}</p>", visible=bool(status)),
+            self.examined: gr.HTML(value=f"<p>{markup(status)}</p>", visible=bool(status)),
             self.examine: gr.Button(visible=bool(status) and not is_active),
             self.report: shown(report),
             self.picture: _picture(report_picture(report) if report else ""),

@@ -45,14 +45,16 @@ def report_picture(report: Mapping[str, Any]) -> str:
         )))
     if stated := report.get("stated_range"):
         low, high = stated
-        stretches.append(Stretch(note_number(low), note_number(high), tr("stated: {low} to {high}", low=low, high=high), "stated"))
+        stretches.append(
+            Stretch(note_number(low), note_number(high), tr("stated: {low} to {high}", low=low, high=high), "stated")
+        )
     seconds = {int(note): time_s for note, time_s in (report.get("pitch_histogram") or {}).items()}
     return keyboard_svg(stretches, seconds)
 
 
 def head(voice: Mapping[str, Any]) -> dict[str, Any]:
     """Return data of <timbre-voice>."""
-    badge = "built-in" if voice["demo"] else BADGES.get(voice["state"], "")
+    badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
     return {
         "name": voice["name"],
         "avatar": voice["avatar"],
@@ -75,7 +77,7 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
         (tr("Consent"), consent.get("statement", ""), consent_line(voice)),
         (tr("Taught by"), _teacher(voice["taught_by"]), ""),
         (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
-        ("ID", voice["id"], tr("for the command line and the API")),
+        (tr("ID"), voice["id"], tr("for the command line and the API")),
     ]
     named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return {

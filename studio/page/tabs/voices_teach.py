@@ -33,7 +33,7 @@ class Teach(NewVoiceForm):
         """Lay out and wire the form for the chosen voice."""
         self.opener = gr.Button(tr("Make it ours"), size="md", visible=False, elem_id="voice-teach")
         with gr.Column(visible=False, elem_id="voices-teach") as self.place:
-            gr.HTML(f'<h3 aria-level="2">Make it ours</h3><p>{_HELP}</p>')
+            gr.HTML('<h3 aria-level="2">' + tr("Make it ours") + "</h3><p>" + _HELP + "</p>")
             files = gr.File(
                 label=tr("Your recordings (optional)"),
                 file_count="multiple",
