@@ -7,8 +7,7 @@ import gradio as gr
 
 from engine.texts import tr
 from engine.voices.card import UNTRAINED
-from studio.actions.fits import suited_voice
-from studio.actions.voice_cards import voice_cards
+from studio.actions.voice_cards import suited_voice, voice_cards
 from studio.page.parts.element import element, shown
 from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
