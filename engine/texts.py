@@ -7,9 +7,10 @@ the engine has no catalogue.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, SupportsIndex
 
 FIELD = re.compile(r"\{(\w+)\}")
+_FIELD = "{{{}}}"
 _NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
 
 
@@ -54,6 +55,11 @@ class Text(str):
     def format(self, *_: object, **values: object) -> str:
         """Return the text with its fields filled, as `tr` and `ntr` do."""
         return ntr(self.template, self.plural, **values) if self.plural else tr(self.template, **values)
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
+        """Return the text with something else in its values, such as another name of a file."""
+        values = {name: one.replace(old, new) if isinstance(one, str) else one for name, one in self.values.items()}
+        return Text(super().replace(old, new, count), self.template, self.plural, values)
 
     def __str__(self) -> str:
         """Stay a text, also as the message of an error."""
@@ -108,7 +114,8 @@ def joined(between: str, parts: Iterable[str]) -> str:
     'dark, warm'
     """
     values = {f"part{place}": one for place, one in enumerate(parts)}
-    return tr("{between}".join(f"{{{name}}}" for name in values), **values, between=between)
+    template = _FIELD.format("between").join(_FIELD.format(name) for name in values)
+    return tr(template, **values, between=between)
 
 
 def counted(values: Mapping[str, object]) -> float | None:

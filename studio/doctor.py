@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.texts import numeral, tr
+from studio.languages.stored import Said
 
 if TYPE_CHECKING:  # loads the packages to examine
     from engine.audio.files import Audio
@@ -44,9 +45,9 @@ HALF_SEMITONE = 2 ** (0.5 / 12)
 class Finding:
     """The result of one check, as a line for the user. `works` is False only if conversion cannot work."""
 
-    subject: str
-    detail: str
-    remedy: str = ""
+    subject: Said
+    detail: Said
+    remedy: Said = ""
     works: bool = True
 
     def __str__(self) -> str:

@@ -100,7 +100,7 @@ class Dryness:
                 tr(
                     "This recording has much reverberation (about {decay_s} s), which blurs the conversion. Use the "
                     "vocal without it, and add it afterwards.",
-                    decay_s=numeral(self.decay_s, ".1f"),
+                    decay_s=numeral(self.decay_s or 0.0, ".1f"),
                 )
             )
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.audio.containers import AUDIO_SUFFIXES, look_at
 from engine.files import write_atomically
-from engine.texts import tr
+from engine.texts import as_data, from_data, tr
 
 LEFT_OUT_FILE = "left_out.json"
 NOT_AUDIO = tr("This file is left out, since it is not audio.")
@@ -57,12 +57,12 @@ def write_left_out(folder: Path, left_out: Sequence[LeftOut]) -> None:
         listed.append(LeftOut("...", tr("{rest} more files are left out, since they are not recordings.", rest=rest)))
     if listed:
         values = [asdict(one) for one in listed]
-        write_atomically(folder / LEFT_OUT_FILE, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(folder / LEFT_OUT_FILE, json.dumps(as_data(values), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_left_out(folder: Path) -> tuple[LeftOut, ...]:
     """Return the list in the folder of a dataset: none if it is missing or damaged."""
     try:
-        return left_out_from(json.loads((folder / LEFT_OUT_FILE).read_text(encoding="utf-8")))
+        return left_out_from(from_data(json.loads((folder / LEFT_OUT_FILE).read_text(encoding="utf-8"))))
     except (OSError, ValueError, TypeError):
         return ()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.reprs import Brief
-from engine.texts import joined, ntr, numeral, tr
+from engine.texts import as_data, from_data, joined, ntr, numeral, tr
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
@@ -190,7 +190,7 @@ class DataReport(Brief):
         """
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
-        return cast(dict[str, object], json.loads(json.dumps(values)))
+        return from_data(as_data(values))  # lists, as JSON has them
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
@@ -320,7 +320,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     kept = dataset.folder / REPORT_FILE
     root = dataset.folder / AUDIO_FOLDER
     try:
-        found = DataReport.from_json(json.loads(kept.read_text(encoding="utf-8")))
+        found = DataReport.from_json(from_data(json.loads(kept.read_text(encoding="utf-8"))))
         if _still_holds(found, dataset, root):
             return found
     except (OSError, ValueError, DatasetError):
@@ -328,7 +328,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
     found = replace(found, left_out=dataset.left_out)
     try:
-        write_atomically(kept, json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
+        write_atomically(kept, json.dumps(as_data(found.as_json()), indent=1, ensure_ascii=False) + "\n")
     except OSError as cause:
         reason = cause.strerror or cause
         raise DatasetError(tr(

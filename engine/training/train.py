@@ -38,7 +38,7 @@ from engine.files import writing_errors
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import file_digest
-from engine.texts import ntr, numeral, tr
+from engine.texts import as_data, ntr, numeral, tr
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
@@ -518,7 +518,7 @@ class _Training:
         self.good = copy.deepcopy(self.tuning.state())
         counters = {name: getattr(self, name) for name in _COUNTERS}
         state = {"format": TRAINING_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
-        state |= {"tuning": self.good, "counters": counters, "history": self.history.as_json()}
+        state |= {"tuning": self.good, "counters": counters, "history": as_data(self.history.as_json())}
         with writing_errors(self.folder / CHECKPOINT_FILE):
             save_checkpoint(self.folder / CHECKPOINT_FILE, state)
             write_history(self.history, self.folder)

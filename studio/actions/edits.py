@@ -45,7 +45,9 @@ TakeOf = Mapping[str, Any]  # {"task": id, "take": 1 for the first}
 _DATA_GONE = tr(
     "The data needed to edit this take has been deleted: convert the recording again, then edit the new take.",
 )
-_VOICE_GONE = tr("The voice '{name}' has been deleted: convert the recording with another voice, then edit the new take.")
+_VOICE_GONE = tr(
+    "The voice '{name}' has been deleted: convert the recording with another voice, then edit the new take."
+)
 _TOO_OLD_TO_EDIT = tr("This take was made before takes could be edited: convert the recording again, then edit it.")
 _COMPED = tr("The pitch of a comp cannot be edited: edit the takes, then comp them again.")
 _NOTHING = tr("Nothing to render: the pitch curve is unchanged.")

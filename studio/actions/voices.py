@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE, TRAINING_FOLDER
 from engine.errors import SettingsError
-from engine.texts import numeral, tr
+from engine.texts import from_data, numeral, tr
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
@@ -156,7 +156,7 @@ def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
     if place is None:
         return None
     try:
-        history = json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY)))
+        history = from_data(json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY))))
     except (NotFound, ValueError):
         return None
     return history if isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT else None

@@ -79,7 +79,9 @@ def _print(analysis: "Analysis", notes: "list[Note]") -> None:
     found = analysis.vocal_range
     typer.echo(padded(tr("length"), 12) + translated(f"{analysis.duration_s:.2f} s"))
     typer.echo(padded(tr("style"), 12) + translated(analysis.style))
-    range_ = translated(tr("{min} to {max}", min=found.min, max=found.max)) if found else translated(tr("no notes found"))
+    range_ = (
+        translated(tr("{min} to {max}", min=found.min, max=found.max)) if found else translated(tr("no notes found"))
+    )
     typer.echo(padded(tr("range"), 12) + range_)
     typer.echo(padded(tr("notes"), 12) + str(len(notes)))
     if analysis.warning:

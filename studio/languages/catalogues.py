@@ -48,5 +48,5 @@ def key_of(message: Message) -> str:
 
 def forms_of(message: Message) -> tuple[str, ...]:
     """Return what a message is in the language; empty strings where it is not translated."""
-    several = isinstance(message.string, tuple | list)
-    return tuple(one or "" for one in message.string) if several else (str(message.string or ""),)
+    string = message.string
+    return tuple(one or "" for one in string) if isinstance(string, tuple | list) else (string or "",)

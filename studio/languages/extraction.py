@@ -1,6 +1,6 @@
-"""Extract the texts that are marked with `tr` and `ntr`, as gettext's xgettext does, and those that come from elsewhere.
+"""Extract the texts that are marked with `tr` and `ntr`, as gettext's xgettext does, and those from elsewhere.
 
-Elsewhere are: the titles of settings, which are made of their names; the helps of commands, which are their docstrings;
+These are: the titles of settings, which are made of their names; the helps of commands, which are their docstrings;
 the prose of notebooks; and the cards of the demo voices.
 """
 
@@ -20,7 +20,6 @@ _MARKS = {"tr": None, "ntr": (1, 2)}
 _SETTINGS = {"setting", "text_setting"}
 _COMMAND = "in_one_sentence"  # the decorator of commands
 _NOT_SHOWN = "studio/settings/service.py"  # options by their names, not by titles
-_COMMA = ", "  # between the parts of a list
 
 
 def all_texts(root: Path = ROOT) -> set[Message]:
@@ -53,10 +52,10 @@ def marked_in_python(path: Path, is_titled: bool = True) -> Iterator[Message]:
 def _marked(path: Path, method: str) -> Iterator[Message]:
     with path.open("rb") as file:
         for _, text, _, _ in extract(method, file, _MARKS, options={"parse_template_string": True}):
-            yield tuple(text) if isinstance(text, tuple | list) else text  # type: ignore[misc]
+            yield (text[0], text[1]) if isinstance(text, tuple) else text
 
 
 def _said_in_card(path: Path) -> Iterator[str]:
     card = json.loads(path.read_text(encoding="utf-8"))
-    yield from (card["description"], card["source"], *card["traits"])
+    yield from (card["description"], *card["traits"])
     yield card["consent"]["statement"] if isinstance(card["consent"], dict) else card["consent"]

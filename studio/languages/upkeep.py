@@ -40,29 +40,33 @@ def update(
         fuzzy=False,
     )
     for text in sorted(texts, key=str):
-        several = isinstance(text, tuple)
-        string = known.get(text[0] if several else text)
-        updated.add(text, _shaped(string, len(language.plurals) if several else 1, several))
+        count = len(language.plurals) if isinstance(text, tuple) else 0
+        updated.add(text, _shaped(known.get(english_of(text)), count))
     return updated
 
 
-def _shaped(string: object, count: int, several: bool) -> str | tuple[str, ...]:
-    """Return a translation in the shape that the text has now: one form, or one a plural; empty if there is none."""
+def _shaped(string: object, count: int) -> str | tuple[str, ...]:
+    """Return a translation in the shape that the text has now: one form, or `count`; empty if there is none."""
     forms = [str(one or "") for one in string] if isinstance(string, list | tuple) else [str(string or "")]
-    if not several:
+    if not count:
         return forms[-1]
     return tuple(forms if len(forms) == count else [forms[-1]] * count)
+
+
+def english_of(text: extraction.Message) -> str:
+    """Return the template by which a text is known: the singular, if it counts."""
+    return text[0] if isinstance(text, tuple) else text
 
 
 def missing(language: Language, texts: Iterable[extraction.Message]) -> list[extraction.Message]:
     """Return the texts that a language lacks, and shows in English."""
     known = {key_of(one) for one in read_catalogue(language) if one.id and all(forms_of(one))}
-    return sorted((one for one in texts if (one[0] if isinstance(one, tuple) else one) not in known), key=str)
+    return sorted((one for one in texts if english_of(one) not in known), key=str)
 
 
 def faults(language: Language, texts: Iterable[extraction.Message]) -> list[str]:
     """Return what is wrong with the translations of a language: fields and code that are lost, space around them."""
-    wrong, known = [], {one[0] if isinstance(one, tuple) else one for one in texts}
+    wrong, known = [], {english_of(one) for one in texts}
     for message in read_catalogue(language):
         if not message.id:
             continue
@@ -76,13 +80,12 @@ def faults(language: Language, texts: Iterable[extraction.Message]) -> list[str]
 def _faults_of(message: Message, form: str) -> Iterable[str]:
     if not form:
         return
-    several = isinstance(message.id, tuple | list)
-    english = message.id if several else (message.id,)
+    english = [str(one) for one in message.id] if isinstance(message.id, tuple | list) else [str(message.id)]
     fields, given = set(FIELD.findall("".join(english))), set(FIELD.findall(form))
     if given - fields:
         yield f"it has fields that the text lacks: {', '.join(sorted(given - fields))}"
     lacking = fields - given
-    if len(lacking) > several:  # "one take" needs no number
+    if len(lacking) >= len(english):  # "one take" needs no number
         yield f"it lacks {', '.join(sorted(lacking))}"
     for code in _CODE.findall(english[-1]):
         if code not in form:

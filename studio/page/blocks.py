@@ -25,6 +25,8 @@ from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
 from studio.http.routes.live import live_route
+from studio.languages.known import LANGUAGES
+from studio.languages.translation import translator
 from studio.page.body_limits import BodyLimits
 from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
@@ -46,12 +48,15 @@ _LOOK_S = 0.05  # between two checks for events
 _BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
-# gradio's: the first it reads out, but has no word for
-_WORDS = {
-    "common.complete": tr("Complete"),
-    "upload_text.drop_audio": tr("Drop a vocal here"),
-    "upload_text.click_to_upload": "browse",
-}
+_WORDS = {  # of gradio's own, which lacks the first, and Italian
+    "common.complete": tr("Complete"), "common.error": tr("Error"),
+    "common.loading": tr("Loading"), "common.clear": tr("Clear"), "common.download": tr("Download"),
+    "common.remove": tr("Remove"), "upload_text.drop_audio": tr("Drop a vocal here"),
+    "upload_text.drop_file": tr("Drop File Here"), "upload_text.click_to_upload": tr("browse"),
+    "file.uploading": tr("Uploading..."), "audio.record": tr("Record"), "audio.stop": tr("Stop"),
+    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"), "audio.record_from_microphone": tr("Record audio"),
+}  # fmt: skip
+_GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
 
 
@@ -102,7 +107,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         footer_links=[],  # the page has its own Settings tab
         max_file_size=_largest_file(studio.service),
         theme=theme(),
-        i18n=gr.I18n(en=_WORDS),
+        i18n=gr.I18n(**_words()),
         head=head(studio.service.path_prefix),
     )
 
@@ -156,6 +161,12 @@ def build_page(
     return blocks
 
 
+def _words() -> dict[str, dict[str, str]]:
+    """Return gradio's words by its codes of our languages."""
+    said = {code: translator(code).say_all(_WORDS) for code in LANGUAGES}
+    return {_GRADIO_CODES.get(code, code): words for code, words in said.items()}
+
+
 def _largest_file(service: ServiceSettings) -> int | None:
     """Return the bytes that gradio lets pass."""
     return service.page_upload_mb and _BEYOND * service.page_upload_mb * MEGABYTE
@@ -167,7 +178,8 @@ def _demo_terms(service: ServiceSettings) -> str:
         "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
         "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epochs; all your "
         "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
-        epochs_at_most=service.epochs_at_most, longest_audio_minutes=in_words(60 * service.longest_audio_minutes),
+        epochs_at_most=service.epochs_at_most,
+        longest_audio_minutes=in_words(60 * service.longest_audio_minutes),
         visitor_minutes=in_words(60 * service.visitor_minutes),
     )
     return "<p>" + terms + "</p>"

@@ -22,10 +22,11 @@ from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
-from engine.texts import ntr, tr
+from engine.texts import as_data, from_data, joined, ntr, tr
 from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.languages.stored import read_text, stored_text
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
@@ -92,7 +93,9 @@ class Model:
     def too_little(self) -> str | None:
         """The reason its recordings, as far as examined, cannot make a voice; None if they can."""
         findings = (self.data_report or {}).get("findings") or ()
-        return next((f"{one['reason']} {one['remedy']}" for one in findings if one["code"] == "too_little"), None)
+        return next(
+            (joined(" ", (one["reason"], one["remedy"])) for one in findings if one["code"] == "too_little"), None
+        )
 
     @property
     def is_usable_untrained(self) -> bool:
@@ -348,7 +351,7 @@ def training_completed(
 
 def training_failed(connection: Connection, account_id: str, model_id: str, error: str) -> None:
     """Record a failed training; its progress is kept for the next."""
-    _change(connection, account_id, model_id, state=FAILED, error=error, failure_told=0)
+    _change(connection, account_id, model_id, state=FAILED, error=stored_text(error), failure_told=0)
 
 
 def training_stopped(connection: Connection, account_id: str, model_id: str) -> None:
@@ -398,7 +401,8 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 
 def _model(row: Row[Any]) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
-    model = Model(**values | {"failure_told": bool(row.failure_told)})
+    said = {"error": read_text(row.error), "data_report": from_data(row.data_report)}
+    model = Model(**values | said | {"failure_told": bool(row.failure_told)})
     if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
         return replace(model, state=PENDING, epoch=0, epochs=0)
     return model
@@ -441,7 +445,7 @@ def _fits(name: str, value: Any) -> bool:
 
 def plain_report(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report that both databases can store: non-finite numbers become null."""
-    plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
+    plain: dict[str, Any] = json.loads(json.dumps(as_data(report)), parse_constant=lambda word: None)
     return plain
 
 

@@ -44,8 +44,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
-from engine.texts import tr
+from engine.texts import Text, as_data, from_data, tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
+from studio.languages.stored import read_text, stored_text
 from studio.store.database import Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
 from studio.store.paging import cursor_after, place_of
@@ -288,7 +289,7 @@ def renew(
     if progress is not None and math.isfinite(progress):
         values["progress"] = min(max(progress, 0.0), 1.0)
     if message is not None:
-        values["message"] = _storable(message)
+        values["message"] = stored_text(message)
     if headway:
         values["attempt"] = 1
     with database.write() as connection:
@@ -303,7 +304,7 @@ def complete(connection: Connection, task: Task, result: dict[str, Any]) -> Task
 
 def fail(connection: Connection, task: Task, text: str, code: str) -> Task:
     """End a task with a sentence for the user and a code for programs. Raises LeaseLost."""
-    return _end(connection, task, "failed", error=_storable(text), error_code=code)
+    return _end(connection, task, "failed", error=stored_text(text), error_code=code)
 
 
 def cancelled(connection: Connection, task: Task) -> Task:
@@ -363,7 +364,7 @@ def _back_or_failed(attempts: int, text: str, code: str) -> dict[str, Any]:
     return _back({"not_before": Now() + pause}) | {
         "state": case((unwanted, "cancelled"), (used_up, "failed"), else_="queued"),
         "finished_at": case((or_(unwanted, used_up), Now()), else_=None),
-        "error": case((used_up, _storable(text)), else_=None),
+        "error": case((used_up, stored_text(text)), else_=None),
         "error_code": case((used_up, code), else_=None),
     }
 
@@ -592,7 +593,8 @@ def oldest_wait_s(database: Database) -> float:
 
 
 def _task(row: Row[Any]) -> Task:
-    return Task(**{**row._mapping, "cancel_requested": bool(row.cancel_requested)})
+    said = {"message": read_text(row.message) or "", "error": read_text(row.error), "result": from_data(row.result)}
+    return Task(**{**row._mapping, **said, "cancel_requested": bool(row.cancel_requested)})
 
 
 def _plain(value: Any) -> Any:
@@ -601,9 +603,6 @@ def _plain(value: Any) -> Any:
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, Text):
+        return as_data(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _storable(text: str) -> str:
-    """Remove what the databases cannot store from untrusted text: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

@@ -5,7 +5,7 @@ Elements build their content through the DOM, never from HTML text, so names giv
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 from starlette.datastructures import Headers
@@ -30,7 +30,7 @@ class _Data(Text):
     data: Any
 
     def __new__(cls, data: Any) -> "_Data":
-        made = super().__new__(cls, json.dumps(data))
+        made = cast(_Data, super().__new__(cls, json.dumps(data)))
         made.data = data
         return made
 

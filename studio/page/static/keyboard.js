@@ -9,6 +9,9 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
 const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
+// what it names in English only
+const NAMED = { "Upload file": tr("Upload file"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
+const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label}", { label }), "range slider for ": (label) => tr("range slider for {label}", { label }) };
 const LATER_MS = 100; // for all changes of a moment together
 
 const isSeen = (one) => one.offsetParent !== null && getComputedStyle(one).visibility === "visible";
@@ -35,6 +38,13 @@ function mend(row, current) {
 function mendAll() {
   for (const row of document.querySelectorAll(ROW)) mend(row);
   for (const one of document.querySelectorAll(SECOND)) one.tabIndex = -1;
+  for (const [english, text] of Object.entries(NAMED)) for (const one of document.querySelectorAll(`[aria-label="${english}"]`)) one.ariaLabel = text;
+  for (const [english, named] of Object.entries(OF_SLIDERS)) {
+    for (const one of document.querySelectorAll(`[aria-label^="${english}"]`)) {
+      const text = named(one.ariaLabel.slice(english.length));
+      if (one.ariaLabel !== text) one.ariaLabel = text;
+    }
+  }
   for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
   for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, tr("Record")));
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
