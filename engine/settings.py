@@ -48,7 +48,8 @@ def title_of(name: str) -> str:
         return _TITLES[name]
     words = name.split("_")
     unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
-    return tr(" ".join(words).capitalize() + unit)  # as the extraction finds it
+    title = " ".join(words).capitalize() + unit
+    return tr(title)  # the extraction makes titles too
 
 
 def with_ranges(settings: type[_S]) -> type[_S]:

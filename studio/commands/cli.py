@@ -52,12 +52,10 @@ from studio.commands.wording import (
     translate_help,
     translated,
 )
-from studio.settings.options import DEFAULT, setting_options, with_options
+from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS, setting_options, with_options
 
 PROGRAM = "timbre-studio"
 _COMPLETIONS = ("--install-completion", "--show-completion")
-OR_THE_PRESETS = tr("(Default: {default}, or the preset's.)")
-OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 # of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
 _Mirrored = tuple[str, str, str, str]
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {

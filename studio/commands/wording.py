@@ -9,9 +9,10 @@ import typer
 from rich.cells import cell_len
 from rich.markup import escape
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
+from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS
 
 OPTION = "--language"
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
@@ -152,7 +153,7 @@ def translate_help(command: Any, context: Any) -> None:
         command.help = escape(_paragraphs(_plain(command)))
     for parameter in command.get_params(context):
         if getattr(parameter, "help", None):
-            parameter.help = escape(translated(_plain(parameter)))
+            parameter.help = escape(translated(_of_option(_plain(parameter))))
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""  # else it reads as if it took a value
         panel = getattr(parameter, "rich_help_panel", None)
@@ -181,10 +182,19 @@ def translate_error(error: Any) -> None:
     error.format_message = lambda: said
 
 
-def _of_typer(text: str) -> str:
-    """Return a text of typer's as one of ours, by its template."""
-    for template in TEXTS_OF_TYPER:
+def _of_typer(text: str, templates: Sequence[str] = TEXTS_OF_TYPER) -> str:
+    """Return a text that typer has written, or made a plain string, as one of ours, by its template."""
+    for template in templates:
         pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(template))
         if found := re.fullmatch(pattern, text, re.DOTALL):
             return tr(template, **{name: _of_typer(value) for name, value in found.groupdict().items()})
     return text
+
+
+def _of_option(text: str) -> str:
+    """Return the help of an option, a meaning and perhaps a default, as texts."""
+    meaning, mark, default = text.partition(" (Default: ")
+    if not mark:
+        return text
+    stated = _of_typer(mark.strip() + " " + default, (OR_THE_PRESETS, OR_THE_ENVIRONMENTS, DEFAULT))
+    return joined(" ", (tr(meaning), stated))

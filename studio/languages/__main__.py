@@ -12,7 +12,7 @@ from pathlib import Path
 
 from studio.languages.extraction import all_texts
 from studio.languages.known import Language, chosen_by
-from studio.languages.upkeep import TRANSLATED, english_of, faults, fill, missing, write_all
+from studio.languages.upkeep import TRANSLATED, english_of, faults, fill, missing, stale, write_all
 
 
 def main(arguments: list[str]) -> int:
@@ -46,11 +46,11 @@ def _check() -> int:
     texts = all_texts()
     status = 0
     for language in TRANSLATED:
-        lacking, wrong = missing(language, texts), faults(language, texts)
-        sys.stdout.write(f"{language.code}: {len(lacking)} missing, {len(wrong)} wrong\n")
-        for line in [*lacking[:5], *wrong]:
+        lacking, unused, wrong = missing(language, texts), stale(language, texts), faults(language)
+        sys.stdout.write(f"{language.code}: {len(lacking)} missing, {len(unused)} not used, {len(wrong)} wrong\n")
+        for line in [*lacking[:5], *unused[:5], *wrong]:
             sys.stdout.write(f"  {line}\n")
-        status |= bool(lacking or wrong)
+        status |= bool(lacking or unused or wrong)
     return status
 
 

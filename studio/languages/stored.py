@@ -31,6 +31,7 @@ def read_text(stored: str | None) -> str | None:
     if not stored:
         return stored
     try:
-        return str(from_data(json.loads(stored))) if stored.startswith('{"text": ') else Text(stored)
+        text = from_data(json.loads(stored)) if stored.startswith('{"text": ') else None
     except ValueError:
-        return Text(stored)
+        text = None
+    return text if isinstance(text, Text) else Text(stored)

@@ -7,7 +7,7 @@ from typing import Any
 from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol
 
-from engine.texts import Numeral, Text, counted, tr
+from engine.texts import Numeral, Text, counted
 from studio.languages.catalogues import entries_of
 from studio.languages.known import LANGUAGES
 
@@ -36,7 +36,7 @@ class Translator:
 
     def say_as_text(self, value: str) -> str:
         """Return what is a text, though it may have become a plain string, in the language."""
-        return self.say(value if isinstance(value, Text) else tr(" ".join(value.split())))
+        return self.say(value if isinstance(value, Text) else Text(" ".join(value.split())))
 
     def template_of(self, text: Text) -> str:
         """Return the template of a text in the language, in the plural that its count takes."""

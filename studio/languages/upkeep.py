@@ -64,17 +64,21 @@ def missing(language: Language, texts: Iterable[extraction.Message]) -> list[ext
     return sorted((one for one in texts if english_of(one) not in known), key=str)
 
 
-def faults(language: Language, texts: Iterable[extraction.Message]) -> list[str]:
+def stale(language: Language, texts: Iterable[extraction.Message]) -> list[str]:
+    """Return the texts of a language's catalogue that the studio has no more."""
+    known = {english_of(one) for one in texts}
+    return [key_of(one) for one in read_catalogue(language) if one.id and key_of(one) not in known]
+
+
+def faults(language: Language) -> list[str]:
     """Return what is wrong with the translations of a language: fields and code that are lost, space around them."""
-    wrong, known = [], {english_of(one) for one in texts}
-    for message in read_catalogue(language):
-        if not message.id:
-            continue
-        if (key := key_of(message)) not in known:
-            wrong.append(f"{key!r} is no text of the studio any more")
-            continue
-        wrong += [f"{key!r} -> {form!r}: {why}" for form in forms_of(message) for why in _faults_of(message, form)]
-    return wrong
+    return [
+        f"{key_of(message)!r} -> {form!r}: {why}"
+        for message in read_catalogue(language)
+        if message.id
+        for form in forms_of(message)
+        for why in _faults_of(message, form)
+    ]
 
 
 def _faults_of(message: Message, form: str) -> Iterable[str]:

@@ -14,10 +14,13 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import typer
 
 from engine.errors import SettingsError
-from engine.texts import tr
+from engine.texts import joined, tr
 
 S = TypeVar("S")
-DEFAULT = tr("(Default: {default}.)")  # what the help says
+# what the help says after the meaning
+DEFAULT = tr("(Default: {default}.)")
+OR_THE_PRESETS = tr("(Default: {default}, or the preset's.)")
+OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
@@ -54,8 +57,9 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
 
 
 def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, default: str) -> inspect.Parameter:
-    stated = f" {default.format(default=field.default)}" if field.default != "" else ""
-    meaning = field.metadata["meaning"] + stated
+    meaning = field.metadata["meaning"]
+    if field.default != "":
+        meaning = joined(" ", (meaning, default.format(default=field.default)))
     shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(

@@ -168,6 +168,6 @@ def _refuse_without_token(environment: Mapping[str, str]) -> None:
         raise SettingsError(
             tr(
                 "The token of the Ray cluster is missing. Copy the head's ~/.ray/auth_token to the same place here, "
-                "or set  RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one.",
+                "or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one.",
             )
         )

@@ -78,8 +78,10 @@ class CheckedEvents(gr.Blocks):
 
 
 def as_shown(value: Any, is_list: bool = False) -> Any:
-    """Return what gradio sends with its texts in the reader's language. is_list: of a list of choices, which the browser
-    sends back as they stand in the code: only their labels are said."""
+    """Return what gradio sends with its texts in the reader's language.
+
+    is_list: of a list of choices, which the browser sends back as they stand in the code: only their labels are said.
+    """
     if isinstance(value, dict):
         kept = ("value", "choices") if is_list or "choices" in value else ()
         shown = {name: one if name in kept else as_shown(one) for name, one in value.items()}
