@@ -77,7 +77,6 @@ class Converted:
         ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
         return [one["scores"] for one in ordered]
 
-
     def as_json(self) -> dict[str, Any]:
         """Return what programs may want to know of it."""
         facts = self.facts
@@ -104,11 +103,13 @@ class Failed:
     reason: str
 
 
-Outcome = Converted | Failed
-
-
-def convert_takes(recordings: Sequence[Path], wanted: TakesWanted, done: Callable[[Outcome], None]) -> None:
-    """Convert recordings one after the other, under one bar; `done` receives each as it ends.
+def convert_takes(
+    recordings: Sequence[Path],
+    wanted: TakesWanted,
+    converted: Callable[[Converted], None],
+    failed: Callable[[Failed], None],
+) -> None:
+    """Convert recordings one after the other, under one bar; `converted` or `failed` receives each as it ends.
 
     Those whose results are there already are left out where that is wanted. Raises the error of a single recording, and
     Cancelled.
@@ -121,13 +122,13 @@ def convert_takes(recordings: Sequence[Path], wanted: TakesWanted, done: Callabl
             showing = share.named(recording.name) if len(waiting) > 1 else report
             try:
                 task = _converted(studio, recording, wanted, showing, voices)
-                done(_written(studio, recording, recordings, wanted, task))
+                converted(_written(studio, recording, recordings, wanted, task))
             except Cancelled:
                 raise
             except EngineError as error:
                 if len(recordings) == 1:
                     raise
-                done(Failed(recording, str(error)))
+                failed(Failed(recording, str(error)))
 
 
 def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:

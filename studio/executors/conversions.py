@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.analysis.pitch import Pitch
     from engine.conversion.convert import Chosen, FileConversion
     from engine.effects.settings import EffectSettings
-    from engine.evaluation.scores import Performance
+    from engine.evaluation.performance import Performance
     from engine.provenance.statement import Statement
     from engine.voices.imported import AnyVoice
 
@@ -236,7 +236,7 @@ def _scores(
     """
     from engine.analysis.phrases import find_phrases
     from engine.conversion.comping import joins
-    from engine.evaluation.scores import compare_performances, moved, trace_file
+    from engine.evaluation.performance import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
         report, files = within(job.heart.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1

@@ -70,47 +70,56 @@ def examine(job: Job) -> None:
 
 
 def train(job: Job) -> None:
-    """Train a voice, or continue its training, and complete the task."""
+    """Train a voice, or continue its training, and complete the task: fetch, train, publish."""
     model = job.model()
     try:
         with dataset_workspace(job.bench.storage, job.account, model, job.task.fence) as workspace:
-            _publish(job, model, *_trained(job, model, workspace))
+            plan, epoch = _fetched(job, model, workspace.folder / TRAINING_FOLDER)
+            voice, history = _trained(job, replace(model, epoch=epoch), workspace, plan)
+            _publish(job, model, voice, history)
     except Exception:
         _forget_if_deleted(job, model)
         raise
 
 
-def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
-    """Return the trained voice under its final id, and the history."""
-    from engine.training.train import train_dataset
+def _fetched(job: Job, model: Model, training: Path) -> tuple[TrainingPlan, int]:
+    """Return the plan, and the epoch it continues from: 0 for a training begun by an earlier version."""
+    from engine.training.checkpoint import load_checkpoint
+    from engine.training.train import CHECKPOINT_FILE
 
-    training = workspace.folder / TRAINING_FOLDER
-    begun_with = _begun_with(training)
+    state = load_checkpoint(training / CHECKPOINT_FILE)
+    begun_with = None if state is None or state.get("format") != TRAINING_FORMAT else state["plan"]
     plan = _plan(job.task.asked_as(Training), begun_with or {})
     if job.task.attempt > 1:  # the worker before was lost: attempts count from the last checkpoint
         plan = replace(plan, save_s=min(plan.save_s, _SAVED_AGAIN_S))
+    return plan, 0 if begun_with is None else model.epoch
+
+
+def _trained(job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -> "tuple[Voice, TrainingHistory]":
+    """Return the trained voice, and the history. model: with the epoch that the training continues from."""
+    from engine.training.train import train_dataset
 
     def begin(connection: Connection) -> None:
         training_begun(connection, model.account_id, model.id)
-        if begun_with is None:  # epochs of an earlier version do not count
-            training_reached(connection, model.account_id, model.id, 0)
+        training_reached(connection, model.account_id, model.id, model.epoch)
 
     job.write_held(begin)
-    course = _Course(job, model if begun_with is not None else replace(model, epoch=0), workspace, plan)
+    course = _Course(job, model, workspace, plan)
     try:
         voice = train_dataset(load_dataset(workspace.folder), plan, course.report, job.bench.device)
     except Cancelled:
         course.save_if_possible()
         raise
     course.save()
-    history = read_history(training)
+    history = read_history(workspace.folder / TRAINING_FOLDER)
     assert history is not None  # it has just been written
-    # the profile may have changed since the training, or its best checkpoint, began
-    return replace(voice, card=replace(voice.card, id=model.id, **job.model().stated)), history
+    return voice, history
 
 
 def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:
-    """Store the voice and update its row and the task's in one transaction."""
+    """Store the voice under its final id, and update its row and the task's in one transaction."""
+    # the profile may have changed since the training, or its best checkpoint, began
+    voice = replace(voice, card=replace(voice.card, id=model.id, **job.model().stated))
     if job.heart.is_cancelled:
         raise Cancelled
     storage, account = job.bench.storage, job.account
@@ -187,21 +196,12 @@ class _Course:
         training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
 
 
-def _begun_with(training: Path) -> dict[str, Any] | None:
-    """Return the plan an existing training was started with; None without one of this version."""
-    from engine.training.checkpoint import load_checkpoint
-    from engine.training.train import CHECKPOINT_FILE
-
-    state = load_checkpoint(training / CHECKPOINT_FILE)
-    return None if state is None or state.get("format") != TRAINING_FORMAT else dict(state["plan"])
-
-
 def plan_of(settings: Mapping[str, Any]) -> TrainingPlan:
     """Return the plan of a task; what earlier versions had beside it is left out."""
     return TrainingPlan(**{one.name: settings[one.name] for one in fields(TrainingPlan) if one.name in settings})
 
 
-def _plan(asked: Training, begun_with: dict[str, Any]) -> TrainingPlan:
+def _plan(asked: Training, begun_with: Mapping[str, Any]) -> TrainingPlan:
     """Return the plan of a task, with fixed values taken from the existing training."""
     plan = plan_of({**asked.settings, "epochs": asked.epochs})
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in asked.settings]
