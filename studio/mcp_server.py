@@ -32,7 +32,7 @@ from studio.actions.conversions import ConversionRequest, check_request, start_c
 from studio.actions.downloads import stored_take
 from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.actions.voices import models_view
 from studio.errors import Invalid
 from studio.http.field_names import unknown_fields
@@ -162,7 +162,7 @@ class _Tools:
         source = _path_of(recording)
         check_recording(source, source.name, self._studio.service)
         target = _made_folder(folder or str(source.parent))
-        with workplace(self._studio) as place:  # the action takes the file away
+        with scratch_folder(self._studio) as place:  # the action takes the file away
             copy = place / source.name
             try:
                 refuse_full_disk(self._studio, source.stat().st_size)
@@ -200,7 +200,7 @@ class _Tools:
         """Write a take under the first name that is free, unless it is there already. Raises OSError."""
         studio = self._studio
         name = name_of_take(studio.database, studio.local, task, take, _TAKE_FORMAT)
-        with workplace(studio) as place:
+        with scratch_folder(studio) as place:
             stored = studio.storage.fetch(stored_take(studio, task, take, _TAKE_FORMAT), place)
             return next(target for target in numbered(folder / name) if _is_written(stored, target))
 

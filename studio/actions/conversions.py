@@ -11,7 +11,7 @@ from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.account import name_of_take
-from studio.actions.analyses import start_analysis, taken_recording
+from studio.actions.analyses import analysed_recording, start_analysis
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -25,7 +25,7 @@ from studio.actions.recordings import (
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, lane_links, song_again
 from studio.actions.submission import Work, new_task, submit_work
-from studio.actions.uploads import borrowed
+from studio.actions.uploads import stored_copy
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
@@ -85,14 +85,14 @@ def start_conversion(
     length = check_recording(audio, file_name, studio.service)
     task, song = new_task(account), request.song
     asked = Conversion(
-        input_key=f"{task.place}/input{suffix_of(file_name, audio)}",
+        input_key=f"{task.prefix}/input{suffix_of(file_name, audio)}",
         file_name=shown_name(file_name),
         preset=request.preset,
         settings=dict(request.settings),
         effects=plain_effects(request.effects),
         model_account=DEMO if voice.is_demo else account.id,
         untrained=voice.is_untrained,
-        song=None if song is None else song.record(task.place),
+        song=None if song is None else song.record(task.prefix),
         form=None if request.form == PUBLISHED else request.form,
         **asdict(origin or origin_of_file(audio)),
     )
@@ -182,7 +182,7 @@ def convert_recording(
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
     all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
     """
-    with taken_recording(studio, account, recording) as (copy, file_name, origin):
+    with analysed_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
@@ -199,7 +199,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
+    with stored_copy(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
             model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song
         )  # fmt: skip
@@ -210,7 +210,7 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy:
+    with stored_copy(studio, asked.input_key, _GONE) as copy:
         return start_analysis(studio, account, copy, asked.file_name, _origin(task))
 
 
@@ -222,7 +222,7 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     key = key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
-    with borrowed(studio, key, _GONE) as copy:
+    with stored_copy(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)
 
 

@@ -20,7 +20,7 @@ from studio.actions.conversions import ConversionRequest, key_of_take, start_con
 from studio.actions.projects import change_project
 from studio.actions.takes import result_view
 from studio.actions.tasks import delete_tasks
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames
@@ -170,7 +170,7 @@ def _converted(studio: "Studio", recording: Path, wanted: TakesWanted, report: R
     started: list[str] = []
 
     def start(here: "Studio") -> None:
-        with workplace(here) as place:
+        with scratch_folder(here) as place:
             copy = _copied(here, recording, place / "recording")  # which the action takes away
             started.append(start_conversion(here, here.local, copy, recording.name, wanted.request))
 
@@ -196,7 +196,7 @@ def _written(
     planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
     targets, statement = wanted.names.free(planned, recordings), _statement(task)
     unsigned: str | None = facts["note"]
-    with workplace(studio) as place:
+    with scratch_folder(studio) as place:
         for number, target in enumerate(targets, 1):
             rendered = studio.storage.fetch(key_of_take(task, number), place)
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
