@@ -28,9 +28,8 @@ from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.account import name_of_take
-from studio.actions.conversions import ConversionRequest, check_request, start_conversion
+from studio.actions.conversions import ConversionRequest, check_conversion, submit_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import scratch_folder
 from studio.actions.voices import models_view
@@ -158,9 +157,8 @@ class _Tools:
 
     def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
         """Start a conversion; return the task's id, and the folder for its takes."""
-        check_request(self._studio, self._studio.local, request)  # all this before anything is copied
         source = _path_of(recording)
-        check_recording(source, source.name, self._studio.service)
+        checked = check_conversion(self._studio, self._studio.local, source, source.name, request)
         target = _made_folder(folder or str(source.parent))
         with scratch_folder(self._studio) as place:  # the action takes the file away
             copy = place / source.name
@@ -170,7 +168,7 @@ class _Tools:
             except OSError as cause:
                 text = f"The recording cannot be copied: {cause.strerror or cause}."
                 raise Invalid([("recording", text)]) from cause
-            return start_conversion(self._studio, self._studio.local, copy, source.name, request), target
+            return submit_conversion(self._studio, self._studio.local, copy, checked), target
 
     async def _followed(self, task_id: str, wait_s: float, context: Context) -> dict[str, Any]:
         """Report progress until the task ends or the time is over; return its state, and the paths of its takes."""

@@ -581,8 +581,13 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
+_CANCEL_REQUESTED = [column.name for column in tasks.c].index("cancel_requested")
+
+
 def _task(row: Row[Any]) -> Task:
-    return Task(**{**row._mapping, "cancel_requested": bool(row.cancel_requested)})
+    values = list(row)  # in the order of the columns, which is that of the fields
+    values[_CANCEL_REQUESTED] = bool(values[_CANCEL_REQUESTED])
+    return Task(*values)
 
 
 def _plain(value: Any) -> Any:

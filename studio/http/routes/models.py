@@ -20,6 +20,7 @@ from studio.actions.voice_making import TeachingRequest, teach_from_upload
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
@@ -51,7 +52,7 @@ _CREATED = {
     **PROFILE_FIELDS,
 }
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=CheckedRoute)
 
 
 class _Wanted(BaseModel):
