@@ -11,8 +11,8 @@ from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model
 from studio.errors import DiskFull, NotFound, TooMany, WrongState
-from studio.executors.recovery import settle
-from studio.store.catalogue import find_model, training_completed, training_reached, voice_place
+from studio.executors.recovery import end_training
+from studio.store.catalogue import find_model, training_completed, training_reached, voice_prefix
 from studio.store.database import Database
 from studio.store.tasks import claim, complete, fail, list_tasks
 from studio.store.workspaces import alone_in_training
@@ -33,7 +33,7 @@ def trainings(studio):
 def fail_training(studio):
     task = claim(studio.database, "worker", ["training"], 60)
     with studio.database.write() as connection:
-        settle(connection, fail(connection, task, "It came to nothing.", "reason"))
+        end_training(connection, fail(connection, task, "It came to nothing.", "reason"))
 
 
 def finish_training(studio, model, epochs, **changes):
@@ -41,7 +41,7 @@ def finish_training(studio, model, epochs, **changes):
     with studio.database.write() as connection:
         complete(connection, task, {})
         card = replace(load_card(DEMO_VOICES / "kathleen"), **changes)
-        key = voice_place(studio.local, model)
+        key = voice_prefix(studio.local, model)
         shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
         (studio.storage.folder(key) / CARD_FILE).write_text(card_text(card), encoding="utf-8")
         training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
