@@ -21,16 +21,16 @@ _NOT_TRAINABLE = "too_little"  # the finding that rules out training
 
 
 class Report:
-    """The report. model: the id of the voice whose recordings are checked, remembered by the browser."""
+    """The report. model: the id of the voice whose recordings are checked, remembered by the browser; done: the same
+    once its report is there."""
 
     def __init__(self, page: Page) -> None:
-        self.model = remembered("create-voice")
+        self.model, self.done = remembered("create-voice"), gr.State(None)
         self.timer = gr.Timer(_POLL_S, active=False)
         with gr.Column(visible=False, elem_id="create-report") as self.place:
+            gr.HTML("<h2>3. Report</h2>")
             self.heading = element("voice")
             self.progress = gr.HTML(visible=False)
-            self.found = element("report", elem_id="create-found")
-            self.picture = gr.HTML()
             self.problem = notice("create-report-problem")
             with gr.Row():
                 self.train = gr.Button("Train this voice", variant="primary", visible=False)
@@ -39,9 +39,11 @@ class Report:
                 self.change = gr.Button("Change recordings", visible=False)
                 self.again = gr.Button("Check again", visible=False)
                 self.another = gr.Button("Create another voice")
+            self.found = element("report", elem_id="create-found")
+            self.picture = gr.HTML()
         self.outputs = [
             self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
-            self.convert, self.without_bad, self.change, self.again, self.timer,
+            self.convert, self.without_bad, self.change, self.again, self.timer, self.done,
         ]  # fmt: skip
         page.on(
             self.timer.tick, self._look_again, [self.model], self.outputs, notice=self.problem, trigger_mode="once"
@@ -61,7 +63,15 @@ class Report:
             self.found: gr.HTML(value=""),
             self.problem: silent(),
             self.timer: gr.Timer(active=False),
+            self.done: None,
         }
+
+    def measured(self, visit: Visit, model: str) -> dict[str, str]:
+        """Return what the report found of the voice, by the names of the profile's controls. Raises NotFound."""
+        report = model_view(visit.studio, visit.account, model)["data_report"] or {}
+        lowest, highest = report.get("vocal_range") or (None, None)
+        found = {"voice_type": report.get("voice_type"), "vocal_range.min": lowest, "vocal_range.max": highest}
+        return {name: value for name, value in found.items() if value}
 
     def look(self, visit: Visit, model: str) -> dict[Any, Any]:
         """Return updates that show the current state. Raises NotFound."""
@@ -90,6 +100,7 @@ class Report:
             self.change: gr.Button(visible=not waits),
             self.again: gr.Button(visible=failed),
             self.timer: gr.Timer(active=waits),
+            self.done: model if report else None,
         }
 
     def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:

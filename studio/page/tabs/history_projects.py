@@ -6,6 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.analysis.timeline import Timeline
+from studio.actions.avatars import avatar_of
 from studio.actions.downloads import offered
 from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
@@ -17,13 +18,14 @@ from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
+_MOST_ROWS = 6  # of its conversions, until all are asked for
 _SAVED = "Saved. Exported files are named by it."
 _QUESTION = "Delete this project: its recording and all takes of it?"
 _ACTIONS = [
-    {"name": "convert", "label": "Open in Convert"},
+    {"name": "open-project", "label": "Open in Convert"},
     {"name": "export", "label": "Export for a DAW"},
     {"name": "place", "label": "Name and tempo"},
-    {"name": "delete", "label": "Delete", "question": _QUESTION},
+    {"name": "delete-project", "label": "Delete", "question": _QUESTION},
 ]
 
 
@@ -78,8 +80,12 @@ class ProjectForm:
         return {self.export: shown(made)}
 
 
-def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
-    """Return the row of a project from `projects_view`, as <timbre-tasks> shows it."""
+def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = False) -> dict[str, Any]:
+    """Return the row of a project from `projects_view` with those of its conversions, as <timbre-tasks> shows them.
+
+    is_whole: all conversions, not only the latest.
+    """
+    told = project["conversions"] if is_whole else project["conversions"][:_MOST_ROWS]
     count, active = (
         len(project["conversions"]),
         any(one["state"] in ("queued", "running") for one in project["conversions"]),
@@ -107,7 +113,22 @@ def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
         "player": _player(project, preferred),
         "note": "",
         "actions": _ACTIONS if not active else _ACTIONS[:-1],
-        "fixed": active,
+        "rows": [_row_within(task, preferred) for task in told],
+        "more": count - len(told),
+    }
+
+
+def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
+    """Return the row of a conversion below its recording: it is called by its voice."""
+    row = row_of(task, preferred)
+    kind = [] if row["kind"] == "Conversion" else [row["kind"]]
+    voice = task["model_name"]
+    return row | {
+        "title": voice or "A deleted voice",
+        "is_name": bool(voice),
+        "avatar": avatar_of(voice) if voice else None,
+        "kind": "",
+        "detail": [*kind, *row["detail"]],
     }
 
 

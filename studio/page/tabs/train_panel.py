@@ -44,11 +44,14 @@ class Panel:
     which are not sent again; chosen: the epoch chosen for listening."""
 
     def __init__(self) -> None:
-        with gr.Row(equal_height=False):
-            with gr.Column(scale=2, min_width=320):
+        with gr.Row(equal_height=False, elem_id="train"):
+            with gr.Column(scale=4, min_width=260):
                 self._lay_out_controls()
-            with gr.Column(scale=5, min_width=360):
-                self._lay_out_course()
+            with gr.Column(scale=8, min_width=360):
+                self.queue = element("tasks", events=("asked",), elem_id="train-queue")
+                self.course = element("curves", events=("chosen",), elem_id="train-curves")
+            with gr.Column(scale=5, min_width=280, elem_id="train-audition"):
+                self._lay_out_audition()
         self.timer = gr.Timer(_POLL_S, active=False)
         self.drawn, self.chosen = gr.State([]), gr.State(None)
 
@@ -72,9 +75,7 @@ class Panel:
                     self.forget = gr.Button("Delete progress", variant="stop", size="sm")
                     self.keep = gr.Button("Cancel", size="sm")
 
-    def _lay_out_course(self) -> None:
-        self.queue = element("tasks", events=("asked",), elem_id="train-queue")
-        self.course = element("curves", events=("chosen",), elem_id="train-curves")
+    def _lay_out_audition(self) -> None:
         self.part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
         self.player = element("player", elem_id="train-player")
         self.scores = element("facts", elem_id="train-scores")
@@ -118,8 +119,9 @@ class Panel:
         voices = trainable_view(visit.studio, visit.account)
         view = self.view(visit, given[self.voice])
         waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
+        nothing = "" if view is not None and curves(view, None) else _NOTHING_WAITS
         now = {
-            self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": _NOTHING_WAITS}),
+            self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": nothing}),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
         }
         listed = self._listed(voices, view)  # not at every tick: the list may be open

@@ -18,7 +18,7 @@ from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
 from studio.page.tabs.voices_edit import Edit
-from studio.page.tabs.voices_import import build_import
+from studio.page.tabs.voices_import import Import, Question
 from studio.page.tabs.voices_panel import Details, Panel
 from studio.page.tabs.voices_report import BADGES
 from studio.page.tabs.voices_teach import Teach
@@ -46,9 +46,9 @@ class VoicesTab:
         self._listed, self._looked_at = gr.State(None), gr.State(None)
         self._timer = gr.Timer(_POLL_S, active=False)
         with gr.Row(elem_id="voices", equal_height=False):
-            with gr.Column(scale=4, min_width=320):
+            with gr.Column(scale=5, min_width=320):
                 self._lay_out_library(tab)
-            with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
+            with gr.Column(scale=6, min_width=320, elem_id="voices-panel"):
                 self._panel = Panel()
                 self._teach = Teach(page, self._chosen)
                 self._edit = Edit(page, self._chosen)
@@ -68,9 +68,10 @@ class VoicesTab:
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
-        self._import = build_import(self._page, tab, upload)
+        question = Question()
         self._blend = Blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
+        self._import = Import(self._page, tab, upload, question)
 
     def _wire_library(self, tab: gr.Tab) -> None:
         page, chosen, wish, said = self._page, self._chosen, self._page.wishes["voices"], self._notice
@@ -83,17 +84,17 @@ class VoicesTab:
             )  # fmt: skip
         page.stop_on_leaving(tab, self._timer)
         page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN, **LATEST)
-        part = self._import
-        given = [part.package, part.speaker, part.name]
-        imports = [*self._all, *part.outputs]
+        part, asked = self._import, self._import.question
+        given = [asked.package, part.speaker, asked.name]
+        imports = [*self._all, *asked.outputs]
         # not in turn with the rest, for which other visitors would wait
         slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
-        closed = page.on(part.upload.upload, lambda visit: part.close(), [], part.outputs)  # about an earlier upload
+        closed = page.on(part.upload.upload, lambda visit: part.close(), [], asked.outputs)  # about an earlier upload
         page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
-        page.on(part.keep.click, self._keep_both, given, imports, **slow)
-        page.on(part.replace.click, self._replace, given, imports, **slow)
+        page.on(asked.keep.click, self._keep_both, given, imports, **slow)
+        page.on(asked.replace.click, self._replace, given, imports, **slow)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
-        page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
+        page.on(asked.cancel.click, lambda visit: part.close(), [], asked.outputs, notice=said)
         page.on(
             self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
             notice=self._blend.problem, trigger_mode="once", **IN_TURN,
