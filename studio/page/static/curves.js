@@ -9,7 +9,7 @@
 import { make, tell } from "./dom.js";
 import { translated } from "./languages.js";
 
-const LOWEST = 180, HIGHEST = 380, SHAPE = 0.52; // of the chart in pixels, and to its width
+const LOWEST = 180, HIGHEST = 380, SHAPE = 0.6; // of the chart in pixels, and to its width
 const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;
 const TICKS = 4;
 

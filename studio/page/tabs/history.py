@@ -31,7 +31,6 @@ _REPEATED = "Started again with the same settings. The new task is at the top of
 
 _PROJECTS, _WORK = "Projects", "All work"
 _NO_PROJECT = "No projects yet. What you convert from a recording is a project."
-_NONE_FOUND = "No project matches. Clear the filters to see all."
 
 Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
@@ -124,10 +123,7 @@ class HistoryTab:
         rows, following = self._rows(visit, asked)
         for row in _each(rows):
             with_downloads(row, made or {})
-        is_narrowed = any(asked[1:_AT])
-        nothing = _NO_MATCH if is_narrowed else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
-        if asked[0] == _PROJECTS:
-            nothing = _NONE_FOUND if is_narrowed else _NO_PROJECT
+        nothing = "" if rows else _nothing(visit, asked)
         return {
             self._tasks: shown({"tasks": rows, "open": opened, "empty": nothing, "select": True}),
             self._timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
@@ -233,6 +229,16 @@ def _outline(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
     with suppress(NotFound):  # deleted in another window
         return outline_of_take(visit.studio, visit.account, row["id"], take)
     return ()
+
+
+def _nothing(visit: Visit, asked: Sequence[Any]) -> str:
+    """Return why there is no row."""
+    if any(asked[1:_AT]):
+        return _NO_MATCH
+    work = history_view(visit.studio, visit.account, visit.base_url, visit.now_s, limit=1)["tasks"]
+    if work:
+        return _NO_PROJECT
+    return _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:

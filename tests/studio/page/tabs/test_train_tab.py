@@ -113,7 +113,8 @@ def test_train_tab_continues_a_training_with_curves_and_auditions(
     page.get_by_role("button", name="Continue from epoch 3").click()
     expect(page.locator("#train-notice")).to_contain_text("is already trained for 3 epochs")
     open_tab(page, "History")
-    expect(page.locator("timbre-tasks .task").first).to_contain_text("Training, 3 epochs")
+    page.get_by_role("radio", name="All work").check()
+    expect(page.locator("#history-tasks .task").first).to_contain_text("Training, 3 epochs")
 
 
 def test_train_tab_queues_and_stops_several_trainings(page, open_tab, brought, begun):
