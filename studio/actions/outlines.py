@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from studio.errors import NotFound
+from studio.actions.conversions import key_of_take
 from studio.store.accounts import Account
-from studio.store.records.conversion import Rendered
+from studio.store.kinds import CONVERSION
 from studio.store.studio import Studio
 from studio.store.tasks import find
 
@@ -23,10 +23,7 @@ def outline_of_take(studio: Studio, account: Account, task_id: str, take: int) -
 
     Nothing for a take that is gone or not in a folder of this machine: it is not fetched for that. Raises NotFound.
     """
-    outputs = find(studio.database, account.id, task_id).result_as(Rendered).outputs
-    if not 0 < take <= len(outputs):
-        raise NotFound(f"This conversion has no take {take}.")
-    key = Path(outputs[take - 1])
+    key = Path(key_of_take(find(studio.database, account.id, task_id, kind=CONVERSION), take))
     folder = studio.storage.folder(str(key.parent))
     return () if folder is None else _outline(folder / key.name)
 
