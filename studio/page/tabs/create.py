@@ -91,7 +91,7 @@ class CreateTab:
         values = self._form.values(given)
         draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
         try:
-            model = visit.apart(create_from_draft, visit.account, draft, values, confirmed)
+            model = visit.do_apart(create_from_draft, draft, values, confirmed)
         except Invalid as error:
             return {self._problem: show_problems(error), self._is_refused: True}
         return {
@@ -108,7 +108,7 @@ class CreateTab:
             return None
         values, draft = self._form.values(given), given[self._recordings.draft]
         try:
-            refuse_incomplete(visit.studio, visit.account, draft, values, bool(given[self._consent]))
+            visit.do(refuse_incomplete, draft, values, bool(given[self._consent]))
         except Invalid as error:
             return {self._problem: show_problems(error)}
         return {self._problem: silent(), self._is_refused: False}
@@ -131,7 +131,7 @@ class CreateTab:
         """Show what is said of the voice whose report is there, and what the report found."""
         if model is None:
             return None
-        values = profile_values(visit.studio, visit.account, model)
+        values = visit.do(profile_values, model)
         return {
             **self._more.filled(values),
             **self._more.found(self._report.measured(visit, model)),
@@ -141,10 +141,10 @@ class CreateTab:
     def _say_more(self, visit: Visit, given: dict[Any, Any]) -> Updates:
         if (model := given[self._report.model]) is None:
             return None
-        kept = profile_values(visit.studio, visit.account, model)
+        kept = visit.do(profile_values, model)
         needed = {name.partition(".")[0] for name in self._needed.controls}
         stated = {name: value for name, value in kept.items() if name in needed}
-        edit_profile(visit.studio, visit.account, model, stated | self._more.values(given))
+        visit.do(edit_profile, model, stated | self._more.values(given))
         return {self._saved: inform("Saved.")}
 
     def _cleared(self) -> dict[Any, Any]:

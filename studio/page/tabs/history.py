@@ -17,6 +17,7 @@ from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
 
@@ -73,16 +74,15 @@ class HistoryTab:
             self._newer = gr.Button("Newer", size="sm", visible=False)
             self._older = gr.Button("Older", size="sm", visible=False)
         self._cursors, self._opened = gr.State([None]), gr.State(None)
-        self._timer = gr.Timer(_POLL_S, active=False)
+        self._active = WatchedTask(_POLL_S)
 
     def _wire(self, tab: gr.Tab) -> None:
         page, wish = self._page, self._page.wishes["history"]
         asked = [*self._filters, self._cursors, self._opened, self._made]
-        seen = [self._tasks, self._timer, self._newer, self._older]
+        seen = [self._tasks, self._active.timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
         page.on_seen(tab, self._show_new, asked, [*seen, self._voice, self._kind, self._state], notice=self._notice)
-        page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once", **_IN_TURN)
-        page.stop_on_leaving(tab, self._timer)
+        self._active.wire(page, self._show, asked, seen, tab=tab, **_IN_TURN)
         narrowed = [*seen, self._cursors, self._opened, self._kind, self._state]
         for choice in (self._view, self._voice, self._kind, self._state):
             page.on(choice.input, self._apply_filters, self._filters, narrowed, notice=self._notice, **_IN_TURN)
@@ -126,14 +126,14 @@ class HistoryTab:
         nothing = "" if rows else _nothing(visit, asked)
         return {
             self._tasks: shown({"tasks": rows, "open": opened, "empty": nothing, "select": True}),
-            self._timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
+            **self._active.begin(any(row["state"] in ("queued", "running") for row in rows)),
             self._newer: gr.Button(visible=len(cursors) > 1),
             self._older: gr.Button(visible=following is not None),
         }
 
     def _show_new(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
         """Show the list with the voices that there are now."""
-        voices = voice_names(visit.studio, visit.account)
+        voices = visit.do(voice_names)
         return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
 
     def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:
@@ -168,7 +168,7 @@ class HistoryTab:
             return self._show(visit, *asked)
         track = row["player"]["tracks"][index]
         task_id = track.get("task", row_id)
-        link = visit.apart(take_download, visit.account, task_id, track["take"], suffix, visit.base_url, visit.now_s)
+        link = visit.do_apart(take_download, task_id, track["take"], suffix, visit.base_url, visit.now_s)
         made = {**made, f"{row_id} {index} {suffix}": link}
         return {**self._show(visit, *asked[:-1], made), self._made: made}
 
@@ -205,9 +205,9 @@ class HistoryTab:
     def _delete(self, visit: Visit, ids: Sequence[str]) -> Any:
         """Delete tasks; return what to say about it."""
         if len(ids) == 1:  # with the reason if it cannot be
-            delete_task(visit.studio, visit.account, ids[0])
+            visit.do(delete_task, ids[0])
             return silent()
-        count = len(delete_tasks(visit.studio, visit.account, ids))
+        count = len(visit.do(delete_tasks, ids))
         kept = len(ids) - count
         more = f" {kept} still in progress are kept." if kept else ""
         return inform(f"Deleted {count} entries.{more}")
@@ -227,7 +227,7 @@ def _outline(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
     if take is None:
         return ()
     with suppress(NotFound):  # deleted in another window
-        return outline_of_take(visit.studio, visit.account, row["id"], take)
+        return visit.do(outline_of_take, row["id"], take)
     return ()
 
 
@@ -235,7 +235,7 @@ def _nothing(visit: Visit, asked: Sequence[Any]) -> str:
     """Return why there is no row."""
     if any(asked[1:_AT]):
         return _NO_MATCH
-    work = history_view(visit.studio, visit.account, visit.base_url, visit.now_s, limit=1)["tasks"]
+    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1)["tasks"]
     if work:
         return _NO_PROJECT
     return _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY

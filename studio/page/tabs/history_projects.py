@@ -61,7 +61,7 @@ class ProjectForm:
             if given[self.project] is None:
                 return None
             timeline = settings_of(self.timeline, given)
-            change_project(visit.studio, visit.account, given[self.project], given[self.name], timeline)
+            visit.do(change_project, given[self.project], given[self.name], timeline)
             return {self.problem: inform(_SAVED)}
 
         done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
@@ -69,13 +69,13 @@ class ProjectForm:
 
     def open(self, visit: Visit, project_id: str) -> dict[Any, Any]:
         """Return updates that show the form for a project. Raises NotFound."""
-        view = project_view(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
         values = {control: view["timeline"][name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
 
     def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.apart(project_zip, visit.account, project_id, visit.base_url, visit.now_s)
+        made = visit.do_apart(project_zip, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}
 
 

@@ -12,6 +12,7 @@ from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.history_rows import row_of
 from studio.page.tabs.train_course import (
     choice_of,
@@ -52,7 +53,7 @@ class Panel:
                 self.course = element("curves", events=("chosen",), elem_id="train-curves")
             with gr.Column(scale=5, min_width=280, elem_id="train-audition"):
                 self._lay_out_audition()
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.training = WatchedTask(_POLL_S)
         self.drawn, self.chosen = gr.State([]), gr.State(None)
 
     def _lay_out_controls(self) -> None:
@@ -90,7 +91,7 @@ class Panel:
         """The components changed by `show`."""
         return [
             self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
-            self.course, self.part, self.player, self.scores, self.timer, self.drawn,
+            self.course, self.part, self.player, self.scores, self.training.timer, self.drawn,
         ]  # fmt: skip
 
     @property
@@ -110,19 +111,19 @@ class Panel:
 
     def view(self, visit: Visit, model: str | None) -> dict[str, Any] | None:
         """Return everything known of a voice's training; None for a missing or untrainable voice."""
-        if model not in [one["id"] for one in trainable_view(visit.studio, visit.account)]:
+        if model not in [one["id"] for one in visit.do(trainable_view)]:
             return None
-        return training_view(visit.studio, visit.account, str(model), visit.base_url, visit.now_s)
+        return visit.do(training_view, str(model), visit.base_url, visit.now_s)
 
     def show(self, visit: Visit, given: Given, again: bool = False) -> dict[Any, Any]:
         """Update what is shown; curves and sounds only where they have changed, or with `again`."""
-        voices = trainable_view(visit.studio, visit.account)
+        voices = visit.do(trainable_view)
         view = self.view(visit, given[self.voice])
-        waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
+        waiting = visit.do(queue_view, visit.base_url, visit.now_s)
         nothing = "" if view is not None and curves(view, None) else _NOTHING_WAITS
         now = {
             self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": nothing}),
-            self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
+            **self.training.begin(bool(waiting) or (view is not None and is_timed(view))),
         }
         listed = self._listed(voices, view)  # not at every tick: the list may be open
         if view is None:
@@ -145,7 +146,7 @@ class Panel:
 
     def come_back(self, visit: Visit, given: Given) -> dict[Any, Any]:
         """As `show`, with voices made or deleted in another window meanwhile."""
-        listed = self._listed(trainable_view(visit.studio, visit.account), self.view(visit, given[self.voice]))
+        listed = self._listed(visit.do(trainable_view), self.view(visit, given[self.voice]))
         return listed | self.show(visit, given)
 
     def estimated(self, given: Given, view: Mapping[str, Any]) -> str:
@@ -161,7 +162,7 @@ class Panel:
         if view is None:
             return self.show(visit, given, again=True)
         if not (view["begun"] or view["timed"] or view["estimating"] or is_active(view)):
-            start_estimate(visit.studio, visit.account, view["id"])
+            visit.do(start_estimate, view["id"])
         given |= {self.made["epochs"]: min(proposed_epochs(view), visit.studio.service.epochs_at_most)}
         return self.restore(visit, given, view)
 

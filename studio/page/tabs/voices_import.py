@@ -57,14 +57,14 @@ class Import:
         for one in files:
             refuse_large(visit.studio, Path(one))
         package, _ = _sorted(files)
-        called, there = visit.apart(namesakes, visit.account, package, _shown(package))
+        called, there = visit.do_apart(namesakes, package, _shown(package))
         if not there:
             return {}
         question = self.question
         return {
             question.place: gr.Column(visible=True),
             question.asked: gr.HTML(_question(called, there)),
-            question.name: free_name(visit.studio, visit.account, called),
+            question.name: visit.do(free_name, called),
             question.replace: gr.Button(visible=len(_own(there)) == 1 and not is_rvc_model(package)),
             question.package: list(files),
         }
@@ -73,13 +73,13 @@ class Import:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0) if is_rvc_model(package) else 0)  # the field keeps the last one
-        return visit.apart(import_model, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
+        return visit.do_apart(import_model, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
-        (model,) = _own(visit.apart(namesakes, visit.account, package, _shown(package))[1])
-        visit.apart(replace_model, visit.account, model, package)
+        (model,) = _own(visit.do_apart(namesakes, package, _shown(package))[1])
+        visit.do_apart(replace_model, model, package)
         return model
 
 
