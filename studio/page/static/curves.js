@@ -14,6 +14,7 @@ const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;
 const TICKS = 4;
 
 class Curves extends HTMLElement {
+  /** @type {import("./types").CurvesData} */
   #data = null;
   #title = ""; // of the chart on display
   #tabs = make("div", { class: "charts", role: "group", "aria-label": "Curves" });
@@ -29,6 +30,7 @@ class Curves extends HTMLElement {
     this.#resized.disconnect();
   }
 
+  /** @param {import("./types").CurvesData | null} given */
   set data(given) {
     this.#data = given?.charts?.length ? given : null;
     if (!this.#data) {

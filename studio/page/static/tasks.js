@@ -28,6 +28,7 @@ class Tasks extends Listener {
   #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
   #shown = ""; // by the bar: the selected ids, and "?" with a question
 
+  /** @param {import("./types").TasksData | null} given */
   set data(given) {
     const tasks = given?.tasks ?? [];
     const place = this.#all.findIndex((row) => row.item.contains(document.activeElement));
@@ -91,6 +92,7 @@ class Tasks extends Listener {
 
 class Row {
   #owner;
+  /** @type {import("./types").Task} */
   #task = null;
   #head;
   #inside;

@@ -58,5 +58,5 @@ def test_components_of_gradio_have_the_numbers_that_checked_events_look_up(page)
 
 
 def test_gradio_serves_its_interface_where_the_middleware_looks_for_it():
-    assert PREFIX == f"{API_PREFIX}/", missing(PREFIX, "sessions.py")
+    assert f"{API_PREFIX}/" == PREFIX, missing(PREFIX, "sessions.py")
     assert {FILE, UPLOAD} == {f"{API_PREFIX}/file=", f"{API_PREFIX}/upload"}
