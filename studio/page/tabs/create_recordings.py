@@ -42,7 +42,7 @@ class Recordings:
 
     def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
         """Return updates that show a draft, or an empty list."""
-        found = draft_view(visit.studio, visit.account, draft_id, visit.base_url, visit.now_s) if draft_id else []
+        found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
         return {
             self.draft: draft_id,
             self.gathered: gr.HTML(value=shown({"recordings": found})),
@@ -64,23 +64,23 @@ class Recordings:
             if not files:
                 return None
             paths = [Path(file) for file in files]
-            came = visit.apart(add_recordings, visit.account, draft_id, paths, visit.now_s)
+            came = visit.do_apart(add_recordings, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
         def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
             if not recorded:
                 return None
-            came = visit.apart(add_recorded, visit.account, draft_id, Path(recorded), visit.now_s)
+            came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
         def remove(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
             if draft_id:
-                remove_recording(visit.studio, visit.account, draft_id, str(data.get("id", "")))
+                visit.do(remove_recording, draft_id, str(data.get("id", "")))
             return self.show(visit, draft_id)
 
         def clear(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
             if draft_id:
-                drop_draft(visit.studio, visit.account, draft_id)
+                visit.do(drop_draft, draft_id)
             return self.show(visit, None)
 
         # one at a time: each adds to the draft begun by the one before
