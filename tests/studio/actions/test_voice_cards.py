@@ -206,7 +206,8 @@ def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift
     def suited(median, style):
         notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
         looked = looked_at(median, style) | {"pitch_histogram": notes}
-        return suited_voice(studio, studio.local, ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"], looked)
+        demo = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+        return suited_voice(studio, studio.local, demo, looked)
 
     assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
     assert suited(52.0, "spoken") == "kerstin"
