@@ -9,8 +9,8 @@ import typer
 
 from engine.errors import SettingsError
 from engine.texts import ntr, tr
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path

@@ -44,12 +44,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
-from engine.texts import Text, as_data, from_data, tr
+from engine.texts import Text, as_data, tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
-from studio.languages.stored import read_text, stored_text
+from studio.languages.stored import stored_text
 from studio.store.database import Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.records.codec import read
 from studio.store.tables import accounts, tasks
 from studio.store.task_filter import TaskFilter
@@ -503,7 +503,7 @@ def list_tasks(
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)
     if cursor is not None:
-        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+        selected = selected.where(place < row_of(*sort_values(cursor, float, str)))
     newest = selected.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_task(row) for row in connection.execute(newest)]
@@ -592,9 +592,19 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
+_READ = {  # columns that are held otherwise than they are read
+    [column.name for column in tasks.c].index(name): read
+    for name, read in {
+        "cancel_requested": bool, "message": read_text, "error": read_text, "result": from_data,
+    }.items()
+}  # fmt: skip
+
+
 def _task(row: Row[Any]) -> Task:
-    said = {"message": read_text(row.message) or "", "error": read_text(row.error), "result": from_data(row.result)}
-    return Task(**{**row._mapping, **said, "cancel_requested": bool(row.cancel_requested)})
+    values = list(row)  # in the order of the columns, which is that of the fields
+    for place, read_value in _READ.items():
+        values[place] = read_value(values[place])
+    return Task(*values)
 
 
 def _plain(value: Any) -> Any:

@@ -5,6 +5,7 @@ import { make, row } from "./dom.js";
 import { tr } from "./texts.js";
 
 class VoiceHead extends HTMLElement {
+  /** @param {import("./types").VoiceHead | null} voice */
   set data(voice) {
     this.replaceChildren(...(voice ? this.#parts(voice) : []));
   }
