@@ -44,9 +44,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
-from engine.texts import Text, as_data, tr
+from engine.texts import Text, as_data, from_data, tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
-from studio.languages.stored import stored_text
+from studio.languages.stored import read_text, stored_text
 from studio.store.database import Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
 from studio.store.paging import cursor_after, sort_values

@@ -54,12 +54,12 @@ class HistoryTab:
                 [_PROJECTS, _WORK], value=_PROJECTS, show_label=False, label=tr("Show"), container=False, min_width=220
             )
             self._words = gr.Textbox(
-                show_label=False, label=tr("Search"), placeholder=tr("Search: name or voice"), max_lines=1, min_width=150,
-                container=False,
+                show_label=False, label=tr("Search"), placeholder=tr("Search: name or voice"), max_lines=1,
+                min_width=150, container=False,
             )  # fmt: skip
             self._voice = gr.Dropdown(
-                [(tr("All voices"), _ALL)], value=_ALL, show_label=False, label=tr("Voice"), min_width=130, container=False,
-                elem_classes="names",
+                [(tr("All voices"), _ALL)], value=_ALL, show_label=False, label=tr("Voice"), min_width=130,
+                container=False, elem_classes="names",
             )  # fmt: skip
         with gr.Accordion(tr("More filters"), open=False), gr.Row():
             self._kind = _filter(tr("Type"), tr("All types"), KINDS)

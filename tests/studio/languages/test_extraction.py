@@ -33,8 +33,8 @@ def _inner() -> None:
 def test_marked_in_python_finds_marked_texts_titles_of_settings_and_helps_of_commands(tmp_path):
     (tmp_path / "sing.py").write_text(COMMAND, encoding="utf-8")
     assert set(marked_in_python(tmp_path / "sing.py")) == {
-        "Who sings.", "Sing a song.", "Of several verses.", "Sang {what} for {name}.", ("{count} song", "{count} songs"),
-        "When it comes.", "Delay (ms)",
+        "Who sings.", "Sing a song.", "Of several verses.", "Sang {what} for {name}.",
+        ("{count} song", "{count} songs"), "When it comes.", "Delay (ms)",
     }  # fmt: skip
     assert "Delay (ms)" not in set(marked_in_python(tmp_path / "sing.py", is_titled=False))
 
