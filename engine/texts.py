@@ -7,8 +7,9 @@ the engine has no catalogue.
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol, SupportsIndex
+from typing import Protocol, SupportsIndex, TypeVar, cast
 
+T = TypeVar("T")
 FIELD = re.compile(r"\{(\w+)\}")
 _FIELD = "{{{}}}"
 _NUMBER = re.compile(r"[-+\u2212]?\d+(\.\d+)?")
@@ -25,7 +26,7 @@ class Speaker(Protocol):
         """Return a text or a number as the language writes it; what is neither as it is."""
         ...
 
-    def say_all(self, value: Any) -> Any:
+    def say_all(self, value: object) -> object:
         """Return plain data with its texts as the language has them."""
         ...
 
@@ -129,34 +130,42 @@ def filled(template: str, values: Mapping[str, object]) -> str:
     return FIELD.sub(lambda field: str.__str__(str(values.get(field[1], field[0]))), template)
 
 
-def as_data(value: Any) -> Any:
+def as_data(value: T) -> T:
     """Return a value whose texts are data that JSON can hold: their English, their templates and their values."""
+    return cast(T, _data(value))
+
+
+def _data(value: object) -> object:
     match value:
         case Text():
-            values = {name: as_data(one) for name, one in value.values.items()}
+            values = {name: _data(one) for name, one in value.values.items()}
             return {"text": str.__str__(value), "template": value.template, "plural": value.plural, "values": values}
         case Numeral():
             return {"numeral": str.__str__(value)}
         case dict():
-            return {name: as_data(one) for name, one in value.items()}
+            return {name: _data(one) for name, one in value.items()}
         case list() | tuple():
-            return [as_data(one) for one in value]
+            return [_data(one) for one in value]
         case str() | int() | float() | bool() | None:
             return value
         case _:
             return str(value)
 
 
-def from_data(data: Any) -> Any:
+def from_data(data: T) -> T:
     """Return the value that `as_data` was given."""
+    return cast(T, _value(data))
+
+
+def _value(data: object) -> object:
     match data:
         case {"text": str(text), "template": str(template), "plural": str(plural), "values": dict(values)}:
-            return Text(text, template, plural, from_data(values))
+            return Text(text, template, plural, {name: _value(one) for name, one in values.items()})
         case {"numeral": str(written)}:
             return Numeral(written)
         case dict():
-            return {name: from_data(one) for name, one in data.items()}
+            return {name: _value(one) for name, one in data.items()}
         case list():
-            return [from_data(one) for one in data]
+            return [_value(one) for one in data]
         case _:
             return data

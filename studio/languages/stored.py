@@ -1,14 +1,14 @@
 """Texts in the database: English, with what makes them speak other languages beside it."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import PlainSerializer, PlainValidator
 
 from engine.texts import Text, as_data, from_data
 
 
-def _read(value: Any) -> str:
+def _read(value: object) -> str:
     text = from_data(value)
     if not isinstance(text, str):
         raise ValueError("no text")
@@ -26,12 +26,12 @@ def stored_text(text: str) -> str:
     return str.__str__(written).replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def read_text(stored: str | None) -> str | None:
-    """Return the text that a column holds."""
-    if not stored:
-        return stored
+def read_text(stored: object) -> str | None:
+    """Return the text that a column holds; None for NULL."""
+    if not isinstance(stored, str):
+        return None
     try:
         text = from_data(json.loads(stored)) if stored.startswith('{"text": ') else None
     except ValueError:
         text = None
-    return text if isinstance(text, Text) else Text(stored)
+    return text if isinstance(text, Text) else Text(stored) if stored else stored

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol
@@ -50,7 +49,7 @@ class Translator:
         plurals = self.language.plurals
         return forms[plurals.index(category) if category in plurals else -1]
 
-    def say_all(self, value: Any) -> Any:
+    def say_all(self, value: object) -> object:
         """Return plain data with its texts in the language."""
         if isinstance(value, Text | Numeral):
             return self.say(value)

@@ -163,7 +163,7 @@ def build_page(
 
 def _words() -> dict[str, dict[str, str]]:
     """Return gradio's words by its codes of our languages."""
-    said = {code: translator(code).say_all(_WORDS) for code in LANGUAGES}
+    said = {code: {key: translator(code).say(text) for key, text in _WORDS.items()} for code in LANGUAGES}
     return {_GRADIO_CODES.get(code, code): words for code, words in said.items()}
 
 

@@ -592,17 +592,15 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
-_READ = {  # columns that are held otherwise than they are read
-    [column.name for column in tasks.c].index(name): read
-    for name, read in {
-        "cancel_requested": bool, "message": read_text, "error": read_text, "result": from_data,
-    }.items()
+_READ: dict[str, Callable[[object], object]] = {  # of columns that are held otherwise than they are read
+    "cancel_requested": bool, "message": read_text, "error": read_text, "result": from_data,
 }  # fmt: skip
+_PLACES = [([column.name for column in tasks.c].index(name), read_value) for name, read_value in _READ.items()]
 
 
 def _task(row: Row[Any]) -> Task:
     values = list(row)  # in the order of the columns, which is that of the fields
-    for place, read_value in _READ.items():
+    for place, read_value in _PLACES:
         values[place] = read_value(values[place])
     return Task(*values)
 

@@ -58,7 +58,7 @@ class CheckedEvents(gr.Blocks):
         return as_shown(self._config)
 
     @config.setter
-    def config(self, config: Any) -> None:
+    def config(self, config: object) -> None:
         self._config = config
 
     async def preprocess_data(self, *given: Any, **options: Any) -> list[Any]:
@@ -77,7 +77,7 @@ class CheckedEvents(gr.Blocks):
         return [state[one._id] if state is not None and one._id in state else one for one in inputs]
 
 
-def as_shown(value: Any, is_list: bool = False) -> Any:
+def as_shown(value: object, is_list: bool = False) -> object:
     """Return what gradio sends with its texts in the reader's language.
 
     is_list: of a list of choices, which the browser sends back as they stand in the code: only their labels are said.

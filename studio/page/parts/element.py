@@ -27,9 +27,9 @@ for (const name of %(events)s) part.addEventListener("tell-" + name, event => tr
 class _Data(Text):
     """The data of an element."""
 
-    data: Any
+    data: object
 
-    def __new__(cls, data: Any) -> "_Data":
+    def __new__(cls, data: object) -> "_Data":
         made = cast(_Data, super().__new__(cls, json.dumps(data)))
         made.data = data
         return made
@@ -54,7 +54,7 @@ def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: A
     )
 
 
-def shown(data: Any) -> str:
+def shown(data: object) -> str:
     """Return the value of an element with this data, whose texts are said when it is shown; None shows nothing."""
     return "" if data is None else _Data(data)
 
