@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from engine.analysis.loudness import measure_loudness, quietest_frame
+from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import convert_file
@@ -262,7 +263,7 @@ def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: in
 
 def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: int) -> Iterator[np.ndarray]:
     """Yield the stretches one after the other, cross-faded where they meet."""
-    fade = (np.arange(_FADE) + 0.5).astype(np.float32) / _FADE
+    fade = rise(_FADE)
     gathered = dict.fromkeys((one.voice for one in stretches), 0)  # samples of earlier stretches in the voice's file
     tail: np.ndarray | None = None
     with ExitStack() as stack:
@@ -280,7 +281,7 @@ def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: 
             if tail is not None:
                 head = reader.read(_FADE)
                 rest -= _FADE
-                yield tail[:, : head.shape[1]] * (1 - fade[: head.shape[1]]) + head * fade[: head.shape[1]]
+                yield cross_fade(tail, head, fade)
             while rest > kept and (piece := reader.read(min(_BLOCK, rest - kept))).shape[1]:
                 rest -= piece.shape[1]
                 yield piece

@@ -252,7 +252,7 @@ class _Export:
             with open_audio(path) as opened:
                 seconds = opened.duration_s
                 if seconds is None:
-                    seconds = sum(block.shape[1] for block in opened.blocks(1 << 18)) / opened.rate
+                    seconds = sum(block.shape[1] for block in opened.blocks()) / opened.rate
             found.append((sound, path, seconds))
         end_s = -1.0
         for sound, path, seconds in sorted(found, key=lambda one: (one[0].start_s, -one[2])):

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
-_BLOCK_S = 4
 _RETRY_S = 5.0
 
 
@@ -94,7 +93,7 @@ def _fetched(job: Job, asked: Analysis) -> Path:
 def _playable(source: Path, target: Path) -> Path:
     """Return the recording in a format that browsers play."""
     with open_audio(source) as recording, AudioWriter(target, recording.rate, recording.channels) as copy:
-        for block in recording.blocks(_BLOCK_S * recording.rate):
+        for block in recording.blocks():
             copy.write(block)
     return target
 

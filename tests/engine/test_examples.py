@@ -41,6 +41,7 @@ CALLED_BY_USERS = {
     "research.demonstrations.perturbation_trial": ("try_perturbation", "warp_voice"),
     "research.demonstrations.source_filter": ("take_apart",),
     "research.demonstrations.speaker_probe": ("probe_speakers",),
+    "research.demonstrations.viewers": ("similar_moments", "source_filter_viewer"),
     "cores": ("usable_cores",),
     "devices": ("choose_device",),
     "effects.chain": ("apply_effects", "apply_effects_to_file"),

@@ -11,7 +11,12 @@ from engine.widgets.lookers import WIDE, redrawn, time_window
 
 
 def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywidgets.Widget:
-    """Plot sources, filters and results in a time window, and the spectra at one point in time."""
+    """Plot sources, filters and results in a time window, and the spectra at one point in time.
+
+    >>> from engine.research.demonstrations import take_apart
+    >>> source_filter_viewer(take_apart("vocal.flac"), 0.5)
+    VBox(...)
+    """
     window = time_window(parts.whole.duration_s)
     moment = ipywidgets.FloatSlider(
         value=time_s, min=0.0, max=parts.whole.duration_s, step=0.01, description="moment", readout_format=".2f",
@@ -26,7 +31,13 @@ def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywi
 
 
 def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> ipywidgets.Widget:
-    """Plot the similarity of every frame of one recording to every frame of another, in a chosen time window."""
+    """Plot the similarity of every frame of one recording to every frame of another, in a chosen time window.
+
+    >>> from engine.research.demonstrations import measure_features
+    >>> features = measure_features("vocal.flac")
+    >>> similar_moments(features, features)
+    VBox(...)
+    """
     window = time_window(min(len(first.active), len(second.active)) / FRAME_RATE)
     window.value = (start_s, min(end_s, window.max))
     return redrawn(lambda: plot_similar_moments(first, second, *window.value), [window])

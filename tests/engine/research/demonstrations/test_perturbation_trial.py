@@ -11,7 +11,7 @@ from engine.networks.perturbation import warp_bands
 from engine.research.demonstrations.perturbation_trial import FACTORS, try_perturbation, warp_voice
 from engine.units import SAMPLE_RATE
 
-SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+SPEECH = Path(__file__).parents[4] / "engine" / "samples" / "speech.flac"
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from engine.research.demonstrations.perturbation_trial import warp_voice
 from engine.research.demonstrations.resemblance import found_again, similarity
 from engine.units import SAMPLE_RATE
 
-SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+SPEECH = Path(__file__).parents[4] / "engine" / "samples" / "speech.flac"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from engine.errors import AudioError
 from engine.research.demonstrations.speaker_probe import SpeakerProbe, probe_speakers
 from engine.units import SAMPLE_RATE
 
-SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
+SAMPLES = Path(__file__).parents[4] / "engine" / "samples"
 
 
 @pytest.fixture(scope="module")

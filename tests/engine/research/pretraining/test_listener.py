@@ -27,8 +27,8 @@ from engine.research.pretraining.listener import (
     read_variables,
 )
 
-DATA = Path(__file__).parents[1] / "data"
-SPEECH = Path(__file__).parents[3] / "engine" / "samples" / "speech.flac"
+DATA = Path(__file__).parents[2] / "data"
+SPEECH = Path(__file__).parents[4] / "engine" / "samples" / "speech.flac"
 TYPES = {np.dtype(kind): number for number, kind in enumerate((np.float32, np.int8, np.int16, np.int32, np.float16))}
 
 
