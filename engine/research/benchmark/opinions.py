@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError
-from engine.evaluation.scores import EVALUATION_RATE, equal_error_rate, known_means
+from engine.evaluation.performance import EVALUATION_RATE
+from engine.evaluation.scores import equal_error_rate, known_means
 from engine.research.benchmark.judges import Embeddings, Heard, Judges
 from engine.research.benchmark.quality import COPY, TRANSPOSITIONS
 from engine.research.benchmark.recordings import find_recordings, others_of, target_recordings

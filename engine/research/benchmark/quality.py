@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from engine.audio.files import Audio, write_audio
-from engine.evaluation.scores import Evaluator, Scores, compare, equal_error_rate, mean_scores, speaker_similarity
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_scores, speaker_similarity
 from engine.networks.base import load_base
 from engine.networks.synthesizer import copy_synthesis
 from engine.research.benchmark.recordings import others_of, target_recordings

@@ -28,7 +28,9 @@ from engine.audio.files import Audio, read_audio, write_audio
 from engine.audio.resampling import resample
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
-from engine.evaluation.scores import Evaluator, compare_performances, speaker_similarity, trace
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.performance import compare_performances, trace
+from engine.evaluation.scores import speaker_similarity
 from engine.progress import no_report
 from engine.research.benchmark.machine import describe_machine, peak_memory_mb
 from engine.research.benchmark.recordings import SAMPLES, add_inputs, find_recordings, target_recordings

@@ -14,7 +14,8 @@ from pathlib import Path
 from engine.audio.files import read_audio
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
-from engine.evaluation.scores import Evaluator, Measurement, Scores, compare, mean_scores
+from engine.evaluation.evaluator import Evaluator, Measurement
+from engine.evaluation.scores import Scores, compare, mean_scores
 from engine.evaluation.take_difference import TakeDifference, mean_difference, pairwise_difference
 from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.recordings import add_inputs, find_recordings, target_recordings

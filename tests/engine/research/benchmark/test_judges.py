@@ -4,7 +4,7 @@ import zipfile
 import numpy as np
 import torch
 
-from engine.evaluation.scores import EVALUATION_RATE
+from engine.evaluation.performance import EVALUATION_RATE
 from engine.research.benchmark.judges import filter_bank, for_processors
 
 

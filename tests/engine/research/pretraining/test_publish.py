@@ -9,10 +9,10 @@ import torch
 from engine.errors import TrainingError
 from engine.networks.base import load_base, load_weights
 from engine.networks.content_encoder import CONTENT
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import load_envelope_content
 from engine.networks.envelope_decoder import PROSODY
 from engine.networks.listener import LISTENER, load_listener
-from engine.networks.losses import EnvelopeDiscriminator
 from engine.research.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.research.pretraining.publish import publish_base
 from engine.research.pretraining.vocoder import SynthesizerPlan, train_synthesizer
