@@ -163,7 +163,7 @@ class CreateTab:
         return self._page.go(there, voice=model, start=there == "convert") | self._cleared() | self._begin_anew()
 
     def _take_back(self, visit: Visit, model: str | None, only_good: bool) -> Updates:
-        draft = self._report.take_back(visit, model, only_good)
+        draft = self._report.reopen_as_draft(visit, model, only_good)
         return {
             **self._recordings.show(visit, draft.draft_id),
             **self._form.filled(draft.values),

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
+from studio.actions.drafts import DraftUpload, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
@@ -52,7 +52,7 @@ class Recordings:
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
-        def brought(visit: Visit, came: Brought) -> dict[Any, Any]:
+        def brought(visit: Visit, came: DraftUpload) -> dict[Any, Any]:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from studio.actions.datasets import examination_view, examine_again
-from studio.actions.drafts import Brought, take_back
+from studio.actions.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
@@ -102,11 +102,11 @@ class Report:
             self.done: model if report else None,
         }
 
-    def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:
+    def reopen_as_draft(self, visit: Visit, model: str | None, only_good: bool) -> DraftUpload:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
             raise NotFound("This voice has been deleted.")
-        return visit.do_apart(take_back, model, visit.now_s, only_good)
+        return visit.do_apart(reopen_as_draft, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
         return self.look(visit, model) if model else self.end()

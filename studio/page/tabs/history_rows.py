@@ -9,7 +9,7 @@ from engine.settings import title_of
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
-from studio.actions.takes import best_first, kept_share
+from studio.actions.takes import best_first, fidelity
 from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
@@ -191,7 +191,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
         return None
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
-    shares = [kept_share(score) for score in scores]
+    shares = [fidelity(score) for score in scores]
     best = best_first(shares)[0]
     labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [

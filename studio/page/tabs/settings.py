@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.account import make_token, take_back_token, tokens_view
+from studio.actions.account import make_token, tokens_view, withdraw_token
 from studio.actions.calls import last_call
 from studio.actions.installation import (
     checkup_view,
@@ -141,7 +141,7 @@ class SettingsTab:
         return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
 
     def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
-        revoked = visit.do(take_back_token, str(data.get("id")))
+        revoked = visit.do(withdraw_token, str(data.get("id")))
         return {self._token_notice: inform(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
 
     def _start_check(self, visit: Visit) -> Updates:

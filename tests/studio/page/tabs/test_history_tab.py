@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Connection, update
 
 from studio.client import Client
-from studio.executors.job import insist
+from studio.executors.job import retry
 from studio.store.accounts import local_account
 from studio.store.database import Database, Now, database_url, open_database
 from studio.store.kinds import UNLISTED
@@ -64,7 +64,7 @@ def written(database: Database, change: Callable[[Connection], None]) -> None:
         with database.write() as connection:
             change(connection)
 
-    insist(write, 60.0)
+    retry(write, 60.0)
 
 
 def put(database: Database, *names: str, **values) -> None:
