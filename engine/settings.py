@@ -5,7 +5,7 @@ Page, service, command line and notebooks are built from these fields, so each s
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -79,6 +79,14 @@ def _lines_on(one: Field[object]) -> list[str]:
     default = "" if one.default is MISSING else f", by default {one.default}"
     meaning = textwrap.wrap(one.metadata["meaning"], 100, initial_indent="    ", subsequent_indent="    ")
     return [f"{one.name} : {' or '.join(said) or 'str'}{default}", *meaning]
+
+
+def from_values(settings: Callable[..., _S], values: Mapping[str, object]) -> _S:
+    """Return settings with these values by name, which they check themselves; the others have their defaults.
+
+    Raises SettingsError for a value out of range, TypeError for a name that they do not have.
+    """
+    return settings(**values)
 
 
 def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:

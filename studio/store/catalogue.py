@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
@@ -27,7 +27,7 @@ from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
-from studio.store.database import Database, Now, insert_or_keep
+from studio.store.database import AnyRow, Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, place_of
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
@@ -250,7 +250,7 @@ def add_model(
     connection: Connection,
     storage: Storage,
     account: Account,
-    card: Mapping[str, Any],
+    card: Mapping[str, object],
     state: str,
     *,
     dataset_key: str | None = None,
@@ -264,7 +264,7 @@ def add_model(
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
     for _ in range(_TRIES):
-        identifier = new_identifier(card["name"], taken)
+        identifier = new_identifier(str(card["name"]), taken)
         values = described({**card, "id": identifier}) | {
             "account_id": account.id,
             "id": identifier,
@@ -294,7 +294,7 @@ def set_keys(
     _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
 
 
-def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
+def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, object]) -> None:
     """Replace the description of a voice; card: the fields of `Model.card`; the name is required."""
     _change(connection, account_id, model_id, **described(card))
 
@@ -385,7 +385,7 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 # ---- rows
 
 
-def _model(row: Row[Any]) -> Model:
+def _model(row: AnyRow) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
     model = Model(**values | {"failure_told": bool(row.failure_told)})
     if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
@@ -393,16 +393,16 @@ def _model(row: Row[Any]) -> Model:
     return model
 
 
-def _is_of_this_base() -> Any:
+def _is_of_this_base() -> ColumnElement[bool]:
     """Select completed voices that can convert. Early cards lacked the format."""
     return models.c.card["format"].as_integer() >= FORMAT
 
 
-def _named(account_id: str, model_id: str) -> Any:
+def _named(account_id: str, model_id: str) -> ColumnElement[bool]:
     return and_(models.c.account_id == account_id, models.c.id == model_id)
 
 
-def _change(connection: Connection, account_id: str, model_id: str, **values: Any) -> None:
+def _change(connection: Connection, account_id: str, model_id: str, **values: object) -> None:
     connection.execute(update(models).where(_named(account_id, model_id)).values(updated_at=Now(), **values))
 
 
@@ -415,16 +415,19 @@ def _delete_row(connection: Connection, account: Account, model_id: str, name: s
     return True
 
 
-def described(card: Mapping[str, Any]) -> dict[str, Any]:
+def described(card: Mapping[str, object]) -> dict[str, object]:
     """Return the columns that describe a voice."""
     kept = {name: card.get(name) for name in _KEPT}
-    kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
+    name, traits = str(card["name"]), card.get("traits")
+    kept |= {
+        "description": card.get("description") or "",
+        "traits": list(traits) if isinstance(traits, list | tuple) else [],
+    }
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
-    listed = {"folded_name": place_of_name(card["name"]), "texts": _texts(kept)}
-    return {"name": card["name"], "card": kept, **listed, **narrowed}
+    return {"name": name, "card": kept, "folded_name": place_of_name(name), "texts": _texts(kept), **narrowed}
 
 
-def _fits(name: str, value: Any) -> bool:
+def _fits(name: str, value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LENGTHS[name]
 
 
@@ -446,7 +449,7 @@ def _demo_voices() -> tuple[Model, ...]:
 # ---- lists
 
 
-def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], after: tuple[str, str] | None) -> bool:
+def _is_meant(voice: Model, wanted: Mapping[str, object], words: Sequence[str], after: tuple[str, str] | None) -> bool:
     """Return whether a voice without a row matches a list's filters."""
     said = _texts(voice.card)
     return (
@@ -456,10 +459,12 @@ def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], aft
     )
 
 
-def _texts(card: Mapping[str, Any]) -> str:
+def _texts(card: Mapping[str, object]) -> str:
     """Return all searchable text, folded."""
-    texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
-    return folded("\n".join(text for text in texts if text))
+    traits = card.get("traits")
+    listed = traits if isinstance(traits, list | tuple) else ()
+    texts = [card.get("id"), card.get("name"), card.get("description"), *listed]
+    return folded("\n".join(str(text) for text in texts if text))
 
 
 def _place(model: Model) -> tuple[str, str]:

@@ -4,7 +4,7 @@ user has said about it is a row of its own."""
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
@@ -85,7 +85,7 @@ def forget_empty(connection: Connection, account_id: str) -> None:
     connection.execute(delete(projects).where(_own(account_id), ~used.exists()))
 
 
-def _own(account_id: str) -> Any:
+def _own(account_id: str) -> ColumnElement[bool]:
     return projects.c.account_id == account_id
 
 

@@ -3,7 +3,6 @@
 import importlib
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -44,7 +43,7 @@ class RayCluster:
         """Run the next task of a lane as soon as there is room."""
         # on this machine's database they share its folder too
         data = str(self._settings.data) if is_of_this_machine(self._service.ray_address) else ""
-        order = RayOrder(data, asdict(self._service), lane, owner, self._threads[lane], version(PACKAGE))
+        order = RayOrder(data, self._service, lane, owner, self._threads[lane], version(PACKAGE))
         self._references[owner] = self._remote[lane].options(name=f"timbre-studio {lane}").remote(order)
 
     def ended(self) -> dict[str, tuple[str, str]]:
