@@ -158,7 +158,7 @@ def convert_parts(
     if len(stretches) == 1 and stretches[0].voice != KEEP:
         only = voice_named(parts[0].voice)
         whole = convert_file(source, [target], only, settings, report, work.device, work.installation, surveyed)
-        name, style = stretches[0].voice, whole.style
+        name = stretches[0].voice
         return PartsConversion(
             [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning
         )

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import SettingsError
 from engine.settings import out_of_range
@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,24}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,3})?", re.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
 _NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _FLAGS = {"true": True, "false": False}
+T = TypeVar("T")
 _SHOWN = 40  # characters of a wrong value
 
 
@@ -62,7 +63,7 @@ class Fields:
             self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
         return value
 
-    def parsed(self, name: str, parse: Callable[[str], Any], default: str) -> Any:
+    def parsed(self, name: str, parse: Callable[[str], T], default: str) -> T | None:
         """Read a value with a function that raises SettingsError for a wrong one; None then."""
         try:
             return parse(self.given(name) or default)

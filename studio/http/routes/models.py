@@ -2,8 +2,9 @@
 
 import secrets
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
@@ -169,7 +170,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
                 train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
             )
 
-    async def reached() -> dict[str, Any]:
+    async def reached() -> Mapping[str, object]:
         view = await call.quickly(model_view, call.studio, call.account, model_id)
         status = view["state"] if view["state"] in ("training", "completed") else "failed"
         return {"status": status, "current_epoch": view["training"]["current_epoch"]}
