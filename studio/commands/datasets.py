@@ -27,7 +27,8 @@ PANEL = "About the voice (replaces what model.json says)"
 
 
 def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
-    return OptionInfo(metavar=shape, help=meaning, rich_help_panel=PANEL)
+    option: OptionInfo = typer.Option(metavar=shape, help=meaning, rich_help_panel=PANEL)
+    return option
 
 
 @in_one_sentence

@@ -16,7 +16,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
@@ -29,6 +29,8 @@ from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import AnyRow, Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, place_of
+from studio.store.records.cards import Card, PublishedVoice, ReportedData, Stated, card_of, published, stated
+from studio.store.records.codec import Json
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
 
@@ -60,14 +62,14 @@ class Model:
     id: str
     name: str
     state: str  # pending, training, completed, failed
-    card: dict[str, Any]  # the published fields, licence, source, consent with its seal, and format
+    card: Card  # the published fields, licence, source, consent with its seal, and format
     voice_key: str | None
     dataset_key: str | None
     training_key: str | None
     epoch: int
     epochs: int  # total requested for the finished voice
     failure_told: bool
-    data_report: dict[str, Any] | None
+    data_report: ReportedData | None
     error: str | None
     created_at: float
     updated_at: float
@@ -104,18 +106,14 @@ class Model:
         return not self.account_id
 
     @property
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> Stated:
         """The descriptive fields of a card, without measured ones that are unknown."""
-        said = {name: self.card.get(name) for name in ("name", "gender", "age", "base_language", "genre")}
-        texts = {name: self.card.get(name) or "" for name in ("description", "licence", "source")}
-        parts = {"traits": list(self.card.get("traits") or ()), "consent": dict(self.card.get("consent") or {})}
-        measured = {name: self.card[name] for name in ("voice_type", "vocal_range") if self.card.get(name)}
-        return said | texts | parts | measured
+        return stated(self.card)
 
     @property
-    def published(self) -> dict[str, Any]:
+    def published(self) -> PublishedVoice:
         """The fields of the published interface's voice model, exactly."""
-        return {name: self.card.get(name) for name in PUBLISHED}
+        return published(self.card)
 
 
 # ---- lookup
@@ -178,7 +176,7 @@ def list_models(
     limit: int | None = None,
     cursor: str | None = None,
     **filters: Unpack[VoiceFilters],
-) -> tuple[list[dict[str, Any]], str | None]:
+) -> tuple[list[PublishedVoice], str | None]:
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
@@ -203,12 +201,12 @@ def list_models(
     with database.read() as connection:
         rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
         hidden = set(connection.scalars(taken)) if demo else set()
-    found = [((row.folded_name, row.id), {name: row.card.get(name) for name in PUBLISHED}) for row in rows]
+    found = [((row.folded_name, row.id), published(row.card)) for row in rows]
     found += [(_place(voice), voice.published) for voice in demo if voice.id not in hidden]
     found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
-        return [published for _, published in found], None
-    return [published for _, published in found[:limit]], cursor_after(*found[limit - 1][0])
+        return [voice for _, voice in found], None
+    return [voice for _, voice in found[:limit]], cursor_after(*found[limit - 1][0])
 
 
 def all_models(database: Database, account: Account) -> list[Model]:
@@ -299,7 +297,7 @@ def describe(connection: Connection, account_id: str, model_id: str, card: Mappi
     _change(connection, account_id, model_id, **described(card))
 
 
-def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
+def report_made(connection: Connection, account_id: str, model_id: str, report: Mapping[str, object]) -> None:
     """Record the data report of a voice, as plain values."""
     _change(connection, account_id, model_id, data_report=plain_report(report))
 
@@ -431,9 +429,9 @@ def _fits(name: str, value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LENGTHS[name]
 
 
-def plain_report(report: dict[str, Any]) -> dict[str, Any]:
+def plain_report(report: Mapping[str, object]) -> Json:
     """Return a report that both databases can store: non-finite numbers become null."""
-    plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
+    plain: Json = json.loads(json.dumps(report), parse_constant=lambda word: None)
     return plain
 
 
@@ -441,7 +439,7 @@ def plain_report(report: dict[str, Any]) -> dict[str, Any]:
 def _demo_voices() -> tuple[Model, ...]:
     """Return the demo voices, which do not change while the program runs."""
     return tuple(
-        Model("", card.id, card.name, COMPLETED, asdict(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
+        Model("", card.id, card.name, COMPLETED, card_of(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
         for card in list_voices(DEMO_VOICES)
     )
 

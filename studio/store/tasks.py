@@ -19,9 +19,9 @@ Functions that take a Connection join the caller's transaction, so that a task c
 import functools
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from sqlalchemy import (
     Connection,
@@ -47,7 +47,7 @@ from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import AnyRow, Columns, Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
 from studio.store.paging import cursor_after, place_of
-from studio.store.records.codec import read
+from studio.store.records.codec import Json, read
 from studio.store.tables import accounts, tasks
 from studio.store.task_filter import TaskFilter
 from studio.tracing import span
@@ -81,7 +81,7 @@ class Task:
     kind: str
     model_id: str | None
     model_name: str | None  # of a voice deleted since
-    parameters: dict[str, Any]
+    parameters: Json
     state: str
     queue: str
     cost: float  # seconds x channels x takes of audio
@@ -94,7 +94,7 @@ class Task:
     cancel_requested: bool
     progress: float  # 0..1
     message: str
-    result: dict[str, Any] | None
+    result: Json | None
     error: str | None
     error_code: str | None
     request_id: str | None
@@ -105,7 +105,7 @@ class Task:
     outputs_deleted_at: float | None
     recording: str | None  # of a conversion: the project it belongs to
     texts: str | None  # searchable
-    take_labels: dict[str, Any] | None  # see studio.store.take_labels
+    take_labels: Mapping[str, Json] | None  # see studio.store.take_labels
 
     def asked_as(self, record: type[T]) -> T:
         """Return what is asked, as the record of its kind. Raises UnknownRecord."""
@@ -139,7 +139,7 @@ def submit(
     connection: Connection,
     account_id: str,
     kind: str,
-    parameters: dict[str, Any],
+    parameters: Json,
     *,
     model_id: str | None = None,
     cost: float = USUAL_COST,
@@ -293,7 +293,7 @@ def renew(
         return _write(connection, task, values).cancel_requested
 
 
-def complete(connection: Connection, task: Task, result: dict[str, Any]) -> Task:
+def complete(connection: Connection, task: Task, result: Json) -> Task:
     """End a task with its result, as plain values; non-finite numbers become null. Raises LeaseLost."""
     done = {"progress": 1.0, "message": "", "error": None, "error_code": None}  # those of a deadline just missed
     return _end(connection, task, "completed", result=_plain(result), **done)

@@ -27,8 +27,8 @@ class CheckedEvents(gr.Blocks):
     """Blocks that refuse events naming other files, in a value or in the event's data, and pass None for choices that
     are gone."""
 
-    def __init__(self, uploads: UploadNames, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, uploads: UploadNames, *, title: str, delete_cache: tuple[int, int] | None) -> None:
+        super().__init__(title=title, analytics_enabled=False, delete_cache=delete_cache)
         self._uploads = uploads
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *positional: Any, **options: Any) -> dict[str, Any]:

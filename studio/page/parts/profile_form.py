@@ -1,15 +1,16 @@
 """The profile of a voice as controls, with the engine's choices, and their values as a profile."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.units import note_name
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
+from studio.page.parts.values import Given, Values
 
 MINE = "This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it."
 AGREED = "The person heard has agreed that a voice model is trained on this and that recordings are converted to it."
@@ -31,46 +32,53 @@ _TRAITS = (
 _LICENCES = ("All rights reserved", "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
 
+Control = gr.Textbox | gr.Dropdown
+Said = Mapping[str, object]  # values of a profile, as in a model.json
+
 
 @dataclass(frozen=True)
 class ProfileForm:
     """The controls by the names of their fields; a part of a field is named like `consent.by`."""
 
-    controls: Mapping[str, Any]
+    controls: Mapping[str, Control]
 
     @property
-    def components(self) -> list[Any]:
+    def components(self) -> list[Control]:
         """The controls as a list."""
         return list(self.controls.values())
 
-    def values(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+    def values(self, given: Mapping[Block, object]) -> Said:
         """Return the values of a profile, without empty controls."""
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
+        parts: dict[str, dict[str, object]] = {}
         for name, control in self.controls.items():
             value = given[control]
             if value is None or value in ("", []):
                 continue
             field, _, part = name.partition(".")
             if part:
-                values.setdefault(field, {})[part] = value
+                values[field] = parts.setdefault(field, {})
+                parts[field][part] = value
             else:
                 values[field] = value
         return values
 
-    def kept(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+    def kept(self, given: Given) -> dict[str, object]:
         """Return the contents of the controls by name, for `restored`."""
         return {name: given[control] for name, control in self.controls.items()}
 
-    def restored(self, kept: Mapping[str, Any]) -> dict[Any, Any]:
+    def restored(self, kept: Mapping[str, object]) -> Values:
         """Return updates that fill in the result of `kept`."""
         return {control: gr.update(value=kept[name]) for name, control in self.controls.items() if name in kept}
 
-    def filled(self, values: Mapping[str, Any], only_said: bool = False) -> dict[Any, Any]:
+    def filled(self, values: Said, only_said: bool = False) -> Values:
         """Return updates that fill in the values of a profile. only_said: leave controls without a value unchanged."""
-        updates = {}
+        updates: Values = {}
         for name, control in self.controls.items():
             field, _, part = name.partition(".")
-            value = (values.get(field) or {}).get(part) if part else values.get(field)
+            value = values.get(field)
+            if part:
+                value = value.get(part) if isinstance(value, Mapping) else None
             if value or not only_said:
                 updates[control] = gr.update(value=_shown(name, value))
         return updates
@@ -78,7 +86,7 @@ class ProfileForm:
 
 def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm:
     """Lay out the controls. today: initial date of the consent; is_new: what can be left out is folded."""
-    made: dict[str, Any] = {}
+    made: dict[str, Control] = {}
     made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
     with gr.Accordion("More about the voice (optional)", open=not is_new):
         _lay_out_more(made)
@@ -100,7 +108,7 @@ def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm
     return ProfileForm(made)
 
 
-def _lay_out_more(made: dict[str, Any]) -> None:
+def _lay_out_more(made: dict[str, Control]) -> None:
     """Lay out what can be left out."""
     made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="One sentence")
     with gr.Row():
@@ -128,12 +136,12 @@ def _lay_out_more(made: dict[str, Any]) -> None:
         made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
 
 
-def _choice(label: str, choices: Any, otherwise: str = "not specified") -> gr.Dropdown:
+def _choice(label: str, choices: Sequence[str], otherwise: str = "not specified") -> gr.Dropdown:
     return gr.Dropdown([(otherwise, _UNSPECIFIED), *choices], value=_UNSPECIFIED, label=label)
 
 
-def _shown(name: str, value: Any) -> Any:
+def _shown(name: str, value: object) -> object:
     """Return the content of a control for a value, or for none."""
     if name == "traits":
-        return list(value or [])
+        return list(value) if isinstance(value, list | tuple) else []
     return value or ""

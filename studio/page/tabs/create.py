@@ -13,6 +13,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
@@ -73,9 +74,9 @@ class CreateTab:
                 [report.model], everything, notice=report.problem,
             )  # fmt: skip
 
-    def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _create(self, visit: Visit, given: Given) -> Updates:
         values = self._form.values(given)
-        draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
+        draft, confirmed = given.read(self._recordings.draft, str), given.flag(self._consent)
         try:
             model = visit.apart(create_from_draft, visit.account, draft, values, confirmed)
         except Invalid as error:
@@ -88,18 +89,18 @@ class CreateTab:
             **self._show_report(visit, model),
         }
 
-    def _answer(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _answer(self, visit: Visit, given: Given) -> Updates:
         """Say no longer what is missing once it was filled in."""
         if not given[self._is_refused]:
             return None
-        values, draft = self._form.values(given), given[self._recordings.draft]
+        values, draft = self._form.values(given), given.read(self._recordings.draft, str)
         try:
-            refuse_incomplete(visit.studio, visit.account, draft, values, bool(given[self._consent]))
+            refuse_incomplete(visit.studio, visit.account, draft, values, given.flag(self._consent))
         except Invalid as error:
             return {self._problem: show_problems(error)}
         return {self._problem: silent(), self._is_refused: False}
 
-    def _keep(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _keep(self, visit: Visit, given: Given) -> Updates:
         return {self._kept: self._form.kept(given)} if given[self._is_restored] else None
 
     def _restore(
@@ -113,10 +114,10 @@ class CreateTab:
                 updates |= self._show_report(visit, model)
         return updates
 
-    def _show_report(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _show_report(self, visit: Visit, model: str) -> Values:
         return {**self._report.begin(visit, model), self._place: gr.Column(visible=False)}
 
-    def _begin_anew(self) -> dict[Any, Any]:
+    def _begin_anew(self) -> Values:
         return self._report.end() | {self._place: gr.Column(visible=True)}
 
     def _go(self, visit: Visit, model: str | None, there: str) -> Updates:

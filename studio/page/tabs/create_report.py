@@ -13,6 +13,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_report import report_picture
 
 _POLL_S = 0.5
@@ -48,11 +49,11 @@ class Report:
         )  # fmt: skip
         page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
 
-    def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def begin(self, visit: Visit, model: str) -> Values:
         """Return updates that follow the check of a new voice."""
         return {self.model: model, **self.look(visit, model)}
 
-    def end(self) -> dict[Any, Any]:
+    def end(self) -> Values:
         """Return updates that hide the report."""
         return {
             self.model: None,
@@ -63,7 +64,7 @@ class Report:
             self.timer: gr.Timer(active=False),
         }
 
-    def look(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def look(self, visit: Visit, model: str) -> Values:
         """Return updates that show the current state. Raises NotFound."""
         view = model_view(visit.studio, visit.account, model)
         task = examination_view(visit.studio, visit.account, model)

@@ -12,6 +12,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 from studio.settings.service import is_for_this_machine
@@ -107,20 +108,20 @@ class SettingsTab:
             **self._checked(visit),
         }
 
-    def _stored(self, visit: Visit) -> dict[Any, Any]:
+    def _stored(self, visit: Visit) -> Values:
         return {self._storage: shown({"rows": storage_rows(storage_view(visit.studio, visit.account))})}
 
     def _clear_storage(self, visit: Visit) -> Updates:
         clear_remakeable(visit.studio, visit.account)
         return self._stored(visit) | {self._clear_notice: inform(_CLEARED)}
 
-    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
+    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> Values:
         found = tokens_view(visit.studio, visit.account)
         is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
         return {self._tokens: shown(data)}
 
-    def _checked(self, visit: Visit) -> dict[Any, Any]:
+    def _checked(self, visit: Visit) -> Values:
         found = checkup_view(visit.studio, visit.account)
         is_active = found is not None and found["state"] in ("queued", "running")
         return {

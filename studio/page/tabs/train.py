@@ -8,13 +8,14 @@ from studio.actions.tasks import cancel_task
 from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.train_course import given_settings, is_active
 from studio.page.tabs.train_panel import CHOOSE, Given, Panel
 
 _GONE = "This voice has been deleted."
 # one at a time: another tab's wish arrives together with the event of showing this one, and should win
-_IN_TURN: dict[str, Any] = {"concurrency_id": "train", "concurrency_limit": 1}
+_IN_TURN: InTurn = {"concurrency_id": "train", "concurrency_limit": 1}
 _STOPPING = "Stopping. The progress is saved: training can continue later."
 _FORGOTTEN = "Training progress deleted. The next training starts from scratch."
 
@@ -126,7 +127,7 @@ class TrainTab:
         cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
         return panel.show(visit, given)
 
-    def _listen(self, visit: Visit, given: Given) -> dict[Any, Any]:
+    def _listen(self, visit: Visit, given: Given) -> Values:
         return self._panel.heard(self._view(visit, given), given[self._panel.part], given[self._panel.chosen])
 
     def _hear_epoch(self, visit: Visit, data: dict[str, Any], given: Given) -> Updates:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings import queue_view, start_estimate, trainable_view, training_view
@@ -12,6 +13,7 @@ from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.history_rows import row_of
 from studio.page.tabs.train_course import (
     choice_of,
@@ -80,12 +82,12 @@ class Panel:
         self.scores = element("facts", elem_id="train-scores")
 
     @property
-    def asked(self) -> set[Any]:
+    def asked(self) -> set[Block]:
         """The inputs of the events."""
         return {self.voice, self.part, self.drawn, self.chosen, *self.made.values()}
 
     @property
-    def seen(self) -> list[Any]:
+    def seen(self) -> list[Block]:
         """The components changed by `show`."""
         return [
             self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
@@ -93,12 +95,12 @@ class Panel:
         ]  # fmt: skip
 
     @property
-    def all(self) -> list[Any]:
+    def all(self) -> list[Block]:
         """The components changed by `choose`."""
         return [*self.seen, self.chosen, *self.made.values()]
 
     @property
-    def fixed(self) -> list[Any]:
+    def fixed(self) -> list[Block]:
         """The controls that are locked once a training has begun."""
         return [control for name, control in self.made.items() if name not in MAY_CHANGE]
 
@@ -113,12 +115,12 @@ class Panel:
             return None
         return training_view(visit.studio, visit.account, str(model), visit.base_url, visit.now_s)
 
-    def show(self, visit: Visit, given: Given, again: bool = False) -> dict[Any, Any]:
+    def show(self, visit: Visit, given: Given, again: bool = False) -> Values:
         """Update what is shown; curves and sounds only where they have changed, or with `again`."""
         voices = trainable_view(visit.studio, visit.account)
         view = self.view(visit, given[self.voice])
         waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
-        now = {
+        now: Values = {
             self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": _NOTHING_WAITS}),
             self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
         }
@@ -141,7 +143,7 @@ class Panel:
             return now
         return now | listed | self._drawing(view, given)
 
-    def come_back(self, visit: Visit, given: Given) -> dict[Any, Any]:
+    def come_back(self, visit: Visit, given: Given) -> Values:
         """As `show`, with voices made or deleted in another window meanwhile."""
         listed = self._listed(trainable_view(visit.studio, visit.account), self.view(visit, given[self.voice]))
         return listed | self.show(visit, given)
@@ -152,7 +154,7 @@ class Panel:
         text = "" if is_active(view) else estimate_text(view, epochs, settings["evaluate_epochs"])
         return f"<p>{html.escape(text)}</p>"
 
-    def choose(self, visit: Visit, given: Given, model: str | None) -> dict[Any, Any]:
+    def choose(self, visit: Visit, given: Given, model: str | None) -> Values:
         """Show another voice with a proposed number of epochs; start timing a new one."""
         view = self.view(visit, model)
         given = {**given, self.voice: model, self.chosen: None}
@@ -163,7 +165,7 @@ class Panel:
         given |= {self.made["epochs"]: min(proposed_epochs(view), visit.studio.service.epochs_at_most)}
         return self.restore(visit, given, view)
 
-    def restore(self, visit: Visit, given: Given, view: Mapping[str, Any]) -> dict[Any, Any]:
+    def restore(self, visit: Visit, given: Given, view: Mapping[str, Any]) -> Values:
         """Show the given voice and settings."""
         fixed = self.fixed if view["begun"] else []
         return {
@@ -172,17 +174,17 @@ class Panel:
             **self.show(visit, given, again=True),
         }
 
-    def heard(self, view: Mapping[str, Any] | None, part: str | None, chosen: int | None) -> dict[Any, Any]:
+    def heard(self, view: Mapping[str, Any] | None, part: str | None, chosen: int | None) -> Values:
         """Show the sounds of one part and the scores of their checkpoints."""
         data = sounds(view, part, chosen) if view else None
         rows = score_rows(view, part, chosen) if view else []
         return {self.player: shown(data), self.scores: shown({"rows": rows})}
 
-    def _listed(self, voices: Sequence[Mapping[str, Any]], view: Mapping[str, Any] | None) -> dict[Any, Any]:
+    def _listed(self, voices: Sequence[Mapping[str, Any]], view: Mapping[str, Any] | None) -> Values:
         choices = [choice_of(one) for one in voices]
         return {self.voice: gr.Dropdown(choices=choices, value=view["id"] if view else None)}
 
-    def _drawing(self, view: Mapping[str, Any], given: Given) -> dict[Any, Any]:
+    def _drawing(self, view: Mapping[str, Any], given: Given) -> Values:
         parts = [(one["label"], one["name"]) for one in view["parts"]] if view["evaluations"] else []
         names = [name for _, name in parts]
         part = given[self.part] if given[self.part] in names else names[0] if names else None
@@ -193,7 +195,7 @@ class Panel:
             self.drawn: signature(view),
         }
 
-    def _nothing(self, why: str) -> dict[Any, Any]:
+    def _nothing(self, why: str) -> Values:
         return {
             self.state: shown({"rows": [], "otherwise": why}),
             self.estimate: "",

@@ -14,7 +14,8 @@ from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
 from studio.page.tabs.voices_edit import Edit
@@ -24,7 +25,7 @@ from studio.page.tabs.voices_report import BADGES
 from studio.page.tabs.voices_teach import Teach
 
 # one at a time, so that the last voice asked for is the one shown
-IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
+IN_TURN: InTurn = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
 # in the browser, once the form is closed: what was saved is above it
 _TO_THE_NAME = """() => {
@@ -87,11 +88,11 @@ class VoicesTab:
         given = [part.package, part.speaker, part.name]
         imports = [*self._all, *part.outputs]
         # not in turn with the rest, for which other visitors would wait
-        slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
+        slowly = partial(page.on, notice=said, show_progress="minimal", concurrency_limit=None)
         closed = page.on(part.upload.upload, lambda visit: part.close(), [], part.outputs)  # about an earlier upload
-        page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
-        page.on(part.keep.click, self._keep_both, given, imports, **slow)
-        page.on(part.replace.click, self._replace, given, imports, **slow)
+        slowly(closed.then, self._import_package, [part.upload, part.speaker], imports)
+        slowly(part.keep.click, self._keep_both, given, imports)
+        slowly(part.replace.click, self._replace, given, imports)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
         page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
         page.on(
@@ -125,25 +126,25 @@ class VoicesTab:
                 [page.tabs, page.wishes[there]],
             )  # fmt: skip
 
-    def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+    def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""
         voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
         known = [voice["id"] for voice in voices]
         model = model if model is not None and model in known else str(known[0])  # there are always the demo voices
         return {self._chosen: model, **self._listing(voices, model), **self._one(visit, model)}
 
-    def _listing(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+    def _listing(self, voices: Sequence[dict[str, Any]], model: str | None) -> Values:
         """Show the cards and choose this one; None keeps the choice."""
         badged = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
         data = {"voices": badged, **({"chosen": model} if model else {})}
         return {self._cards: shown(data), **self._blend.offered(voices), self._listed: _changing(voices)}
 
-    def _one(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _one(self, visit: Visit, model: str) -> Values:
         """Show a voice. Raises NotFound."""
         voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
         return {**self._described(visit, voice), **self._edit.offer(voice)}
 
-    def _described(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def _described(self, visit: Visit, voice: Mapping[str, Any]) -> Values:
         return {
             **self._panel.show(voice),
             **self._teach.offered(voice),
@@ -173,7 +174,7 @@ class VoicesTab:
         except NotFound:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
 
-    def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
+    def _open(self, visit: Visit, model: str | None, wish: Wish | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
     def _import_package(self, visit: Visit, package: list[str] | None, speaker: float | None) -> Updates:
@@ -188,15 +189,15 @@ class VoicesTab:
     def _replace(self, visit: Visit, package: list[str], speaker: float | None, name: str) -> Updates:
         return self._imported(visit, self._import.take_instead(visit, package))
 
-    def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _imported(self, visit: Visit, model: str) -> Values:
         voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
         stated += f" Consent: {consent_line(voice)}."
         said = inform(f"{voice['name']} has been imported. {stated}")
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
-    def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        model = given[self._chosen]
+    def _save(self, visit: Visit, given: Given) -> Updates:
+        model = given.read(self._chosen, str)
         if model is None:
             return None
         self._edit.save(visit, given, model)

@@ -9,6 +9,7 @@ from engine.voices.profile import LONGEST_NAME
 from studio.actions.blends import start_blend
 from studio.errors import Invalid
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import BLEND
 
@@ -32,7 +33,7 @@ class Blend(NewVoiceForm):
         self.wire(page, opener)
         page.on(self.begin.click, self._start, [*self.choices, share, name], self.outputs, notice=self.problem)
 
-    def offered(self, voices: Sequence[Mapping[str, Any]]) -> dict[Any, Any]:
+    def offered(self, voices: Sequence[Mapping[str, Any]]) -> Values:
         """Return updates with the voices available for blending."""
         ready = [(voice["name"], voice["id"]) for voice in voices if voice["state"] == "completed"]
         return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}

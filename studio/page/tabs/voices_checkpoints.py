@@ -13,6 +13,7 @@ from studio.errors import Invalid
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.train_course import curves
 
 MOST = 9  # checkpoints side by side: one for each number key
@@ -39,9 +40,9 @@ class Checkpoints:
         page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said, **LATEST)
         page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said, **LATEST)
 
-    def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
+    def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> Values:
         """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""
-        none: dict[Any, Any] = {
+        none: Values = {
             self.place: gr.Accordion(visible=False),
             self.player: shown(None),
             self.heard: None,
@@ -66,7 +67,7 @@ class Checkpoints:
 
     def hear(
         self, model: str, view: Mapping[str, Any], part: str, epoch: int | None, in_use: int | None
-    ) -> dict[Any, Any]:
+    ) -> Values:
         """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
         lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
@@ -77,7 +78,7 @@ class Checkpoints:
         data = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
         return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch, in_use)}
 
-    def offer(self, view: Mapping[str, Any], epoch: int | None, in_use: int | None) -> dict[Any, Any]:
+    def offer(self, view: Mapping[str, Any], epoch: int | None, in_use: int | None) -> Values:
         """Return updates of the button that makes the voice use the selected checkpoint."""
         line = next((one for one in view["evaluations"] if one["epoch"] == epoch), None)
         if line is None:

@@ -15,6 +15,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
+from studio.page.parts.values import Given, Values
 
 
 class Edit:
@@ -44,7 +45,7 @@ class Edit:
         for button in (keep, leave):
             page.on(button.click, lambda visit: self.close(), [], outputs, notice=problem)
 
-    def close(self) -> dict[Any, Any]:
+    def close(self) -> Values:
         """Return updates that hide the form, the question and the package."""
         return {
             self.form_place: gr.Column(visible=False),
@@ -52,11 +53,11 @@ class Edit:
             self.file: shown(None),
         }
 
-    def offer(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offer(self, voice: Mapping[str, Any]) -> Values:
         """Return updates that close everything and offer the actions on a voice; a demo voice cannot be changed."""
         return self.close() | self.offered(voice)
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: Mapping[str, Any]) -> Values:
         """Return updates that offer the actions, and leave open what is open."""
         return {
             self.edit: gr.Button(visible=not voice["demo"]),
@@ -64,7 +65,7 @@ class Edit:
             self.ask: gr.Button(visible=not voice["demo"]),
         }
 
-    def save(self, visit: Visit, given: Mapping[Any, Any], model: str) -> None:
+    def save(self, visit: Visit, given: Given, model: str) -> None:
         """Store the profile in the form. Raises as `edit_profile` does."""
         edit_profile(visit.studio, visit.account, model, self.form.values(given))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.rvc.sources import SOURCES
 from engine.voices.card_rules import RVC
@@ -16,6 +17,7 @@ from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.errors import NotReadable
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.page import Page, Visit
+from studio.page.parts.values import Values
 
 
 @dataclass(frozen=True)
@@ -36,20 +38,20 @@ class Import:
     contentvec: InstallOffer
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """The components changed by `look` and `close`."""
         return [self.question, self.asked, self.name, self.replace, self.package]
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: Mapping[str, Any]) -> Values:
         """Return updates that show what a model of RVC still needs."""
         needs = voice["kind"] == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
-    def close(self) -> dict[Any, Any]:
+    def close(self) -> Values:
         """Return updates that hide the question."""
         return {self.question: gr.Column(visible=False), self.package: None}
 
-    def look(self, visit: Visit, files: Sequence[str]) -> dict[Any, Any]:
+    def look(self, visit: Visit, files: Sequence[str]) -> Values:
         """Return updates that ask what to do where a voice has the name of the one in the package; else none."""
         for one in files:
             refuse_large(visit.studio, Path(one))

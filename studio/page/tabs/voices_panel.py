@@ -9,6 +9,7 @@ import gradio as gr
 from studio.actions.creations import examination_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
 
 _WORDS = {"pass": "ready for training", "warn": "usable, with warnings", "fail": "not suitable for training"}
@@ -28,7 +29,7 @@ class Panel:
             self.train = gr.Button("Train this voice", size="md", elem_id="voice-train")
         self.outputs = [self.head, self.preview, self.range, self.convert, self.train]
 
-    def show(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def show(self, voice: Mapping[str, Any]) -> Values:
         """Return updates that show a voice, as `voice_details` describes it."""
         return {
             self.head: shown(head(voice)),
@@ -56,7 +57,7 @@ class Details:
             self.learned,
         ]  # fmt: skip
 
-    def show(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def show(self, visit: Visit, voice: Mapping[str, Any]) -> Values:
         """Return updates that show the recordings of a voice and the results of its training."""
         learned, report = training_rows(voice), voice["data_report"]
         status, is_active = "", False

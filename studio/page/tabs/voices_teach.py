@@ -11,6 +11,7 @@ from engine.voices.profile import LONGEST_NAME
 from studio.actions.arrivals import refuse_large
 from studio.actions.teachings import TeachingRequest, start_teaching
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import TEACHING
 
@@ -39,10 +40,10 @@ class Teach(NewVoiceForm):
         self.wire(page, self.opener)
         page.on(self.begin.click, self._start, [chosen, files, name, epochs], self.outputs, notice=self.problem)
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: Mapping[str, Any]) -> Values:
         """Return updates that offer it for imported voices alone."""
         is_imported = voice["kind"] == RVC
-        shown = {} if is_imported else {self.place: gr.Column(visible=False)}
+        shown: Values = {} if is_imported else {self.place: gr.Column(visible=False)}
         return {self.opener: gr.Button(visible=is_imported), **shown}
 
     def _start(
