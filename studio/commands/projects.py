@@ -87,9 +87,8 @@ def export(
 
     from engine.analysis.timeline import Timeline
     from engine.settings import from_values
-    from studio.actions.names import named_file
-    from studio.actions.project_exports import export_project
-    from studio.actions.projects import timeline_of
+    from studio.actions.account import named_file
+    from studio.actions.projects import export_project, timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 

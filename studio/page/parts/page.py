@@ -14,7 +14,7 @@ from gradio.components import Component
 from gradio.events import Dependency
 
 from engine.errors import EngineError
-from studio.actions.installs import Installs
+from studio.actions.installation import Installs
 from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.page.parts.values import Values
