@@ -116,7 +116,7 @@ class _Tools:
 
     async def voices(self) -> dict[str, Any]:
         """List the voices to convert to, with their ids, ranges and descriptions."""
-        return await _done(models_view, self._studio, self._studio.local)
+        return {**await _done(models_view, self._studio, self._studio.local)}
 
     async def convert(
         self,

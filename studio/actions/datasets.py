@@ -21,8 +21,9 @@ from studio.actions.uploads import called, seems_zip, take, workplace
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
+from studio.store.answers import Answer
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
-from studio.store.idempotency import Answer, Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio

@@ -168,7 +168,7 @@ def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str
     )
 
 
-def _whole_card(studio: Studio, model: Model) -> dict[str, Any]:
+def _whole_card(studio: Studio, model: Model) -> Mapping[str, object]:
     """Return the card with what it states about the training, where that is a file and not a request."""
     if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
         return model.card

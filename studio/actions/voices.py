@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection
@@ -19,11 +19,13 @@ from studio.actions.rvc_models import missing_for
 from studio.actions.submission import Work, queue_task
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
+from studio.store.answers import Answer
 from studio.store.catalogue import (
     COMPLETED,
     FAILED,
     TRAINING,
     Model,
+    VoiceFilters,
     all_models,
     find_model,
     held_model,
@@ -33,9 +35,10 @@ from studio.store.catalogue import (
     training_begun,
     training_reached,
 )
-from studio.store.idempotency import Answer, Idempotency, once
+from studio.store.idempotency import Idempotency, once
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.cards import PublishedVoice
 from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_running
@@ -104,10 +107,25 @@ def voice_names(studio: Studio, account: Account) -> list[tuple[str, str]]:
     return sorted((model.name, model.id) for model in all_models(studio.database, account))
 
 
-def models_view(studio: Studio, account: Account, **narrowed: Any) -> dict[str, Any]:
+class Narrowed(VoiceFilters, total=False):
+    """What a list of voices is narrowed to; see `list_models`."""
+
+    q: str | None
+    limit: int | None
+    cursor: str | None
+
+
+class ListedVoices(TypedDict):
+    """Usable voices; the cursor of the next page is there with a `limit`."""
+
+    models: list[PublishedVoice]
+    next_cursor: NotRequired[str | None]
+
+
+def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> ListedVoices:
     """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
     models, following = list_models(studio.database, account, **narrowed)
-    return {"models": models} | ({"next_cursor": following} if narrowed.get("limit") else {})
+    return {"models": models, "next_cursor": following} if narrowed.get("limit") else {"models": models}
 
 
 def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:

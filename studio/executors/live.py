@@ -55,7 +55,7 @@ class LiveProcess:
         theirs.close()
         self._lock = threading.Lock()
         try:
-            self.facts = self._answer(Facts, _START_S)
+            self.facts = self._answer(_Session.begun, _START_S)
         except BaseException:
             self.close()
             raise
@@ -96,7 +96,7 @@ class LiveProcess:
                 raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
             return self._answer(what, patience_s)
 
-    def _answer(self, to: Callable[..., T], patience_s: float) -> T:
+    def _answer(self, to: Callable[["_Session", Given], T], patience_s: float) -> T:
         """Wait for the answer; to: what returns it in the process."""
         try:
             if not self._pipe.poll(patience_s):
@@ -127,7 +127,7 @@ def _serve(
         except EngineError as error:
             pipe.send(("error", str(error)))
             return
-        pipe.send(("ready", session.facts))
+        pipe.send(("ready", session.begun(None)))
         with suppress(EOFError, OSError):
             while True:
                 kind, given = pipe.recv()
@@ -162,11 +162,14 @@ class _Session:
             profile = SpeakerProfile.load(self._profile_path)
         self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
-        self.facts = Facts(
+        self._facts = Facts(
             rate=rate, block=self._converter.block, lag=self._converter.lag_samples,
             reserve=wanted.reserve_ms * rate // 1000, delay_ms=round(1000 * self._converter.delay_s),
             work=round(work, 3),
         )  # fmt: skip
+
+    def begun(self, _: None) -> Facts:
+        return self._facts
 
     def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
         begun = time.perf_counter()

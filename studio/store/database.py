@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, Row, Table, create_engine, event
+from sqlalchemy import URL, Column, Connection, Engine, Row, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
@@ -43,6 +44,7 @@ _POSTGRESQL_FULL = ("53100",)
 _POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, connections, lock, starting
 
 
+AnyTable = Table[ReadOnlyColumnCollection[str, Column[object]]]
 AnyRow = Row[*tuple[object, ...]]  # of whichever columns were selected
 Columns = Mapping[str, object]  # their new values: plain ones, or what the database computes
 
@@ -100,12 +102,12 @@ class Database:
             self.writers.dispose()
 
 
-def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert_into(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
-def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert_or_keep(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT that keeps an existing row, even one inserted at the same time."""
     return insert_into(connection, table).on_conflict_do_nothing()
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.datasets import create_model
@@ -103,7 +104,7 @@ async def create(call: Calling) -> JSONResponse:
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
 
-_SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
+_SPEAKER = Limits(minimum=0, maximum=4095)
 _IMPORTED = {
     _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
     _INDEX: file_field("The .index of a model of RVC."),
@@ -162,7 +163,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs, promises = int(fields.setting("epochs", _EPOCHS.metadata)), promises_of(call, fields)
+        epochs, promises = int(fields.setting("epochs", limits_of(_EPOCHS))), promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
@@ -203,7 +204,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         fields = Fields(form)
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)
-        epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        epochs = int(fields.setting("epochs", Limits(minimum=0, maximum=100_000), 0))
         promises = promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)

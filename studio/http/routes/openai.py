@@ -6,7 +6,7 @@ another voice. Each of these calls answers with the sound itself, and cancels it
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope
 from fastapi import APIRouter, Path
@@ -31,6 +31,7 @@ from studio.http.routes.promises import starting, true_to_the_queue, while_conne
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
+from studio.store.records.cards import PublishedVoice
 
 PREFIX = "/v1"
 LONGEST_TEXT = 4096
@@ -152,9 +153,8 @@ async def speak(call: Calling) -> Response:
     return await _sound_of(call, task_id, kind)
 
 
-async def _voices(call: Call) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await call.quickly(models_view, call.studio, call.account))["models"]
-    return found
+async def _voices(call: Call) -> list[PublishedVoice]:
+    return (await call.quickly(models_view, call.studio, call.account))["models"]
 
 
 def _model(voice_id: str) -> Mapping[str, str | int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, Response
@@ -53,7 +53,8 @@ async def list_projects(
     found = await call.quickly(
         projects_view, call.studio, call.account, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor
     )
-    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
+    projects = [_written(one, one["created_at"], one["changed_at"]) for one in found["projects"]]
+    return JSONResponse(found | {"projects": projects})
 
 
 @router.get(
@@ -120,9 +121,10 @@ async def remove(call: Calling, project_id: str) -> Response:
 
 
 async def _view(call: Calling, project_id: str) -> Mapping[str, object]:
-    return _written(await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s))
+    found = await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s)
+    return _written(found, found["created_at"], found["changed_at"])
 
 
-def _written(project: Mapping[str, Any]) -> Mapping[str, object]:
+def _written(project: Mapping[str, object], created_at: float, changed_at: float) -> Mapping[str, object]:
     """Return a project with its times as text."""
-    return {**project, **{name: written_time(project[name]) for name in ("created_at", "changed_at")}}
+    return {**project, "created_at": written_time(created_at), "changed_at": written_time(changed_at)}
