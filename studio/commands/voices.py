@@ -186,8 +186,8 @@ def _report(studio: "Studio", identifier: str) -> None:
     from studio.actions.voices import model_view
 
     voice = model_view(studio, studio.local, identifier)
-    licence, source = (voice[name] or "not stated" for name in ("licence", "source"))
-    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice)}.")
+    licence, source = voice["licence"] or "not stated", voice["source"] or "not stated"
+    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice['consent'], voice['consent_origin'])}.")
     typer.echo(identifier)
 
 

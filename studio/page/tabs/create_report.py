@@ -1,6 +1,5 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-from typing import Any
 
 import gradio as gr
 
@@ -9,6 +8,7 @@ from studio.actions.drafts import Brought, take_back
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import VoiceHead
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
@@ -73,7 +73,7 @@ class Report:
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
-        some_are_good = bool(report) and len(bad) < len(report["recordings"])
+        some_are_good = report is not None and len(bad) < len(report["recordings"])
         message = task["message"] or "waiting for a worker"
         return {
             self.place: gr.Column(visible=True),
@@ -108,6 +108,6 @@ class Report:
         return self._look_again(visit, model)
 
 
-def _head(name: str) -> dict[str, Any]:
+def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
     return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}

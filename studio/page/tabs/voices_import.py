@@ -14,6 +14,7 @@ from engine.voices.card_rules import RVC
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
+from studio.actions.voice_cards import VoiceDetails
 from studio.errors import NotReadable
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.page import Page, Visit
@@ -42,7 +43,7 @@ class Import:
         """The components changed by `look` and `close`."""
         return [self.question, self.asked, self.name, self.replace, self.package]
 
-    def offered(self, voice: Mapping[str, Any]) -> Values:
+    def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
         needs = voice["kind"] == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}

@@ -87,6 +87,9 @@ class ReportedData(TypedDict, total=False):
     findings: Sequence[ReportedFinding]
     recordings: Sequence[ReportedRecording]
     usable_s: float
+    vocal_range: tuple[str, str] | None
+    stated_range: tuple[str, str] | None
+    pitch_histogram: dict[str, float]
 
 
 def card_of(card: VoiceCard) -> Card:
