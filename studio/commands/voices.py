@@ -8,8 +8,8 @@ import typer
 
 from engine.errors import EngineError, SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
@@ -187,7 +187,8 @@ def _report(studio: "Studio", identifier: str) -> None:
 
     voice = model_view(studio, studio.local, identifier)
     licence, source = voice["licence"] or "not stated", voice["source"] or "not stated"
-    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice['consent'], voice['consent_origin'])}.")
+    consent = consent_line(voice["consent"], voice["consent_origin"])
+    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent}.")
     typer.echo(identifier)
 
 

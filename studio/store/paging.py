@@ -16,7 +16,7 @@ def cursor_after(*place: str | float) -> str:
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, kind: type[First], other_kind: type[Second]) -> tuple[First, Second]:
+def sort_values(cursor: str, kind: type[First], other_kind: type[Second]) -> tuple[First, Second]:
     """Parse the two sort values of a cursor, each of its kind. Raises Invalid unless `cursor_after` made it."""
     try:
         first, second = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))

@@ -48,7 +48,7 @@ def setting_properties(settings: type["DataclassInstance"], published: Mapping[s
     return properties
 
 
-def given_settings(
+def parse_settings(
     form: Fields, settings: type["DataclassInstance"], published: Mapping[str, str]
 ) -> dict[str, int | float | str]:
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
@@ -63,6 +63,6 @@ def given_settings(
     return given
 
 
-def given_changes(form: Fields, settings: type["DataclassInstance"]) -> dict[str, int | float | str]:
+def parse_changes(form: Fields, settings: type["DataclassInstance"]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
     return {one.name: form.setting(one.name, limits_of(one)) for one in fields(settings) if form.has(one.name)}

@@ -1,6 +1,5 @@
 """The page as its tabs use it: accounts, the wiring of events, and the way from one tab to another."""
 
-import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -45,6 +44,13 @@ class InTurn(TypedDict):
     concurrency_limit: int
 
 
+class InTurnOrNot(TypedDict, total=False):
+    """The same where they may be left out."""
+
+    concurrency_id: str
+    concurrency_limit: int
+
+
 class Latest(TypedDict):
     """The option of events of which the last one counts."""
 
@@ -76,6 +82,14 @@ class Visit:
     account: Account
     now_s: float  # since 1970
     base_url: str = ""  # empty: links begin with the path, not with a host
+
+    def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do `action(studio, account, ...)` as this visitor. Raises what it raises."""
+        return action(self.studio, self.account, *args, **kwargs)
+
+    def do_apart(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do `action(studio, account, ...)` as `apart` does."""
+        return self.studio.apart(self.account, action, self.account, *args, **kwargs).result()
 
     def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `action(studio, ...)`, which takes a while or loads much, outside of this process, when the account's
@@ -122,13 +136,12 @@ class Page:
         """
         components = [*outputs, *([notice] if notice is not None else [])]
 
-        @functools.wraps(action)
+        # gradio reads the annotations to find what to pass
         def handler(request: gr.Request, *values: object) -> object:
             return self._done(request, action, values, components, notice)
 
-        @functools.wraps(action)
         def handler_with_data(request: gr.Request, event: gr.EventData, *values: object) -> object:
-            return self._done(request, action, (event._data, *values), components, notice)
+            return self._done(request, action, (_told(event), *values), components, notice)
 
         return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
@@ -172,19 +185,10 @@ class Page:
     ) -> None:
         """Wire only the second of these."""
 
-        @functools.wraps(action)
         def come_back(visit: Visit, where: Mapping[str, str], *values: object) -> Updates:
             return action(visit, *values) if where.get("tab") == tab.id else None
 
         self.on_data(self.returning.returned, come_back, inputs, outputs, notice, **options)
-
-    def stop_on_leaving(self, tab: gr.Tab, timer: gr.Timer) -> None:
-        """Stop a tab's timer as soon as another tab is shown."""
-
-        def leave(visit: Visit, to: Mapping[str, object]) -> Updates:
-            return None if to.get("value") == tab.label else {timer: gr.Timer(active=False)}
-
-        self.on_data(self.tabs.select, leave, [], [timer])
 
     def go(self, tab: str, **wish: Unpack[Wish]) -> Values:
         """Return updates that show another tab with a wish; `self.tabs` and its wish must be outputs."""
@@ -225,9 +229,6 @@ class Page:
         outputs: Sequence[Block],
         options: Mapping[str, object],
     ) -> Dependency:
-        # gradio reads the annotations to find what to pass
-        handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
-        del handler.__wrapped__  # type: ignore[attr-defined]
         return event(
             handler,
             set(inputs) if isinstance(inputs, AbstractSet) else list(inputs),
@@ -242,3 +243,8 @@ class Page:
                 **options,
             },
         )
+
+
+def _told(event: gr.EventData) -> object:
+    """Return what one of our elements tells, or which tab was selected."""
+    return event.told if hasattr(event, "told") else {"value": getattr(event, "value", None)}

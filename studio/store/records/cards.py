@@ -87,6 +87,7 @@ class ReportedData(TypedDict, total=False):
     findings: Sequence[ReportedFinding]
     recordings: Sequence[ReportedRecording]
     usable_s: float
+    voice_type: str | None
     vocal_range: tuple[str, str] | None
     stated_range: tuple[str, str] | None
     pitch_histogram: dict[str, float]
