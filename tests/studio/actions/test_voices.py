@@ -234,6 +234,7 @@ def test_delete_model_refuses_a_demo_voice(studio):
     with pytest.raises(WrongState):
         delete_model(studio, studio.local, "koguchi")
     assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
+        "everett",
         "goekhan",
         "kathleen",
         "kerstin",
@@ -253,6 +254,6 @@ def test_models_view_pages_through_all_voices(studio):
     first = models_view(studio, studio.local, limit=3)
     rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
     names = [one["id"] for one in first["models"] + rest["models"]]
-    assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+    assert sorted(names) == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     assert rest["next_cursor"] is None
     assert all(set(one) == PUBLISHED for one in first["models"])
