@@ -17,6 +17,7 @@ from typing import Any
 
 import structlog
 
+from engine.cores import wait_quietly
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
@@ -76,8 +77,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 @functools.cache
 def _context(data: str, service: str) -> WorkerContext:
     """Create the process's context, once."""
-    # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()  # before anything brings torch
     start_logs()
     start_tracing()
     given = ServiceSettings(**json.loads(service))
