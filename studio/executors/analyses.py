@@ -26,6 +26,8 @@ from studio.store.records.analysis import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from engine.analysis.exploration import Curves, Exploration
     from engine.analysis.exploration import Tile as Drawn
     from engine.analysis.spectrogram import Scale
@@ -163,5 +165,5 @@ def _table(curves: "Curves") -> str:
     return pitch_table(curves.hertz, curves.confidence, curves.loudness_db, curves.step_s)
 
 
-def _numbers(values: np.ndarray, digits: int) -> list[float]:
+def _numbers(values: "NDArray[np.float64]", digits: int) -> list[float]:
     return [round(one, digits) for one in values.tolist()]
