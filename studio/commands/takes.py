@@ -17,7 +17,8 @@ from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
 from engine.texts import tr
-from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
+from studio.actions.conversion_views import key_of_take
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
 from studio.actions.takes import result_view
 from studio.actions.tasks import delete_tasks
@@ -28,6 +29,7 @@ from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
 from studio.executors.voice_cache import VoiceCache
 from studio.store.free_space import refuse_full_disk
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.tasks import find
 
 if TYPE_CHECKING:
@@ -212,6 +214,6 @@ def _written(
 
 def _statement(task: "Task") -> Statement:
     """Return what the takes of a task state of how they were made, effects included."""
-    statement = Statement(**(task.result or {})["statement"])
-    effects = effects_of(task.parameters["effects"])
+    statement, effects = task.result_as(Rendered).statement, effects_of(task.asked_as(Conversion).effects)
+    assert statement is not None  # of a task of this version
     return statement if effects.is_off else stating_effects(statement, effects)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 
 from python_multipart.exceptions import FormParserError
@@ -409,7 +408,7 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
         )) from cause
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _Pairs(list[tuple[str, object]]):
     """An object of JSON, in which a name may stand twice."""
 
 
@@ -423,7 +422,7 @@ def _json_fields(body: bytes) -> _Pairs:
     return said
 
 
-def _plain_text(name: str, value: Any) -> str:
+def _plain_text(name: str, value: object) -> str:
     if isinstance(value, list):
         raise Invalid([(shown_name(name), tr("{name} must be a text or a number.", name=shown_name(name)))])
     if isinstance(value, str):

@@ -5,7 +5,7 @@ Elements build their content through the DOM, never from HTML text, so names giv
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import TypedDict, Unpack, cast
 
 import gradio as gr
 from starlette.datastructures import Headers
@@ -24,6 +24,7 @@ for (const name of %(events)s) part.addEventListener("tell-" + name, event => tr
 """
 
 
+
 class _Data(Text):
     """The data of an element."""
 
@@ -39,7 +40,16 @@ class _Data(Text):
         return json.dumps(speaker.say_all(self.data))
 
 
-def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: Any) -> gr.HTML:
+class Placed(TypedDict, total=False):
+    """Options of gr.HTML."""
+
+    elem_id: str | None
+    elem_classes: str | list[str] | None
+    visible: bool
+    render: bool
+
+
+def element(tag: str, events: Sequence[str] = (), data: object = None, **options: Unpack[Placed]) -> gr.HTML:
     """Make the element <timbre-`tag`>; its property `data` is set now and with every new value.
 
     events: the NAMEs of its `new CustomEvent("tell-NAME", {detail: ...})`; each becomes an event `component.NAME`.
@@ -50,7 +60,7 @@ def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: A
         value=shown(data),
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
-        **{"apply_default_css": False, **options},  # gradio's style for prose would change our buttons and tables
+        apply_default_css=False,  # gradio's style for prose would change our buttons and tables
     )
 
 

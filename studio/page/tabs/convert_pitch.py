@@ -5,10 +5,12 @@ from typing import Any
 import gradio as gr
 
 from engine.texts import tr
+from studio.actions.analyses import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.tabs import analyses
 from studio.page.tabs.instrument import brought, part
 
@@ -52,7 +54,7 @@ class Pitch:
     def draw(
         self, visit: Visit, wanted: dict[str, Any] | None, now: dict[str, Any] | None, known: dict[str, str]
     ) -> Updates:
-        still = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
+        still: Values = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
@@ -78,19 +80,23 @@ class Pitch:
         return still | found | {self.part: brought("pitch", drawn)}
 
 
-def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     found = analyses.find(visit, analysis)
     return None if found and found["state"] == "cancelled" else found
 
 
-def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any], trimmed_s: float) -> dict[str, Any]:
+def _roll(
+    recording: AnalysisView, take: AnalysisView, wanted: dict[str, Any], trimmed_s: float
+) -> dict[str, Any]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
+    assert recording["roll"] is not None  # of analyses that are completed
+    assert take["roll"] is not None
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
-    return take["roll"] | {
+    return {**take["roll"]} | {
         "range": wanted["range"],
         "shown": ["range"],
         "curves": [
-            before | {"label": tr("Recording"), "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            after | {"label": tr("Take"), "colour": _OUTPUT_COLOUR},
+            {**before, "label": tr("Recording"), "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
+            {**after, "label": tr("Take"), "colour": _OUTPUT_COLOUR},
         ],
     }

@@ -177,7 +177,7 @@ class Result:
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
-def _elsewhere(now: Now) -> str:
+def _elsewhere(now: Now) -> gr.HTML:
     return inform(tr("{label} is done: see Previous results.", label=now["label"]))
 
 

@@ -1,6 +1,6 @@
 """The Settings tab: the look, results and storage first; then tokens and commands for programs, and the machine."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import gradio as gr
 
@@ -17,9 +17,11 @@ from studio.actions.installation import (
     work_view,
 )
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import TokenId
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
@@ -121,20 +123,20 @@ class SettingsTab:
             **self._checked(visit),
         }
 
-    def _stored(self, visit: Visit) -> dict[Any, Any]:
+    def _stored(self, visit: Visit) -> Values:
         return {self._storage: shown({"rows": storage_rows(visit.do(storage_view))})}
 
     def _clear_storage(self, visit: Visit) -> Updates:
         visit.do(clear_remakeable)
         return self._stored(visit) | {self._clear_notice: inform(_CLEARED)}
 
-    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
+    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> Values:
         found = visit.do(tokens_view)
         is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
         return {self._tokens: shown(data)}
 
-    def _checked(self, visit: Visit) -> dict[Any, Any]:
+    def _checked(self, visit: Visit) -> Values:
         found = visit.do(checkup_view)
         is_active = found is not None and found["state"] in ("queued", "running")
         return {
@@ -147,7 +149,7 @@ class SettingsTab:
         made, secret = visit.do(make_token, name.strip() or "unnamed", _EXPIRY[expiry])
         return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
 
-    def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
+    def _revoke(self, visit: Visit, data: TokenId) -> Updates:
         revoked = visit.do(withdraw_token, str(data.get("id")))
         return {self._token_notice: inform(tr(
             "Token '{name}' has been revoked.",
@@ -158,5 +160,5 @@ class SettingsTab:
         visit.do(start_checkup)
         return self._checked(visit)
 
-    def _hide_new_token(self, visit: Visit, to: dict[str, Any]) -> Updates:
+    def _hide_new_token(self, visit: Visit, to: Mapping[str, object]) -> Updates:
         return None if to.get("value") == "Settings" else self._listed(visit)

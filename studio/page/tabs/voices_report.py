@@ -1,17 +1,17 @@
 """A voice as data for the elements of the Voices tab: profile, recordings and training."""
 
-from collections.abc import Mapping
-from typing import Any
 
 from engine.texts import ntr, numeral, tr
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
-from studio.actions.voices import score_lines
+from studio.actions.voice_cards import VoiceDetails
+from studio.actions.voices import TaughtBy, score_lines
+from studio.page.parts.element_data import FactRow, Facts, VoiceHead
 from studio.page.parts.keyboard import Stretch, keyboard_svg
+from studio.store.records.cards import ReportedData
 
-_KINDS = ("voice_type", "gender", "age", "genre")
 BADGES = {
     "pending": "untrained",
     "training": tr("in training"),
@@ -26,7 +26,7 @@ _SCORES = (
 )
 
 
-def range_picture(voice: Mapping[str, Any]) -> str:
+def range_picture(voice: VoiceDetails) -> str:
     """Draw the range of a voice on a keyboard; return nothing while it is unknown."""
     notes = voice.get("vocal_range")
     if not notes:
@@ -35,7 +35,7 @@ def range_picture(voice: Mapping[str, Any]) -> str:
     return keyboard_svg([Stretch(low, high, tr("{min} to {max}", min=notes["min"], max=notes["max"]))])
 
 
-def report_picture(report: Mapping[str, Any]) -> str:
+def report_picture(report: ReportedData) -> str:
     """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
@@ -52,7 +52,7 @@ def report_picture(report: Mapping[str, Any]) -> str:
     return keyboard_svg(stretches, seconds)
 
 
-def head(voice: Mapping[str, Any]) -> dict[str, Any]:
+def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
     badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
     return {
@@ -61,20 +61,24 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
         "uses": voice["uses"],
         "state": voice["state"],
         "badge": badge,
-        "kind": [voice[name] for name in _KINDS if voice.get(name) and voice[name] not in ("other", "adult")],
+        "kind": [word for word in _kinds(voice) if word and word not in ("other", "adult")],
         "demo": voice["demo"],
         "description": voice["description"],
         "traits": voice["traits"],
     }
 
 
-def about(voice: Mapping[str, Any]) -> dict[str, Any]:
+def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
+    return voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
+
+
+def about(voice: VoiceDetails) -> Facts:
     """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
     rows = [
         (tr("Licence"), voice["licence"], ""),
         (tr("Source"), voice["source"], ""),
-        (tr("Consent"), consent.get("statement", ""), consent_line(voice)),
+        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
         (tr("Taught by"), _teacher(voice["taught_by"]), ""),
         (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
         (tr("ID"), voice["id"], tr("for the command line and the API")),
@@ -89,18 +93,18 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
+def training_rows(voice: VoiceDetails) -> list[FactRow]:
     """Return rows of <timbre-facts> about the last training; none for an untrained voice."""
     learned = voice["learned"]
-    rows: list[dict[str, Any]] = []
+    rows: list[FactRow] = []
     if voice["error"]:
         label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
         rows.append({"label": label, "value": voice["error"], "state": "bad"})
-    if "minutes" in learned:
+    if isinstance(minutes := learned.get("minutes"), int | float):
         rows.append({"label": tr("Trained on"), "value": ntr(
             "{minutes} minute of recordings",
             "{minutes} minutes of recordings",
-            minutes=numeral(learned["minutes"], "g"),
+            minutes=numeral(minutes, "g"),
         )})
     if "best_epoch" in learned:
         how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
@@ -109,25 +113,23 @@ def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
             best_epoch=learned["best_epoch"], value=learned.get("epochs", learned["best_epoch"]),
         )
         rows.append({"label": tr("Checkpoint"), "value": value, "note": how})
-    scores = learned.get("scores") or {}
+    found = learned.get("scores")
+    scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
-        if isinstance(scores.get(name), int | float):
-            value = tr(
-                "{scores} cents",
-                scores=numeral(scores[name], ".0f"),
-            ) if name == "pitch_error_cents" else f"{scores[name]:.2f}"
+        if isinstance(score := scores.get(name), int | float):
+            value = tr("{score} cents", score=numeral(score, ".0f")) if name == "pitch_error_cents" else f"{score:.2f}"
             rows.append({"label": label, "value": value, "note": note})
     if learned:
         rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows
 
 
-def _teacher(taught: Mapping[str, Any] | None) -> str:
+def _teacher(taught: TaughtBy | None) -> str:
     return tr("{name}, imported from {file}", name=taught["name"], file=taught["file"]) if taught else ""
 
 
-def _parts(blend: Mapping[str, Any] | None) -> str:
-    if not blend:
+def _parts(blend: object) -> str:
+    if not isinstance(blend, dict):
         return ""
     shares = (1.0 - blend["share"], blend["share"])
     voices = zip(blend["voices"], shares, strict=True)
