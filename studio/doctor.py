@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 from studio.languages.stored import Said
 
 if TYPE_CHECKING:  # loads the packages to examine
@@ -185,7 +185,7 @@ def _separation() -> Finding:
     from engine.songs.separator_file import FOLDER, separator_state
 
     found = separator_state(Installation.from_environment().data / FOLDER)
-    return Finding(tr("separation of songs"), f"{found.file.name}, {found.path or 'not fetched'}", found.remedy)
+    return Finding(tr("separation of songs"), joined(tr(", "), (found.file.name, str(found.path or tr("not fetched")))), found.remedy)
 
 
 def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:

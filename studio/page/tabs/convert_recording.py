@@ -1,6 +1,5 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
-import html
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -202,5 +201,5 @@ def _facts(view: AnalysisView) -> str:
         facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:
         facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
-    name, *rest = map(html.escape, facts)
-    return f'<p><b translate="no">{name}</b><span> · </span>{markup(joined(" · ", rest))}</p>'
+    name, *rest = facts
+    return f'<p><b translate="no">{markup(name)}</b><span> · </span>{markup(joined(" · ", rest))}</p>'

@@ -129,4 +129,4 @@ class Report:
 
 def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
-    return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}
+    return {"name": tr("{voice}: recordings", voice=name), "badge": "", "kind": [], "description": "", "traits": []}

@@ -1,6 +1,5 @@
 """The import of a package, with a question first if a voice of its name is already here."""
 
-import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,9 @@ from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
 from studio.actions.voice_cards import VoiceDetails
 from studio.errors import NotReadable
+from studio.languages.reading import said
 from studio.page.parts.install import InstallOffer, InstallWords
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Page, Visit
 from studio.page.parts.values import Values
 
@@ -42,7 +43,7 @@ class Import:
     def __init__(self, page: Page, tab: gr.Tab, upload: gr.UploadButton, question: Question) -> None:
         """Lay out what models of RVC need."""
         self.upload, self.question = upload, question
-        with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as self.rvc:
+        with gr.Accordion(tr("RVC models"), open=False, elem_id="voices-import-rvc") as self.rvc:
             self.contentvec = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
             self.speaker = gr.Number(0, label=tr("Speaker number, from 0"), precision=0, minimum=0)
 
@@ -120,7 +121,7 @@ def _shown(package: Path) -> str:
 
 
 def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
-    shown = f"<strong>{html.escape(name)}</strong>"
+    shown = f"<strong>{markup(name)}</strong>"
     if len(_own(there)) == 1:
         text = (
             tr(
@@ -137,4 +138,4 @@ def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
             "There are already {there} voices called {shown}. Import this one under another name?",
             there=len(there), shown=shown,
         )
-    return f'<p role="alert">{text}</p>'
+    return f'<p role="alert">{said(text)}</p>'

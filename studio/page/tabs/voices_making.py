@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import gradio as gr
 
-from engine.texts import tr
+from engine.texts import joined, tr
 from studio.actions.tasks import cancel_task
 from studio.actions.voice_making import active_new_voice, new_voice_view
 from studio.errors import NotFound
@@ -54,7 +54,7 @@ class NewVoiceForm:
         except NotFound:
             return self._idle(), None
         if view.is_active:
-            said = f"{view.name}: {view.message or 'waiting for a worker'}"
+            said = joined(": ", (view.name, view.message or tr("waiting for a worker")))
             return {
                 self.place: gr.Column(visible=True),
                 self.begin: gr.Button(interactive=False),
