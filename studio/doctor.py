@@ -185,7 +185,11 @@ def _separation() -> Finding:
     from engine.songs.separator_file import FOLDER, separator_state
 
     found = separator_state(Installation.from_environment().data / FOLDER)
-    return Finding(tr("separation of songs"), joined(tr(", "), (found.file.name, str(found.path or tr("not fetched")))), found.remedy)
+    return Finding(
+        tr("separation of songs"),
+        joined(tr(", "), (found.file.name, str(found.path or tr("not fetched")))),
+        found.remedy,
+    )
 
 
 def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:

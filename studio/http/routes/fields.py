@@ -40,7 +40,7 @@ class Fields:
         """Read a required text."""
         value = self.value_of(name)
         if not value:
-            self._wrong(name, f"{name} is missing.")
+            self._wrong(name, tr("{name} is missing.", name=name))
         elif len(value) > longest:
             self._wrong(name, tr("{name} has more than {longest} characters.", name=name, longest=longest))
         return value
@@ -61,7 +61,12 @@ class Fields:
         """Read one of several words."""
         value = self.value_of(name) or default
         if value not in words:
-            self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
+            self._wrong(
+                name,
+                tr(
+                    "{name} must be one of {words}, not {value}.", name=name, words=", ".join(words), value=shown(value)
+                ),
+            )
         return value
 
     def parsed(self, name: str, parse: Callable[[str], T], default: str) -> T | None:
@@ -83,7 +88,7 @@ class Fields:
         """Read whole numbers above zero, separated by commas; required."""
         text = self._form.fields.get(name, "").replace(" ", "")
         if not text:
-            self._wrong(name, f"{name} is missing.")
+            self._wrong(name, tr("{name} is missing.", name=name))
             return []
         if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
             self._wrong(name, tr(
@@ -101,7 +106,7 @@ class Fields:
         is_whole = isinstance(lowest, int)
         if not text:
             if default is None:
-                self._wrong(name, f"{name} is missing.")
+                self._wrong(name, tr("{name} is missing.", name=name))
             return default or 0
         if text in words:
             return text

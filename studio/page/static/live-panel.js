@@ -20,6 +20,7 @@ const PRESETS = {
   Balanced: { block_ms: 60, look_ahead_ms: 60, reserve_ms: 60 },
   Safe: { block_ms: 120, look_ahead_ms: 100, reserve_ms: 160 },
 };
+const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
 const NEXT_TIME = tr("This counts from the next start.");
 
 const midi = (hertz) => 69 + 12 * Math.log2(hertz / 440);
@@ -67,7 +68,7 @@ export class LivePanel {
   #light = make("i", { class: "light", "data-light": "off" });
   #delay = make("b", {}, "–");
   #delaySaid = make("span", {}, "");
-  #presets = Object.keys(PRESETS).map((name) => make("button", { type: "button", class: "pill", onclick: () => this.#preset(name) }, name));
+  #presets = Object.keys(PRESETS).map((name) => make("button", { type: "button", class: "pill", onclick: () => this.#preset(name) }, PRESET_NAMES[name]));
   #presetSaid = make("p", { class: "small", role: "status" }, "");
   #hurt = 0; // when sound was last lost
   #lost = 0;
