@@ -12,7 +12,7 @@ from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.account import name_of_take
 from studio.actions.analyses import analysed_recording, start_analysis
-from studio.actions.conversion_views import ConversionView, key_of_take
+from studio.actions.conversion_views import ConversionView, Published, Unfinished, key_of_take
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -173,7 +173,9 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
-def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, object]:
+def conversion_view(
+    studio: Studio, account: Account, task_id: str, base_url: str, now_s: float
+) -> Published | Unfinished:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:

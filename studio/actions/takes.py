@@ -1,19 +1,19 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from engine.conversion.settings import AUTO, BEST
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
+from studio.actions.conversion_views import DELETED, ConversionView, Lanes, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Card
-from studio.store.records.conversion import Conversion, Rendered, Scores
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
@@ -22,27 +22,73 @@ _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
 LONGEST_NAME = 60
 
 
-def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return all that the page shows of a conversion. Raises NotFound.
+class VoiceRange(TypedDict):
+    """The lowest and the highest note of a voice, as MIDI numbers, under its name."""
 
-    id, state, progress, message, error, created_at
-        is_ending            whether it is being cancelled
-        left_s               seconds until it finishes, None if unknown
-        taken_s              seconds since it started, None before
-        ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
-        starts_in_s          seconds until it starts, roughly; None if unknown
-    model, voice         the voice's id and name
-    untrained            whether the voice was untrained
-        file_name, preset, effects, settings    as requested; all settings once it is completed
-        transpose, style     as determined by the conversion, None until it is completed
-        input_url            the recording; None once it has been deleted
-    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
-        phrases              where each phrase of the recording begins, in seconds
-    edited               the task whose take this one is an edit of, or None
-        note                 a sentence for the user, or None
-    lanes                of a song: links by name, with its mix; empty for others
-    faders, notes        of a song: its faders in dB by lane, and sentences for the user
+    low: float
+    high: float
+    label: str
+
+
+class ResultTake(TypedDict):
+    """A take of a result. mark: 0..1, how much of the performance it kept; None if nothing is voiced."""
+
+    number: int
+    url: str
+    scores: Scores
+    mark: float | None
+    name: str
+    starred: bool
+
+
+class ResultView(TypedDict):
+    """All that the page shows of a conversion.
+
+    is_ending: whether it is being cancelled; left_s: seconds until it finishes, None if unknown; taken_s: since it
+    started, None before. ahead: conversions before it in the queue, and those that keep all workers busy, None once it
+    runs; starts_in_s: seconds until it starts, roughly, None if unknown. model, voice: the voice's id and name.
+    settings: as requested; all of them once it is completed; asked_settings: for the controls of the page. transpose,
+    style: as found, None until it is completed. takes: the best first. phrases: where each phrase of the recording
+    begins, in seconds. edited: the task whose take this one is an edit of. note, notes, warning: sentences for the
+    user. lanes: of a song, links by name, with its mix; faders: in dB by lane.
     """
+
+    id: str
+    state: str
+    progress: float
+    is_ending: bool
+    message: str
+    error: str | None
+    created_at: float
+    left_s: float | None
+    taken_s: float | None
+    ahead: int | None
+    starts_in_s: float | None
+    model: str | None
+    voice: str | None
+    untrained: bool
+    range: VoiceRange | None
+    file_name: str
+    preset: str
+    effects: str | Mapping[str, int | float]
+    settings: Settings
+    asked_settings: dict[str, int | float | str]
+    transpose: int | float | None
+    style: str | None
+    input_url: str | None
+    takes: list[ResultTake]
+    phrases: list[float]
+    is_comp: bool
+    edited: str | None
+    note: str | None
+    lanes: Lanes
+    faders: Mapping[str, float]
+    notes: list[str]
+    warning: str | None
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
+    """Return all that the page shows of a conversion. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
     asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
@@ -70,13 +116,13 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "effects": asked.effects,
         "settings": view.settings,
         "asked_settings": _shown_settings(asked, rendered),
-        "transpose": found and found.transpose,
-        "style": found and found.vocal_style,
+        "transpose": found.transpose if found else None,
+        "style": found.vocal_style if found else None,
         "input_url": view.input_url if view.has_files else None,
         "takes": _takes(view) if view.has_files else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
-        "edited": asked.edit and asked.edit.of,
+        "edited": asked.edit.of if asked.edit else None,
         "note": rendered.unsigned if view.has_files else DELETED,
         "lanes": view.lanes,
         "faders": asked.song.faders if asked.song else {},
@@ -108,8 +154,8 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(view: ConversionView) -> list[dict[str, Any]]:
-    takes: list[dict[str, Any]] = [
+def _takes(view: ConversionView) -> list[ResultTake]:
+    takes: list[ResultTake] = [
         {
             "number": take.number,
             "url": view.link(take.key),
@@ -164,19 +210,27 @@ def _card(studio: Studio, account: Account, model_id: str) -> Card:
         return {}
 
 
-def _range(card: Card) -> dict[str, str | float] | None:
+def _range(card: Card) -> VoiceRange | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None
     return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
 
 
+class LabelledTake(TypedDict):
+    """The label of a take, 1 for the first."""
+
+    number: int
+    name: str
+    starred: bool
+
+
 def label_take(
     studio: Studio, account: Account, task_id: str, take: int, name: str | None = None, starred: bool | None = None
-) -> dict[str, Any]:
+) -> LabelledTake:
     """Give a take a name, "" for none, and a star, or take it away; None leaves them as they are.
 
-    take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of
+    take: 1 for the first. Raises NotFound, and Invalid for a name that is no line of
     text or has more than LONGEST_NAME characters.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)

@@ -19,7 +19,7 @@ from engine.provenance.statement import Statement
 from studio.actions.conversion_views import key_of_take
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
-from studio.actions.takes import result_view
+from studio.actions.takes import ResultView, result_view
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
@@ -57,7 +57,7 @@ class Converted:
 
     recording: Path
     takes: list[Path]
-    facts: dict[str, Any]
+    facts: ResultView
     statement: Statement
     project: str | None
     unsigned: str | None

@@ -6,6 +6,7 @@ import gradio as gr
 
 from studio.actions.analyses import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
+from studio.actions.takes import ResultView
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -37,7 +38,7 @@ class Pitch:
         """What changes when another take is chosen."""
         return [self.wanted, self.timer]
 
-    def look(self, view: dict[str, Any], take: int) -> dict[Any, Any]:
+    def look(self, view: ResultView, take: int) -> dict[Any, Any]:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
         wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}

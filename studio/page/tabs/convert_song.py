@@ -15,6 +15,7 @@ from studio.actions.analyses import analysed_recording
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.fetched_models import Addition, separator
 from studio.actions.songs import LANES, SentFile, SongRequest, mix_again
+from studio.actions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid, NotFound
@@ -247,7 +248,7 @@ def _offset_s(text: str | None) -> float | None:
     return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))
 
 
-def _mixer(view: dict[str, Any]) -> dict[str, Any]:
+def _mixer(view: ResultView) -> dict[str, Any]:
     """Return a finished song as data of <timbre-mixer>."""
     lanes = [
         {"name": name, "label": _NAMES[name], "url": view["lanes"][name]} for name in LANES if name in view["lanes"]

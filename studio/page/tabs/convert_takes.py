@@ -11,7 +11,7 @@ from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.account import preferences_of
 from studio.actions.downloads import offered, take_download
-from studio.actions.takes import result_view
+from studio.actions.takes import ResultTake, ResultView, result_view
 from studio.actions.voice_cards import avatar_of, voice_cards
 from studio.errors import NotFound
 from studio.page.parts.notice import notice, sentence_of, show_error
@@ -69,7 +69,7 @@ class Takes:
             self.earlier, *self.pitch.outputs,
         ]  # fmt: skip
 
-    def show(self, visit: Visit, view: dict[str, Any], now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
+    def show(self, visit: Visit, view: ResultView, now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
         beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
@@ -148,12 +148,12 @@ class Takes:
         return {self.part: brought("takes", data), self.brought: data}
 
 
-def view_of(visit: Visit, task_id: str) -> dict[str, Any]:
+def view_of(visit: Visit, task_id: str) -> ResultView:
     """Return a conversion as `result_view` gives it. Raises NotFound."""
     return result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
 
 
-def result_name(view: dict[str, Any]) -> str:
+def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
     marks = [mark for mark in ("untrained", "edited") if view[mark]] + (["comp"] if view["is_comp"] else [])
     return ", ".join([str(view["voice"]), *marks])
@@ -181,7 +181,7 @@ def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]
     return found
 
 
-def lanes_of(view: dict[str, Any], beside: Sequence[dict[str, Any]], preferred: str) -> list[dict[str, Any]]:
+def lanes_of(view: ResultView, beside: Sequence[dict[str, Any]], preferred: str) -> list[dict[str, Any]]:
     """Return the lanes of a result: its takes by their numbers, then the best of each other result beside it, and
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
     takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
@@ -197,7 +197,7 @@ def lanes_of(view: dict[str, Any], beside: Sequence[dict[str, Any]], preferred: 
     return _numbered(lanes)
 
 
-def _is_source(other: dict[str, Any], view: dict[str, Any]) -> bool:
+def _is_source(other: dict[str, Any], view: ResultView) -> bool:
     """Whether a result may be what another one was made of."""
     return view["edited"] == other["id"] or (view["is_comp"] and view["model"] == other["model"])
 
@@ -213,13 +213,13 @@ def _numbered(lanes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return lanes
 
 
-def _in_order(view: dict[str, Any]) -> list[dict[str, Any]]:
+def _in_order(view: ResultView) -> list[ResultTake]:
     """Return the takes of a conversion by their numbers."""
     return sorted(view["takes"], key=lambda take: take["number"])
 
 
 def _track(
-    view: dict[str, Any], take: dict[str, Any], preferred: str, label: str, is_best: bool = False
+    view: ResultView, take: ResultTake, preferred: str, label: str, is_best: bool = False
 ) -> dict[str, Any]:
     key = view["transpose"] or 0.0
     return {

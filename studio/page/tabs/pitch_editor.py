@@ -110,7 +110,7 @@ class PitchEditor:
         if view["state"] == "completed":
             return over | {self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
-            return over | {self.problem: show_error(view["error"])}
+            return over | {self.problem: show_error(view["error"] or "")}
         return over | {self.problem: inform("Rendering cancelled. Nothing was changed.")}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
