@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.analyses import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
@@ -78,19 +79,23 @@ class Pitch:
         return still | found | {self.part: brought("pitch", drawn)}
 
 
-def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     found = analyses.find(visit, analysis)
     return None if found and found["state"] == "cancelled" else found
 
 
-def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any], trimmed_s: float) -> dict[str, Any]:
+def _roll(
+    recording: AnalysisView, take: AnalysisView, wanted: dict[str, Any], trimmed_s: float
+) -> dict[str, Any]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
+    assert recording["roll"] is not None  # of analyses that are completed
+    assert take["roll"] is not None
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
-    return take["roll"] | {
+    return {**take["roll"]} | {
         "range": wanted["range"],
         "shown": ["range"],
         "curves": [
-            before | {"label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            after | {"label": "Take", "colour": _OUTPUT_COLOUR},
+            {**before, "label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
+            {**after, "label": "Take", "colour": _OUTPUT_COLOUR},
         ],
     }

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.analyses import take_sample
+from studio.actions.analyses import AnalysisView, take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered
@@ -22,7 +22,6 @@ from studio.page.tabs.instrument import brought, instrument, part
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
-_FOUND = ("id", "file_name", "summary", "pitch_histogram", "roll", "duration_s")
 
 Chosen = dict[str, Any]
 
@@ -131,7 +130,7 @@ class Recording:
             self.taken: gr.Row(visible=True),
             self.part: brought("recording", _lane(view, now)),
             self.facts: gr.HTML(_facts(view)),
-            self.analysed: {name: view[name] for name in _FOUND} | {"settled": now.get("settled", False)},
+            self.analysed: {**_found(view), "settled": now.get("settled", False)},
         }
 
     def trim(self, visit: Visit, stretch: dict[str, Any], now: Chosen | None) -> Updates:
@@ -165,7 +164,19 @@ class Recording:
         }  # fmt: skip
 
 
-def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
+def _found(view: AnalysisView) -> dict[str, object]:
+    """Return what other parts of the tab need of an analysis."""
+    return {
+        "id": view["id"],
+        "file_name": view["file_name"],
+        "summary": view["summary"],
+        "pitch_histogram": view["pitch_histogram"],
+        "roll": view["roll"],
+        "duration_s": view["duration_s"],
+    }
+
+
+def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, Any]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
@@ -177,9 +188,10 @@ def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _facts(view: dict[str, Any]) -> str:
+def _facts(view: AnalysisView) -> str:
     """Return what was found in a recording, in a line of HTML."""
     summary = view["summary"]
+    assert summary is not None  # of an analysis that is completed
     voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
     facts = [view["file_name"], duration_text(view["duration_s"])]
     if voice is not None:
