@@ -1,9 +1,10 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from engine.conversion.settings import AUTO, BEST
+from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
@@ -14,7 +15,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Card
-from studio.store.records.conversion import Conversion, Rendered, Scores
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
@@ -24,7 +25,63 @@ _DELETED = "Its recording and its takes have been deleted."
 LONGEST_NAME = 60
 
 
-def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+class VoiceRange(TypedDict):
+    """The range of a voice in MIDI note numbers, and its name."""
+
+    low: float
+    high: float
+    label: str
+
+
+class ShownTake(TypedDict):
+    """A take of a result; number: 1 for the first; mark: its `fidelity`."""
+
+    number: int
+    url: str
+    scores: Scores
+    mark: float | None
+    name: str
+    starred: bool
+
+
+class ResultView(TypedDict):
+    """All that the page shows of a conversion; see `result_view`."""
+
+    id: str
+    state: str
+    progress: float
+    is_ending: bool
+    message: str
+    error: str | None
+    created_at: float
+    left_s: float | None
+    taken_s: float | None
+    ahead: int | None
+    starts_in_s: float | None
+    model: str | None
+    voice: str | None
+    untrained: bool
+    range: VoiceRange | None
+    file_name: str
+    preset: str
+    effects: Effects
+    settings: Settings
+    asked_settings: Settings
+    transpose: float | None
+    style: str | None
+    input_url: str | None
+    takes: Sequence[ShownTake]
+    phrases: Sequence[float]
+    is_comp: bool
+    edited: str | None
+    note: str | None
+    lanes: Mapping[str, str]
+    faders: Mapping[str, float]
+    notes: Sequence[str]
+    warning: str | None
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
     """Return all that the page shows of a conversion. Raises NotFound.
 
     id, state, progress, message, error, created_at
@@ -73,13 +130,13 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "effects": asked.effects,
         "settings": rendered.settings or asked.settings,
         "asked_settings": _shown_settings(asked, rendered),
-        "transpose": found and found.transpose,
-        "style": found and found.vocal_style,
+        "transpose": found.transpose if found else None,
+        "style": found.vocal_style if found else None,
         "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
         "takes": _takes(studio, task, base_url, now_s) if is_there else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
-        "edited": asked.edit and asked.edit.of,
+        "edited": asked.edit.of if asked.edit else None,
         "note": rendered.unsigned if is_there else _DELETED,
         "lanes": lane_links(studio, task, base_url, now_s),
         "faders": asked.song.faders if asked.song else {},
@@ -111,21 +168,21 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
+def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[ShownTake]:
     rendered = task.result_as(Rendered)
     outputs, scores = rendered.outputs, rendered.scores
-    takes: list[dict[str, Any]] = [
+    figures = [scores[place] if place < len(scores) else {} for place in range(len(outputs))]
+    takes: list[ShownTake] = [
         {
             "number": number,
             "url": studio.link(key, base_url, now_s),
-            "scores": scores[number - 1] if number <= len(scores) else {},
+            "scores": figures[number - 1],
+            "mark": fidelity(figures[number - 1]),
             "name": label_of(task, number).name,
             "starred": label_of(task, number).starred,
         }
         for number, key in enumerate(outputs, 1)
     ]
-    for take in takes:
-        take["mark"] = fidelity(take["scores"])
     return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 
 
@@ -170,7 +227,7 @@ def _card(studio: Studio, account: Account, model_id: str) -> Card:
         return {}
 
 
-def _range(card: Card) -> dict[str, str | float] | None:
+def _range(card: Card) -> VoiceRange | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None

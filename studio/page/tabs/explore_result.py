@@ -100,5 +100,7 @@ def _roll(view: AnalysisView) -> dict[str, object]:
 
 
 def _player(views: Sequence[AnalysisView]) -> PlayerData:
-    tracks: list[Track] = [{"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"]} for view in views]
+    tracks: list[Track] = [
+        {"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"]} for view in views
+    ]
     return {"id": _PLAYER, "tracks": tracks, "chosen": 0}
