@@ -10,7 +10,7 @@ from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of
 from engine.progress import no_report
 from studio.actions.account import FORMATS, name_of_take, preferences_of
-from studio.actions.conversions import key_of_take
+from studio.actions.conversion_views import key_of_take
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account

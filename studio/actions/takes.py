@@ -8,8 +8,7 @@ from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversions import key_of_take, was_untrained
-from studio.actions.songs import lane_links
+from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
@@ -21,7 +20,6 @@ from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
-_DELETED = "Its recording and its takes have been deleted."
 LONGEST_NAME = 60
 
 
@@ -103,9 +101,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
-    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
-    is_there = task.outputs_deleted_at is None
-    found = rendered.output_settings
+    view = ConversionView(studio, task, base_url, now_s)
+    asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
     card = _card(studio, account, task.model_id or "")
     waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
@@ -123,22 +120,22 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
-        "untrained": was_untrained(task),
+        "untrained": view.untrained,
         "range": _range(card),
         "file_name": asked.file_name,
         "preset": asked.preset,
         "effects": asked.effects,
-        "settings": rendered.settings or asked.settings,
+        "settings": view.settings,
         "asked_settings": _shown_settings(asked, rendered),
         "transpose": found.transpose if found else None,
         "style": found.vocal_style if found else None,
-        "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
-        "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "input_url": view.input_url if view.has_files else None,
+        "takes": _takes(view) if view.has_files else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
         "edited": asked.edit.of if asked.edit else None,
-        "note": rendered.unsigned if is_there else _DELETED,
-        "lanes": lane_links(studio, task, base_url, now_s),
+        "note": rendered.unsigned if view.has_files else DELETED,
+        "lanes": view.lanes,
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
         "warning": rendered.warning,
@@ -168,20 +165,17 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[ShownTake]:
-    rendered = task.result_as(Rendered)
-    outputs, scores = rendered.outputs, rendered.scores
-    figures = [scores[place] if place < len(scores) else {} for place in range(len(outputs))]
+def _takes(view: ConversionView) -> list[ShownTake]:
     takes: list[ShownTake] = [
         {
-            "number": number,
-            "url": studio.link(key, base_url, now_s),
-            "scores": figures[number - 1],
-            "mark": fidelity(figures[number - 1]),
-            "name": label_of(task, number).name,
-            "starred": label_of(task, number).starred,
+            "number": take.number,
+            "url": view.link(take.key),
+            "scores": take.scores,
+            "mark": fidelity(take.scores),
+            "name": take.label.name,
+            "starred": take.label.starred,
         }
-        for number, key in enumerate(outputs, 1)
+        for take in view.takes
     ]
     return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 

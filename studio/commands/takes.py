@@ -16,7 +16,8 @@ from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
-from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
+from studio.actions.conversion_views import key_of_take
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
 from studio.actions.takes import ResultView, result_view
 from studio.actions.tasks import delete_tasks

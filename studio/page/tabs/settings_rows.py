@@ -116,14 +116,17 @@ def storage_rows(storage: StorageView) -> list[FactRow]:
 
 
 def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
-    """Return the limits, each with the option that sets it, as rows."""
+    """Return the limits, each with the option that sets it, if there is one, as rows."""
     rows: list[FactRow] = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
         value = text.format(one["value"])
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = "until deleted"
-        rows.append({"label": label, "value": value, "note": f"serve {one['option']}", "is_command": True})
+        row: FactRow = {"label": label, "value": value}
+        if option := one["option"]:
+            row |= {"note": f"serve {option}", "is_command": True}
+        rows.append(row)
     return rows
 
 
