@@ -11,7 +11,7 @@ from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
 
-LANES: Final = ("vocal", "backing", "stem", "mix")
+_LANES: Final = ("vocal", "backing", "stem", "mix")
 DELETED = "Its recording and its takes have been deleted."
 
 
@@ -35,20 +35,15 @@ class Found(TypedDict):
     vocal_style: str
 
 
-class Lanes(TypedDict, total=False):
-    """Links to the lanes of a song, and to its mix."""
-
-    vocal: str
-    backing: str
-    stem: str
-    mix: str
-
-
-class Links(Lanes):
-    """Links to the files of a conversion."""
+class Links(TypedDict):
+    """Links to the files of a conversion; vocal, backing, stem, mix: of a song."""
 
     input_audio_url: str | None
     output_audio_urls: list[str]
+    vocal: NotRequired[str]
+    backing: NotRequired[str]
+    stem: NotRequired[str]
+    mix: NotRequired[str]
 
 
 class Published(Links):
@@ -134,15 +129,13 @@ class ConversionView:
         return self.link(self.asked.input_key)
 
     @property
-    def lanes(self) -> Lanes:
-        """Links to the lanes of a finished song and to its mix; empty for other conversions."""
-        rendered, lanes = self.rendered, Lanes()
-        if rendered.lanes and self.has_files:
-            keys = {**rendered.lanes, "mix": rendered.outputs[0]}
-            for name in LANES:
-                if name in keys:
-                    lanes[name] = self.link(keys[name])
-        return lanes
+    def lanes(self) -> dict[str, str]:
+        """Links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
+        rendered = self.rendered
+        if not rendered.lanes or not self.has_files:
+            return {}
+        keys = {**rendered.lanes, "mix": rendered.outputs[0]}
+        return {name: self.link(key) for name, key in keys.items()}
 
     def link(self, key: str) -> str:
         """Return a link to a file of it."""
@@ -194,7 +187,11 @@ class ConversionView:
             "input_audio_url": self.input_url,
             "output_audio_urls": [self.link(key) for key in self.rendered.outputs],
         }
-        return {**links, **self.lanes}
+        lanes = self.lanes
+        for name in _LANES:
+            if name in lanes:
+                links[name] = lanes[name]
+        return links
 
 
 def was_untrained(task: Task) -> bool:

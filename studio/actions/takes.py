@@ -1,13 +1,14 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from engine.conversion.settings import AUTO, BEST
+from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversion_views import DELETED, ConversionView, Lanes, key_of_take
+from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
@@ -23,15 +24,15 @@ LONGEST_NAME = 60
 
 
 class VoiceRange(TypedDict):
-    """The lowest and the highest note of a voice, as MIDI numbers, under its name."""
+    """The range of a voice in MIDI note numbers, and its name."""
 
     low: float
     high: float
     label: str
 
 
-class ResultTake(TypedDict):
-    """A take of a result. mark: 0..1, how much of the performance it kept; None if nothing is voiced."""
+class ShownTake(TypedDict):
+    """A take of a result; number: 1 for the first; mark: its `fidelity`."""
 
     number: int
     url: str
@@ -42,16 +43,7 @@ class ResultTake(TypedDict):
 
 
 class ResultView(TypedDict):
-    """All that the page shows of a conversion.
-
-    is_ending: whether it is being cancelled; left_s: seconds until it finishes, None if unknown; taken_s: since it
-    started, None before. ahead: conversions before it in the queue, and those that keep all workers busy, None once it
-    runs; starts_in_s: seconds until it starts, roughly, None if unknown. model, voice: the voice's id and name.
-    settings: as requested; all of them once it is completed; asked_settings: for the controls of the page. transpose,
-    style: as found, None until it is completed. takes: the best first. phrases: where each phrase of the recording
-    begins, in seconds. edited: the task whose take this one is an edit of. note, notes, warning: sentences for the
-    user. lanes: of a song, links by name, with its mix; faders: in dB by lane.
-    """
+    """All that the page shows of a conversion; see `result_view`."""
 
     id: str
     state: str
@@ -70,25 +62,44 @@ class ResultView(TypedDict):
     range: VoiceRange | None
     file_name: str
     preset: str
-    effects: str | Mapping[str, int | float]
+    effects: Effects
     settings: Settings
-    asked_settings: dict[str, int | float | str]
-    transpose: int | float | None
+    asked_settings: Settings
+    transpose: float | None
     style: str | None
     input_url: str | None
-    takes: list[ResultTake]
-    phrases: list[float]
+    takes: Sequence[ShownTake]
+    phrases: Sequence[float]
     is_comp: bool
     edited: str | None
     note: str | None
-    lanes: Lanes
+    lanes: Mapping[str, str]
     faders: Mapping[str, float]
-    notes: list[str]
+    notes: Sequence[str]
     warning: str | None
 
 
 def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
-    """Return all that the page shows of a conversion. Raises NotFound."""
+    """Return all that the page shows of a conversion. Raises NotFound.
+
+    id, state, progress, message, error, created_at
+        is_ending            whether it is being cancelled
+        left_s               seconds until it finishes, None if unknown
+        taken_s              seconds since it started, None before
+        ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
+        starts_in_s          seconds until it starts, roughly; None if unknown
+    model, voice         the voice's id and name
+    untrained            whether the voice was untrained
+        file_name, preset, effects, settings    as requested; all settings once it is completed
+        transpose, style     as determined by the conversion, None until it is completed
+        input_url            the recording; None once it has been deleted
+    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
+        phrases              where each phrase of the recording begins, in seconds
+    edited               the task whose take this one is an edit of, or None
+        note                 a sentence for the user, or None
+    lanes                of a song: links by name, with its mix; empty for others
+    faders, notes        of a song: its faders in dB by lane, and sentences for the user
+    """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
     asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
@@ -154,8 +165,8 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(view: ConversionView) -> list[ResultTake]:
-    takes: list[ResultTake] = [
+def _takes(view: ConversionView) -> list[ShownTake]:
+    takes: list[ShownTake] = [
         {
             "number": take.number,
             "url": view.link(take.key),
@@ -217,20 +228,12 @@ def _range(card: Card) -> VoiceRange | None:
     return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
 
 
-class LabelledTake(TypedDict):
-    """The label of a take, 1 for the first."""
-
-    number: int
-    name: str
-    starred: bool
-
-
 def label_take(
     studio: Studio, account: Account, task_id: str, take: int, name: str | None = None, starred: bool | None = None
-) -> LabelledTake:
+) -> dict[str, Any]:
     """Give a take a name, "" for none, and a star, or take it away; None leaves them as they are.
 
-    take: 1 for the first. Raises NotFound, and Invalid for a name that is no line of
+    take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of
     text or has more than LONGEST_NAME characters.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.audio.files import open_audio
 from engine.audio.result_files import write_result
@@ -28,7 +28,7 @@ from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
 from studio.executors.voice_cache import VoiceCache
 from studio.store.free_space import refuse_full_disk
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.tasks import find
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ class Converted:
         return [sentence for sentence in (self.facts["warning"], *self.facts["notes"], unsigned) if sentence]
 
     @property
-    def scores(self) -> list[dict[str, float | None]]:
+    def scores(self) -> list[Scores]:
         """The scores of the takes, in their order."""
         ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
         return [one["scores"] for one in ordered]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return what programs may want to know of it."""
         facts = self.facts
         takes = zip(self.takes, self.scores, strict=True)

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Sequence
 
-from studio.actions.takes import ResultTake, ResultView
+from studio.actions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
@@ -39,7 +39,7 @@ def heading(view: ResultView) -> str:
     return f"<h2>{html.escape(title)}</h2><p>{html.escape(', '.join(facts))}</p>"
 
 
-def scores_table(takes: Sequence[ResultTake]) -> str:
+def scores_table(takes: Sequence[ShownTake]) -> str:
     """Return the scores of takes as HTML."""
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
     head = f'<th scope="col">Take</th>{head}'
@@ -102,7 +102,7 @@ def _best(is_best: bool) -> str | None:
     return "best" if is_best else None
 
 
-def _row(take: ResultTake) -> str:
+def _row(take: ShownTake) -> str:
     scores = take["scores"]
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
     cells = "".join(f"<td>{value}</td>" for value in values)
