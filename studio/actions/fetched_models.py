@@ -56,8 +56,8 @@ class Addition:
 def fetch(studio: Studio, addition: Addition, report: Report) -> Path:
     """Download a file, check it against its pinned checksum, install it, and return where it lies.
 
-    `report` shows progress and may raise Cancelled. Raises Unavailable if it cannot be reached or kept, WrongFileError if
-    it is another file, DiskFull, and what installing raises.
+    `report` shows progress and may raise Cancelled. Raises Unavailable if it cannot be reached or kept, WrongFileError
+    if it is another file, DiskFull, and what installing raises.
     """
     before = _version(addition.found())
     with _troubles(addition), _alone(studio, addition, report):
