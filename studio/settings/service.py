@@ -32,6 +32,8 @@ class ServiceSettings:
                             ("auto", "on", "off"))  # fmt: skip
     demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
                              "on or off.", ("auto", "on", "off"))  # fmt: skip
+    open_page: str = text_setting("off", "Open the page in the browser of this machine once it is served: on or off.",
+                                  ("on", "off"))  # fmt: skip
     visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps a visitor's files.")
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
