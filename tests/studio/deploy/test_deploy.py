@@ -85,7 +85,7 @@ def test_systemd_unit_is_valid_and_hardened(check, unit):
 
 # ---- without a terminal
 
-LAUNCHERS = {DEPLOY / "Timbre Studio.command": b"\n", DEPLOY / "Timbre Studio.bat": b"\r\n"}
+LAUNCHERS = {DEPLOY / "Timbre-Studio.command": b"\n", DEPLOY / "Timbre-Studio.bat": b"\r\n"}
 INSTALLS = "uv tool install --quiet --python 3.11 --torch-backend cpu ."
 
 
@@ -99,7 +99,7 @@ def test_launchers_install_alike_and_have_the_line_ends_of_their_system(launcher
 
 
 def test_batch_file_jumps_only_to_labels_that_it_has():
-    text = (DEPLOY / "Timbre Studio.bat").read_text(encoding="ascii")
+    text = (DEPLOY / "Timbre-Studio.bat").read_text(encoding="ascii")
     labels = set(re.findall(r"^:(\w+)", text, re.MULTILINE))
     assert set(re.findall(r"\bgoto (\w+)", text)) == labels == {"install", "fail"}
 
@@ -120,7 +120,7 @@ def double_click(tmp_path):
         program("timbre-studio", "exit 0")
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
-            [project / "studio" / "deploy" / "Timbre Studio.command"],
+            [project / "studio" / "deploy" / "Timbre-Studio.command"],
             env=os.environ | {"PATH": path, "HOME": str(tmp_path)}, input="\n", capture_output=True, text=True,
             check=False, cwd=tmp_path,
         )  # fmt: skip
