@@ -28,11 +28,10 @@ from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.account import name_of_take
-from studio.actions.conversions import ConversionRequest, check_request, start_conversion
+from studio.actions.conversions import ConversionRequest, check_conversion, submit_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.actions.voices import models_view
 from studio.errors import Invalid
 from studio.http.field_names import unknown_fields
@@ -158,11 +157,10 @@ class _Tools:
 
     def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
         """Start a conversion; return the task's id, and the folder for its takes."""
-        check_request(self._studio, self._studio.local, request)  # all this before anything is copied
         source = _path_of(recording)
-        check_recording(source, source.name, self._studio.service)
+        checked = check_conversion(self._studio, self._studio.local, source, source.name, request)
         target = _made_folder(folder or str(source.parent))
-        with workplace(self._studio) as place:  # the action takes the file away
+        with scratch_folder(self._studio) as place:  # the action takes the file away
             copy = place / source.name
             try:
                 refuse_full_disk(self._studio, source.stat().st_size)
@@ -170,7 +168,7 @@ class _Tools:
             except OSError as cause:
                 text = f"The recording cannot be copied: {cause.strerror or cause}."
                 raise Invalid([("recording", text)]) from cause
-            return start_conversion(self._studio, self._studio.local, copy, source.name, request), target
+            return submit_conversion(self._studio, self._studio.local, copy, checked), target
 
     async def _followed(self, task_id: str, wait_s: float, context: Context) -> dict[str, Any]:
         """Report progress until the task ends or the time is over; return its state, and the paths of its takes."""
@@ -200,7 +198,7 @@ class _Tools:
         """Write a take under the first name that is free, unless it is there already. Raises OSError."""
         studio = self._studio
         name = name_of_take(studio.database, studio.local, task, take, _TAKE_FORMAT)
-        with workplace(studio) as place:
+        with scratch_folder(studio) as place:
             stored = studio.storage.fetch(stored_take(studio, task, take, _TAKE_FORMAT), place)
             return next(target for target in numbered(folder / name) if _is_written(stored, target))
 

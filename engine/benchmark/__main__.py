@@ -41,7 +41,8 @@ from engine.audio.files import Audio, open_audio, read_audio, write_audio
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, EngineError, VoiceError
-from engine.evaluation.scores import Evaluator, Scores, compare, equal_error_rate, mean_scores, speaker_similarity
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_scores, speaker_similarity
 from engine.networks.base import load_base
 from engine.networks.synthesizer import copy_synthesis
 from engine.voices.card import list_voices

@@ -84,18 +84,18 @@ def measure_devices(samples: Path = SAMPLES, log: Log = log) -> list[DeviceCost]
 def _cost(device: Device, conversion_s: float, training_s: float, difference_db: float | None) -> DeviceCost:
     precision = str(device.precision).removeprefix("torch.")
     return DeviceCost(
-        device.called, device.name, precision, round(conversion_s, 5), round(training_s, 5), difference_db
+        device.identifier, device.name, precision, round(conversion_s, 5), round(training_s, 5), difference_db
     )
 
 
 def _converted(sources: Sequence[Audio], voice: Voice, device: Device) -> tuple[np.ndarray, float]:
     """Convert all sources; return them concatenated, float32 (samples,), and the seconds of work per second."""
     settings = ConversionSettings(transpose="auto")
-    convert(sources[0], voice, settings, device=device.called)
+    convert(sources[0], voice, settings, device=device.identifier)
     takes, spent_s, sound_s = [], 0.0, 0.0
     while sound_s < _LEAST_S:
         started = time.perf_counter()
-        takes = [convert(source, voice, settings, device=device.called).takes[0].audio for source in sources]
+        takes = [convert(source, voice, settings, device=device.identifier).takes[0].audio for source in sources]
         spent_s += time.perf_counter() - started
         sound_s += sum(source.duration_s for source in sources)
     return np.concatenate([take.mono() for take in takes]), spent_s / sound_s

@@ -23,7 +23,8 @@ from torch import Tensor
 from engine.audio.files import Audio, read_audio
 from engine.audio.resampling import resample
 from engine.errors import EngineError
-from engine.evaluation.scores import EVALUATION_PEAK, EVALUATION_RATE, Evaluator
+from engine.evaluation.evaluator import EVALUATION_PEAK, Evaluator
+from engine.evaluation.performance import EVALUATION_RATE
 from engine.units import hertz_to_mel
 
 _CAMPPLUS = "models/camplusplus_traced_cuda_optimized.pt"

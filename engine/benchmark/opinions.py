@@ -28,7 +28,8 @@ import numpy as np
 from engine.benchmark.__main__ import COPY, TRANSPOSITIONS, find_recordings, others_of, table, target_recordings
 from engine.benchmark.judges import Embeddings, Heard, Judges
 from engine.errors import EngineError
-from engine.evaluation.scores import EVALUATION_RATE, equal_error_rate, known_means
+from engine.evaluation.performance import EVALUATION_RATE
+from engine.evaluation.scores import equal_error_rate, known_means
 from engine.voices.voice import Voice, load_voice
 
 _SHIFTS = ((0, 2), (3, 5), (6, 8), (9, 24))  # semitones

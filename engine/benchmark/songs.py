@@ -39,7 +39,9 @@ from engine.benchmark.__main__ import (
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError
-from engine.evaluation.scores import Evaluator, compare_performances, speaker_similarity, trace
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.performance import compare_performances, trace
+from engine.evaluation.scores import speaker_similarity
 from engine.progress import no_report
 from engine.songs.alignment import align
 from engine.songs.mixing import Lane, mix_files, programme_lufs

@@ -26,7 +26,8 @@ from engine.benchmark.__main__ import (
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError
-from engine.evaluation.scores import Evaluator, Measurement, Scores, compare, mean_scores
+from engine.evaluation.evaluator import Evaluator, Measurement
+from engine.evaluation.scores import Scores, compare, mean_scores
 from engine.evaluation.take_difference import TakeDifference, mean_difference, pairwise_difference
 from engine.voices.card import list_voices
 from engine.voices.voice import Voice, load_voice

@@ -22,10 +22,11 @@ from engine.analysis.envelope import SILENT, loudness_of
 from engine.devices import in_halves
 from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
 from engine.networks.layers import ReverseGradient
-from engine.networks.losses import EnvelopeDiscriminator, envelope_distance
+from engine.networks.losses import envelope_distance
 from engine.networks.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers

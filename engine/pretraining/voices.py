@@ -1,4 +1,4 @@
-"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: train the five demo voices from the shipped base.
+"""`python -m engine.pretraining.voices --corpus DIR --work DIR`: train the six demo voices from the shipped base.
 
 Each is trained like a user's voice, and written with its card, licence, statement of consent, and preview.
 """
@@ -47,6 +47,20 @@ DEMO_PROFILES = (
             source="Voice dataset Kathleen (rhasspy), CMU Arctic prompts",
             consent={"statement": _PUBLISHED_FREELY, "by": "Kathleen"},
         ),
+    ),
+    DemoVoice(
+        "everett", "librispeech_tc100_3spk/27", "speech.flac",
+        VoiceProfile(
+            "Everett", "male", "adult", "An easy, even American voice that reads aloud.", "en",
+            ("even", "warm", "natural"), "other", licence="CC-BY-4.0",
+            source="LibriSpeech (Panayotov et al., 2015), reader 27; the name is ours",
+            consent={
+                "statement": "Read for LibriVox, which gives its recordings to the public domain;"
+                " published in LibriSpeech under the named licence.",
+                "by": "Reader 27, through LibriVox and LibriSpeech",
+            },
+        ),
+        epochs=16,
     ),
     DemoVoice(
         "kerstin", "kerstin/kerstin", "speech.flac",

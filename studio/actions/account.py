@@ -223,7 +223,7 @@ def make_token(studio: Studio, account: Account, name: str, expires_days: float 
     return _view(token), secret
 
 
-def take_back_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
+def withdraw_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
     """Revoke a token of the account for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
         raise NotFound("This token has expired or been revoked.", "token_not_found")

@@ -11,7 +11,7 @@ from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.account import name_of_take
-from studio.actions.analyses import start_analysis, taken_recording
+from studio.actions.analyses import analysed_recording, start_analysis
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -25,7 +25,7 @@ from studio.actions.recordings import (
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, lane_links, song_again
 from studio.actions.submission import Work, new_task, submit_work
-from studio.actions.uploads import borrowed
+from studio.actions.uploads import stored_copy
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
@@ -60,6 +60,17 @@ class ConversionRequest:
     form: ResultFormat = PUBLISHED
 
 
+@dataclass(frozen=True)
+class CheckedConversion:
+    """A request that can be carried out with a recording; cost: seconds x channels x takes, those of a song's files
+    included."""
+
+    request: ConversionRequest
+    voice: Model
+    file_name: str
+    cost: float
+
+
 def start_conversion(
     studio: Studio,
     account: Account,
@@ -71,43 +82,73 @@ def start_conversion(
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Move a recording into the storage and queue its conversion; return the task's id.
+    """Check a conversion, move its recording into the storage and queue it; return the task's id.
 
-    origin: what the recording is a part or a copy of; by default it is a recording of its own.
-
-    Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
-    NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
-    then nothing is left behind.
+    origin: what the recording is a part or a copy of; by default it is a recording of its own. Raises as
+    `check_conversion` and `submit_conversion` do; then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
-    voice = check_request(studio, account, request)
-    length = check_recording(audio, file_name, studio.service)
-    task, song = new_task(account), request.song
+    checked = check_conversion(studio, account, audio, file_name, request)
+    return submit_conversion(
+        studio, account, audio, checked, origin=origin, idempotency=idempotency, request_id=request_id
+    )  # fmt: skip
+
+
+def check_conversion(
+    studio: Studio, account: Account, audio: Path, file_name: str, request: ConversionRequest
+) -> CheckedConversion:
+    """Check all that can be checked before a worker has it.
+
+    Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
+    NotReadable for a file that is not audio, Invalid for a recording that is too long, Unavailable.
+    """
+    voice = _check_request(studio, account, request)
+    length, takes = check_recording(audio, file_name, studio.service), int(request.settings.get("takes", 1))
+    refuse_too_costly(length, takes, studio.service)
+    cost = length.channel_seconds * takes
+    if request.song is not None:
+        has_effects = not effects_of(request.effects).is_off
+        cost += check_song(studio, account, request.song, takes, has_effects, request.untrained)
+    return CheckedConversion(request, voice, file_name, cost)
+
+
+def submit_conversion(
+    studio: Studio,
+    account: Account,
+    audio: Path,
+    checked: CheckedConversion,
+    *,
+    origin: Origin | None = None,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """Move the recording of a conversion into the storage and queue it; return the task's id.
+
+    Raises TooMany, Unavailable, DiskFull; then nothing is left behind.
+    """
+    task, request, song = new_task(account), checked.request, checked.request.song
     asked = Conversion(
-        input_key=f"{task.place}/input{suffix_of(file_name, audio)}",
-        file_name=shown_name(file_name),
+        input_key=f"{task.prefix}/input{suffix_of(checked.file_name, audio)}",
+        file_name=shown_name(checked.file_name),
         preset=request.preset,
         settings=dict(request.settings),
         effects=plain_effects(request.effects),
-        model_account=DEMO if voice.is_demo else account.id,
-        untrained=voice.is_untrained,
-        song=None if song is None else song.record(task.place),
+        model_account=DEMO if checked.voice.is_demo else account.id,
+        untrained=checked.voice.is_untrained,
+        song=None if song is None else song.record(task.prefix),
         form=None if request.form == PUBLISHED else request.form,
         **asdict(origin or origin_of_file(audio)),
     )
-    refuse_too_costly(length, asked.takes, studio.service)
-    cost, files = length.channel_seconds * asked.takes, {asked.input_key: audio}
+    files = {asked.input_key: audio}
     if song is not None and asked.song is not None:
-        has_effects = not effects_of(request.effects).is_off
-        cost += check_song(studio, account, song, asked.takes, has_effects, request.untrained)
         files |= {asked.song.keys[name]: sent.path for name, sent in song.files.items()}
-    work = Work(CONVERSION, asked, request.model, cost, request_id)
+    work = Work(CONVERSION, asked, request.model, checked.cost, request_id)
     return submit_work(studio, task, work, files=files, idempotency=idempotency)
 
 
-def check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
-    """Check all that can be checked without the recording; return the voice. Raises as `start_conversion`."""
+def _check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
+    """Check all that can be checked without the recording; return the voice."""
     by_style(request.preset, request.settings)
     effects_of(request.effects)
     if request.song is not None and request.form != PUBLISHED:
@@ -182,7 +223,7 @@ def convert_recording(
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
     all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
     """
-    with taken_recording(studio, account, recording) as (copy, file_name, origin):
+    with analysed_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
@@ -199,7 +240,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
+    with stored_copy(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
             model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song
         )  # fmt: skip
@@ -210,7 +251,7 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy:
+    with stored_copy(studio, asked.input_key, _GONE) as copy:
         return start_analysis(studio, account, copy, asked.file_name, _origin(task))
 
 
@@ -222,7 +263,7 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     key = key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
-    with borrowed(studio, key, _GONE) as copy:
+    with stored_copy(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)
 
 

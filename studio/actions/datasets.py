@@ -17,7 +17,7 @@ from engine.progress import Report
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.actions.uploads import called, seems_zip, take, workplace
+from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -89,7 +89,7 @@ def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> 
         raise DatasetError(f'"{name}" contains no audio.')
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
-    take(file, target)
+    link_or_copy(file, target)
 
 
 def _model_file(file: Path) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def create_model(
         return str(known["model_id"])
     if not seems_zip(archive):
         raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
-    with workplace(studio) as place:
+    with scratch_folder(studio) as scratch:
         with called(archive, "the zip"):
-            dataset = create_dataset(archive, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
+            dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 
@@ -141,9 +141,9 @@ def create_examined(
     """
     from engine.datasets.report import examined, refuse_unusable
 
-    with workplace(studio) as place:
+    with scratch_folder(studio) as scratch:
         report(0.0, "copying the recordings")
-        dataset = create_dataset(source, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
+        dataset = create_dataset(source, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
         refuse_unusable(found)
         return keep_dataset(studio, account, dataset, data_report=found.as_json()), found

@@ -118,8 +118,8 @@ def repeat_comp(studio: Studio, account: Account, task_id: str) -> str:
 def _submit_comp(studio: Studio, account: Account, task: Task, comp: Comp, idempotency: Idempotency | None) -> str:
     """Queue a comp with copies of its sources. task: whose recording and effects it has."""
     new, asked = new_task(account), task.asked_as(Conversion)
-    takes = {f"{new.place}/takes/{number}{PurePath(key).suffix}": key for number, key in enumerate(comp.takes, 1)}
-    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
+    takes = {f"{new.prefix}/takes/{number}{PurePath(key).suffix}": key for number, key in enumerate(comp.takes, 1)}
+    input_key = f"{new.prefix}/input{PurePath(asked.input_key).suffix}"
     again = replace(
         asked,
         input_key=input_key,
@@ -254,8 +254,8 @@ def _submit_edit(studio: Studio, account: Account, task: Task, origin: _Origin, 
     """Queue an edit with copies of its sources; of: the task whose take is edited."""
     _need_voice(studio, account, task)  # fail now, not in the worker
     new, asked = new_task(account), task.asked_as(Conversion)
-    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
-    original = EditSources(f"{new.place}/original/take.wav", f"{new.place}/original/groundwork.npz")
+    input_key = f"{new.prefix}/input{PurePath(asked.input_key).suffix}"
+    original = EditSources(f"{new.prefix}/original/take.wav", f"{new.prefix}/original/groundwork.npz")
     again = replace(
         asked,
         input_key=input_key,

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.voices.card import CARD_FILE, card_text, read_card
 from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, profile_text, read_profile
-from studio.actions.packages import free_name, voices_called
+from studio.actions.packages import free_name, voices_named
 from studio.actions.submission import Work, queue_task
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
@@ -58,7 +58,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
 
 def _refuse_taken(studio: Studio, account: Account, model_id: str, name: str) -> None:
     """Raise Invalid if another voice has the name; one that two voices have already may stay."""
-    there = [one["id"] for one in voices_called(studio, account, name)]
+    there = [one["id"] for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
         raise Invalid([("name", f"There is already a voice called {name}: choose another name, such as {free}.")])

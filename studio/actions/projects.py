@@ -25,7 +25,7 @@ from engine.spelling import composed
 from studio.actions.account import named_file, unlike, voice_names
 from studio.actions.conversions import key_of_take
 from studio.actions.tasks import delete_tasks, task_views_of
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
@@ -142,7 +142,7 @@ def project_zip(
     place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}"
     key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.zip"
     if studio.storage.head(key) is None:
-        with workplace(studio) as folder:
+        with scratch_folder(studio) as folder:
             made = export_project(studio, account, project.id, folder / "project.zip", dry=dry)
             studio.storage.delete_below(place)
             studio.storage.put_file(made, key)
@@ -171,8 +171,8 @@ def export_project(
     if target.is_dir():
         target = target / named_file(project.shown_name, "zip")
     try:
-        with workplace(studio) as place, replacing(target) as unfinished:
-            _Export(studio, account, project, timeline or timeline_of(project), place, dry).write(unfinished, report)
+        with scratch_folder(studio) as scratch, replacing(target) as unfinished:
+            _Export(studio, account, project, timeline or timeline_of(project), scratch, dry).write(unfinished, report)
     except OSError as cause:
         text = f'"{target}" cannot be written: {cause.strerror or cause}.'
         raise Invalid([("output", text)], "not_writable") from cause
@@ -183,9 +183,9 @@ class _Export:
     """One export of a project. place: an empty folder for its files."""
 
     def __init__(
-        self, studio: Studio, account: Account, project: Project, timeline: Timeline, place: Path, dry: bool
+        self, studio: Studio, account: Account, project: Project, timeline: Timeline, scratch: Path, dry: bool
     ) -> None:
-        self._studio, self._project, self._place = studio, project, place
+        self._studio, self._project, self._place = studio, project, scratch
         done = _done(project)
         named = voice_names(studio.database, account, done)
         counted: Counter[str] = Counter()

@@ -61,7 +61,7 @@ class NewTask:
     id: str
 
     @property
-    def place(self) -> str:
+    def prefix(self) -> str:
         """The prefix of its files in the storage."""
         return f"{account_prefix(self.account)}tasks/{self.id}"
 
@@ -112,7 +112,7 @@ def submit_work(
         answer, kept = once(studio, task.account, idempotency, act)
     finally:
         if not kept:
-            studio.storage.delete_below(task.place)
+            studio.storage.delete_below(task.prefix)
     studio.wake()
     return str(answer["task_id"])
 

@@ -87,7 +87,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     }
 
 
-def kept_share(scores: Scores) -> float | None:
+def fidelity(scores: Scores) -> float | None:
     """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
     recording and take; None if nothing is voiced."""
     on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
@@ -97,7 +97,7 @@ def kept_share(scores: Scores) -> float | None:
 
 
 def best_first(marks: Sequence[float | None]) -> list[int]:
-    """Return the numbers of takes, from 1 on, best `kept_share` first."""
+    """Return the numbers of takes, from 1 on, best `fidelity` first."""
     # the first take has no variation, so it leads among equals
     return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
 
@@ -124,7 +124,7 @@ def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict
         for number, key in enumerate(outputs, 1)
     ]
     for take in takes:
-        take["mark"] = kept_share(take["scores"])
+        take["mark"] = fidelity(take["scores"])
     return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from studio.actions.account import voice_names
 from studio.actions.conversions import audio_links, was_untrained
 from studio.errors import NotFound, TooMany, WrongState
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
 from studio.store.callback_signatures import secret_of_account
 from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
@@ -75,7 +75,7 @@ def task_views_of(
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """Cancel a task: at once if it is queued, else as soon as its worker notices. Raises NotFound, WrongState."""
-    task = request_cancel(studio.database, account.id, task_id, also=settle)
+    task = request_cancel(studio.database, account.id, task_id, also=end_training)
     return _named_view(studio, account, task, base_url, now_s)
 
 

@@ -9,7 +9,7 @@ from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Estimate
 from engine.voices.card import WEIGHTS_FILE
-from studio.actions.checkpoints import kept_card
+from studio.actions.checkpoints import stored_card
 from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import task_view, task_views
 from studio.actions.voices import checked_plan, train_model, training_history
@@ -217,7 +217,7 @@ def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
 
 def _chosen_epoch(studio: Studio, model: Model) -> int | None:
     try:
-        card = kept_card(studio, model)
+        card = stored_card(studio, model)
     except EngineError:  # it is being replaced
         return None
     return card.training.get("best_epoch") if card is not None and card.training.get("chosen") else None

@@ -16,18 +16,18 @@ from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, VoiceCard, load_card, read_card
 from engine.voices.card_rules import STUDIO
 from studio.actions.analyses import stretch_view
-from studio.actions.checkpoints import kept_card
+from studio.actions.checkpoints import stored_card
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
 from studio.store.studio import Studio
-from studio.store.workspaces import untrained_place
+from studio.store.workspaces import untrained_prefix
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
 _SATURATION, _LIGHTEST = 0.55, 0.46
 _BARS = 5
-_SALT = 56  # with which the demo voices look least alike
+_SALT = 9632  # with which the demo voices look least alike
 _KINDS = {(True, True): "speaks and sings", (True, False): "speaks", (False, True): "sings"}
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 _LARGEST_CARD = 4 << 20  # bytes
@@ -124,7 +124,7 @@ def voice_details(studio: Studio, account: Account, model_id: str, base_url: str
     """
     model = find_model(studio.database, account, model_id)
     try:
-        card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
+        card = load_card(DEMO_VOICES / model.id) if model.is_demo else stored_card(studio, model)
     except EngineError:  # it is being replaced
         card = None
     return (
@@ -173,7 +173,7 @@ def _whole_card(studio: Studio, model: Model) -> dict[str, Any]:
     if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
         return model.card
     try:
-        card = kept_card(studio, model)
+        card = stored_card(studio, model)
     except EngineError:  # it is being replaced
         return model.card
     return model.card if card is None else asdict(card)
@@ -262,7 +262,7 @@ def _read_card(studio: Studio, model: Model) -> VoiceCard | None:
     try:
         if model.is_demo:
             return load_card(DEMO_VOICES / model.id)
-        place = untrained_place(model) if model.is_untrained else model.voice_key
+        place = untrained_prefix(model) if model.is_untrained else model.voice_key
         if place is None:
             return None
         content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.files import write_atomically, writing_errors
-from studio.commands.convert import Overwrite, Recording
+from studio.commands.arguments import Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar

@@ -20,10 +20,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from studio.commands.analyse import analyse
+from studio.commands.arguments import RESULTS, AsJson
 from studio.commands.comp import comp
-from studio.commands.convert import RESULTS, AsJson, convert, demo
+from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
+from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp

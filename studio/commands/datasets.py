@@ -10,7 +10,7 @@ import typer
 
 from engine.errors import ProfileError
 from engine.progress import Report
-from studio.commands.convert import Overwrite
+from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar

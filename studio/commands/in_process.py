@@ -21,8 +21,8 @@ from engine.progress import Report
 from studio.commands.progress import progress_bar
 from studio.errors import NotFound, StudioError, WrongState
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
-from studio.executors.recovery import recover, settle
+from studio.executors.job import WorkerContext
+from studio.executors.recovery import end_training, recover
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.executors.worker_ids import owner_of
@@ -93,7 +93,7 @@ def withdraw(studio: Studio, task: Task) -> None:
     with studio.database.write() as connection:
         claimed = claim_one(connection, task.id, owner_of(os.getpid()), studio.service.lease_s)
         if claimed is not None:
-            settle(connection, cancelled(connection, claimed))
+            end_training(connection, cancelled(connection, claimed))
 
 
 def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
@@ -104,16 +104,16 @@ def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
-    bench = Workbench(
+    context = WorkerContext(
         studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log
     )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
-        outcome = run_task(bench, task)
+        outcome = run_task(context, task)
     finally:
         if outcome == "given back":
             with suppress(NotFound, WrongState):
-                request_cancel(studio.database, task.account_id, task.id, also=settle)
+                request_cancel(studio.database, task.account_id, task.id, also=end_training)
             recover(studio.database, studio.service.attempts, [task.owner or ""])
 
 

@@ -10,7 +10,7 @@ import typer
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
-from studio.commands.convert import Overwrite
+from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import SettingsError
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path

@@ -50,10 +50,10 @@ def found_voices(
     yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
     """
     from studio.actions.rvc_models import FoundModel, models_in
-    from studio.actions.uploads import is_link, workplace
+    from studio.actions.uploads import is_link, scratch_folder
 
     linked = [one for one in (source, index) if one is not None and is_link(one)]
-    with workplace(studio) as place:
+    with scratch_folder(studio) as place:
         paths = {link: _fetched(studio, link, place, yes) for link in linked}
         path = paths.get(source, Path(source))
         own_index = None if index is None else paths.get(index, Path(index))

@@ -8,8 +8,8 @@ import typer
 
 from engine.errors import EngineError, SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table

@@ -24,7 +24,7 @@ from structlog.typing import FilteringBoundLogger
 
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.trouble import LastingTrouble
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -85,8 +85,8 @@ def main() -> int:
     try:
         _settle_down(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
-        bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
-        return _work(bench, order, woken)
+        context = WorkerContext(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
+        return _work(context, order, woken)
     except StudioError as trouble:  # before the first task
         log.warning("worker_ended", reason=str(trouble))
         return DISTURBED
@@ -94,19 +94,19 @@ def main() -> int:
         database.close()
 
 
-def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
+def _work(context: WorkerContext, order: Order, woken: threading.Event) -> int:
     """Claim and carry out tasks until asked to stop."""
     idle_since = time.monotonic()
-    trouble = LastingTrouble(bench.log, "claim_failed")
-    while not bench.stopping.asked:
+    trouble = LastingTrouble(context.log, "claim_failed")
+    while not context.stopping.asked:
         woken.clear()  # before the query: later wake-ups are seen next time
-        task = _claimed(bench.database, order, bench.service.lease_s, trouble)
+        task = _claimed(context.database, order, context.service.lease_s, trouble)
         if task is None:
             if order.idle_s and time.monotonic() - idle_since > order.idle_s:
                 return 0
             woken.wait(_POLL_S)
             continue
-        if run_task(bench, task) == "broken":
+        if run_task(context, task) == "broken":
             return DISTURBED
         idle_since = time.monotonic()
     return 0

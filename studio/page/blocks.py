@@ -31,6 +31,7 @@ from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
+from studio.page.tab_names import tabs_of
 from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
@@ -126,7 +127,7 @@ def build_page(
     from studio.page.tabs.train import TrainTab
     from studio.page.tabs.voices import VoicesTab
 
-    tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
+    builders: dict[str, Callable[[Page, gr.Tab], object]] = {
         "Convert": ConvertTab,
         "Live": partial(LiveTab, sessions=sessions or LiveSessions(studio)),
         "History": HistoryTab,
@@ -136,8 +137,7 @@ def build_page(
         "Explore": ExploreTab,
         "Settings": SettingsTab,
     }
-    if studio.service.is_demo:
-        del tabs["Settings"]  # tokens and the machine are the host's concern
+    tabs = tabs_of(studio.service.is_demo)
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
     with CheckedEvents(uploads, title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
@@ -145,9 +145,9 @@ def build_page(
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
             page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio))
-            for name, build in tabs.items():
+            for name in tabs:
                 with gr.Tab(name, id=name.lower()) as tab:
-                    build(page, tab)
+                    builders[name](page, tab)
         element("help", elem_id="help")
         element("drop", elem_id="drop")
         element("address", data={"tabs": list(wishes)}, elem_id="address")

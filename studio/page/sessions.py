@@ -139,7 +139,7 @@ class PageSessions:
         await queue.clean_events(session_hash=session)
         for kept in (
             queue.pending_messages_per_session, queue.pending_event_ids_session, states.session_data,
-            states.time_last_used, self._blocks.pending_streams, self._blocks.pending_diff_streams,
+            states.time_last_used,
         ):  # fmt: skip
             kept.pop(session, None)
 

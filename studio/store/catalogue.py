@@ -28,7 +28,7 @@ from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import Database, Now, insert_or_keep
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
 
@@ -183,7 +183,7 @@ def list_models(
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
-    after = None if cursor is None else place_of(cursor, str, str)
+    after = None if cursor is None else sort_values(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = folded(q).split() if q else []
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
@@ -281,7 +281,7 @@ def add_model(
     raise AssertionError(f"{_TRIES} ids were taken concurrently")
 
 
-def voice_place(account: Account, model_id: str) -> str:
+def voice_prefix(account: Account, model_id: str) -> str:
     """Return the prefix of a voice of the account, or of its models by fence."""
     return f"{account_prefix(account)}{VOICES}/{model_id}"
 
@@ -420,7 +420,7 @@ def described(card: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: card.get(name) for name in _KEPT}
     kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
-    listed = {"folded_name": place_of_name(card["name"]), "texts": _texts(kept)}
+    listed = {"folded_name": name_sort_key(card["name"]), "texts": _texts(kept)}
     return {"name": card["name"], "card": kept, **listed, **narrowed}
 
 
@@ -463,10 +463,10 @@ def _texts(card: Mapping[str, Any]) -> str:
 
 
 def _place(model: Model) -> tuple[str, str]:
-    return place_of_name(model.name), model.id
+    return name_sort_key(model.name), model.id
 
 
-def place_of_name(name: str) -> str:
+def name_sort_key(name: str) -> str:
     """Return what a voice is sorted by: its name without case and accents."""
     return folded(name)[:LONGEST_FOLDED]
 

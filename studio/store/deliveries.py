@@ -18,7 +18,7 @@ from sqlalchemy import tuple_ as row_of
 
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_or_keep
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.tables import deliveries, tasks
 from studio.store.tasks import ENDED
 
@@ -128,7 +128,7 @@ def list_deliveries(
         selected = selected if wanted is None else selected.where(column == wanted)
     if cursor is not None:
         place = row_of(deliveries.c.created_at, deliveries.c.id)
-        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+        selected = selected.where(place < row_of(*sort_values(cursor, float, str)))
     newest = selected.order_by(deliveries.c.created_at.desc(), deliveries.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_delivery(row) for row in connection.execute(newest)]

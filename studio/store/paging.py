@@ -13,7 +13,7 @@ def cursor_after(*place: str | float) -> str:
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
+def sort_values(cursor: str, *kinds: type) -> tuple[Any, ...]:
     """Parse the sort values of a cursor, each of its kind. Raises Invalid unless `cursor_after` made it."""
     try:
         place = tuple(json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))

@@ -11,7 +11,7 @@ from engine.spelling import folded
 from studio.errors import Invalid, NotFound
 from studio.store.database import Database, insert_into
 from studio.store.kinds import CONVERSION
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.records.conversion import Conversion
 from studio.store.tables import projects, tasks
 from studio.store.task_filter import TaskFilter
@@ -52,7 +52,7 @@ def list_projects(
     own = and_(tasks.c.account_id == account_id, tasks.c.kind == CONVERSION, tasks.c.recording.is_not(None))
     found = select(tasks.c.recording, changed).where(own, wanted.condition()).group_by(tasks.c.recording)
     if cursor is not None:
-        found = found.having(row_of(changed, tasks.c.recording) < row_of(*place_of(cursor, float, str)))
+        found = found.having(row_of(changed, tasks.c.recording) < row_of(*sort_values(cursor, float, str)))
     found = found.order_by(changed.desc(), tasks.c.recording.desc()).limit(limit + 1)
     with database.read() as connection:
         rows = connection.execute(found).all()

@@ -47,7 +47,7 @@ from engine.spelling import folded
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.store.database import Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.records.codec import read
 from studio.store.tables import accounts, tasks
 from studio.store.task_filter import TaskFilter
@@ -492,7 +492,7 @@ def list_tasks(
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)
     if cursor is not None:
-        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+        selected = selected.where(place < row_of(*sort_values(cursor, float, str)))
     newest = selected.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_task(row) for row in connection.execute(newest)]
@@ -581,8 +581,13 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
+_CANCEL_REQUESTED = [column.name for column in tasks.c].index("cancel_requested")
+
+
 def _task(row: Row[Any]) -> Task:
-    return Task(**{**row._mapping, "cancel_requested": bool(row.cancel_requested)})
+    values = list(row)  # in the order of the columns, which is that of the fields
+    values[_CANCEL_REQUESTED] = bool(values[_CANCEL_REQUESTED])
+    return Task(*values)
 
 
 def _plain(value: Any) -> Any:

@@ -48,7 +48,7 @@ CALLED_BY_USERS = {
     "files": (
         "beside", "fitting_name", "names_that_fit", "refuse_overwriting", "write_atomically", "writing_errors",
     ),
-    "evaluation.scores": ("compare_performances", "score_performance", "trace"),
+    "evaluation.performance": ("compare_performances", "score_performance", "trace"),
     "features.clips": ("analysed_clips",),
     "features.retrieval": ("nearest_frames",),
     "live.converter": ("LiveConverter",),

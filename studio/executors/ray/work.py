@@ -19,7 +19,7 @@ import structlog
 
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -57,16 +57,16 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     with _obeying(stopping):
         try:
             refuse_other_version(order.version)
-            bench = replace(_bench(order.data, json.dumps(order.service)), stopping=stopping)
+            context = replace(_context(order.data, json.dumps(order.service)), stopping=stopping)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
-                task = tasks.claim(bench.database, order.owner, QUEUES[order.lane], bench.service.lease_s)
+                task = tasks.claim(context.database, order.owner, QUEUES[order.lane], context.service.lease_s)
         except StudioError as trouble:  # as text: the error may not be picklable
             return TROUBLE, str(trouble)
         if task is None:
             return NOTHING, ""
-        outcome = run_task(bench, task)
+        outcome = run_task(context, task)
         send_spans()  # Ray kills its processes
     if outcome == "broken":
         os._exit(DISTURBED)  # Ray starts a new process
@@ -74,7 +74,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 
 
 @functools.cache
-def _bench(data: str, service: str) -> Workbench:
+def _context(data: str, service: str) -> WorkerContext:
     """Create the process's context, once."""
     # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -93,7 +93,7 @@ def _bench(data: str, service: str) -> Workbench:
     storage = open_storage(given.storage_url, settings.data)
     remove_abandoned(database, settings.work)
     log = structlog.get_logger("studio.worker").bind(node=os.uname().nodename, pid=os.getpid())
-    return Workbench(settings, given, database, storage, VoiceCache(), Stopping(given.grace_s), log)
+    return WorkerContext(settings, given, database, storage, VoiceCache(), Stopping(given.grace_s), log)
 
 
 @contextmanager

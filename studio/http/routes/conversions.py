@@ -28,8 +28,8 @@ from studio.http.routes.promises import (
     true_to_the_queue,
 )
 from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
-from studio.http.routes.setting_fields import given_settings, setting_properties, setting_property
-from studio.http.routes.song_fields import SONG_FIELDS, given_song
+from studio.http.routes.setting_fields import parse_settings, setting_properties, setting_property
+from studio.http.routes.song_fields import SONG_FIELDS, parse_song
 from studio.store.kinds import CONVERSION
 
 PRESETS = (AUTO, *ConversionSettings.presets)
@@ -90,13 +90,13 @@ async def started_conversion(
     preset = fields.choice("preset", PRESETS, AUTO)
     untrained = fields.flag("untrained", False)
     effects = fields.parsed("effects", written_effects, OFF)
-    settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+    settings = parse_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
     form_words = {
         one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
     }
     promises = promises_of(call, fields)
     fields.check()
-    song = given_song(fields, model)
+    song = parse_song(fields, model)
     assert audio is not None
     async with true_to_the_queue(call, CONVERSION):
         task_id = await call.started(

@@ -20,10 +20,11 @@ from studio.actions.voice_making import TeachingRequest, teach_from_upload
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
-from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
+from studio.http.routes.profile_fields import PROFILE_FIELDS, parse_profile
 from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import (
     Age,
@@ -51,7 +52,7 @@ _CREATED = {
     **PROFILE_FIELDS,
 }
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=CheckedRoute)
 
 
 class _Wanted(BaseModel):
@@ -91,7 +92,7 @@ async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
-        archive, given, promises = fields.file(_ZIP), given_profile(fields), promises_of(call, fields)
+        archive, given, promises = fields.file(_ZIP), parse_profile(fields), promises_of(call, fields)
         fields.check()
         assert archive is not None
         idempotency = call.idempotency("create", form)

@@ -46,7 +46,7 @@ PROFILE_FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def given_profile(fields: Fields) -> dict[str, Any]:
+def parse_profile(fields: Fields) -> dict[str, Any]:
     """Return what a form says of a voice, as a model.json would, to be checked; `fields.check` reports broken JSON."""
     fields.either(_LICENCE, _LICENSE)
     readers = {"traits": _traits, "vocal_range": _json, "consent": _consent}

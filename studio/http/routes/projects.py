@@ -18,7 +18,7 @@ from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_project_id
 from studio.http.routes.schemas import ProjectExport, Projects, ProjectView
-from studio.http.routes.setting_fields import given_changes, setting_property
+from studio.http.routes.setting_fields import parse_changes, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.store.projects import LONGEST_NAME
 
@@ -85,7 +85,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
     project_id = known_project_id(project_id)
     async with call.form() as form:
         given = Fields(form)
-        timeline = given_changes(given, Timeline)
+        timeline = parse_changes(given, Timeline)
         given.check()
         name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)

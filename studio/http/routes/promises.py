@@ -107,11 +107,11 @@ def promises_of(call: Call, fields: Fields) -> Promises:
     """
     headers = call.request.headers
     return Promises(
-        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), given_callback(call, fields)
+        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), parse_callback(call, fields)
     )
 
 
-def given_callback(call: Call, fields: Fields) -> str | None:
+def parse_callback(call: Call, fields: Fields) -> str | None:
     """Read the address in the form that may be called, if there is one."""
     if not fields.has(CALLBACK):
         return None

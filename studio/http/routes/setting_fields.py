@@ -44,7 +44,7 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
     return properties
 
 
-def given_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
+def parse_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
@@ -57,6 +57,6 @@ def given_settings(form: Fields, settings: type[Any], published: Mapping[str, st
     return given
 
 
-def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
+def parse_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
     return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}

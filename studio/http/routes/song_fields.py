@@ -39,7 +39,7 @@ SONG_FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def given_song(fields: Fields, model: str) -> SongRequest | None:
+def parse_song(fields: Fields, model: str) -> SongRequest | None:
     """Return the song that a form asks for, None if it asks for a plain conversion; `fields.check` reports problems.
 
     Raises SettingsError for parts that cannot be read.

@@ -18,7 +18,7 @@ const part = element.querySelector("%(tag)s");
 const show = () => { if (customElements.get("%(tag)s")) part.data = props.value ? JSON.parse(props.value) : null; };
 customElements.whenDefined("%(tag)s").then(show);
 watch("value", show);
-for (const name of %(events)s) part.addEventListener("tell-" + name, told => trigger(name, told.detail));
+for (const name of %(events)s) part.addEventListener("tell-" + name, event => trigger(name, { told: event.detail }));
 """
 
 

@@ -1,6 +1,5 @@
 """The page as its tabs use it: accounts, the wiring of events, and the way from one tab to another."""
 
-import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,14 @@ class Visit:
     account: Account
     now_s: float  # since 1970
     base_url: str = ""  # empty: links begin with the path, not with a host
+
+    def do(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do `action(studio, account, ...)` as this visitor. Raises what it raises."""
+        return action(self.studio, self.account, *args, **kwargs)
+
+    def do_apart(self, action: Callable[Concatenate[Studio, Account, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do `action(studio, account, ...)` as `apart` does."""
+        return self.studio.apart(self.account, action, self.account, *args, **kwargs).result()
 
     def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `action(studio, ...)`, which takes a while or loads much, outside of this process, when the account's
@@ -79,13 +86,12 @@ class Page:
         """
         components = [*outputs, *([notice] if notice is not None else [])]
 
-        @functools.wraps(action)
+        # gradio reads the annotations to find what to pass
         def handler(request: gr.Request, *values: Any) -> Any:
             return self._done(request, action, values, components, notice)
 
-        @functools.wraps(action)
         def handler_with_data(request: gr.Request, event: gr.EventData, *values: Any) -> Any:
-            return self._done(request, action, (event._data, *values), components, notice)
+            return self._done(request, action, (_told(event), *values), components, notice)
 
         return self._wired(event, handler_with_data if has_data else handler, inputs, components, options)
 
@@ -105,19 +111,10 @@ class Page:
     def on_return(self, tab: gr.Tab, action: Callable[..., Updates], *wiring: Any, **options: Any) -> None:
         """Wire only the second of these."""
 
-        @functools.wraps(action)
         def come_back(visit: Visit, where: Any, *values: Any) -> Updates:
             return action(visit, *values) if where.get("tab") == tab.id else None
 
         self.on_data(self.returning.returned, come_back, *wiring, **options)
-
-    def stop_on_leaving(self, tab: gr.Tab, timer: gr.Timer) -> None:
-        """Stop a tab's timer as soon as another tab is shown."""
-
-        def leave(visit: Visit, to: dict[str, Any]) -> Updates:
-            return None if to.get("value") == tab.label else {timer: gr.Timer(active=False)}
-
-        self.on_data(self.tabs.select, leave, [], [timer])
 
     def go(self, tab: str, **wish: Any) -> dict[Any, Any]:
         """Return updates that show another tab with a wish; `self.tabs` and its wish must be outputs."""
@@ -158,9 +155,6 @@ class Page:
         outputs: Sequence[Any],
         options: dict[str, Any],
     ) -> Any:
-        # gradio reads the annotations to find what to pass
-        handler.__annotations__ = {"request": gr.Request, "event": gr.EventData}
-        del handler.__wrapped__  # type: ignore[attr-defined]
         return event(
             handler,
             inputs if isinstance(inputs, set) else list(inputs),
@@ -175,3 +169,8 @@ class Page:
                 **options,
             },
         )
+
+
+def _told(event: gr.EventData) -> Any:
+    """Return what one of our elements tells, or which tab was selected."""
+    return event.told if hasattr(event, "told") else {"value": getattr(event, "value", None)}

@@ -1,7 +1,7 @@
 """The profile of a voice as controls, with the engine's choices, and their values as a profile."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -17,6 +17,7 @@ AGREED = "The person heard has agreed that a voice model is trained on this and 
 _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"
 _UNSPECIFIED = ""
 _DETECTED = "automatic"
+_MORE = "More about the voice (optional)"
 _LANGUAGES = {
     "ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
@@ -30,6 +31,9 @@ _TRAITS = (
 )  # fmt: skip
 _LICENCES = ("All rights reserved", "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
+_MEASURED: dict[str, Sequence[str]] = {  # fields that the recordings tell, and their choices
+    "voice_type": VOICE_TYPES, "vocal_range.min": _NOTES, "vocal_range.max": _NOTES,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class ProfileForm:
     def components(self) -> list[Any]:
         """The controls as a list."""
         return list(self.controls.values())
+
+    def __or__(self, other: "ProfileForm") -> "ProfileForm":
+        """Return a form of the controls of both."""
+        return ProfileForm({**self.controls, **other.controls})
 
     def values(self, given: Mapping[Any, Any]) -> dict[str, Any]:
         """Return the values of a profile, without empty controls."""
@@ -75,15 +83,45 @@ class ProfileForm:
                 updates[control] = gr.update(value=_shown(name, value))
         return updates
 
+    def found(self, measured: Mapping[str, str]) -> dict[Any, Any]:
+        """Return updates that say what the measured fields are if nothing is stated: values by names of controls."""
+        return {
+            self.controls[name]: gr.Dropdown([(f"automatic: {value}", _UNSPECIFIED), *_MEASURED[name]])
+            for name, value in measured.items()
+        }
 
-def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm:
-    """Lay out the controls. today: initial date of the consent; is_new: what can be left out is folded."""
+
+def profile_form() -> ProfileForm:
+    """Lay out the controls of a voice that is there."""
     made: dict[str, Any] = {}
-    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
-    with gr.Accordion("More about the voice (optional)", open=not is_new):
+    _lay_out_name(made)
+    made |= more_form(is_open=True).controls
+    gr.HTML("<h3>Consent</h3>")
+    _lay_out_consent(made, "")
+    return ProfileForm(made)
+
+
+def needed_form(today: date) -> ProfileForm:
+    """Lay out the controls that a new voice needs; today: initial date of the consent."""
+    made: dict[str, Any] = {}
+    _lay_out_name(made)
+    _lay_out_consent(made, today.isoformat())
+    return ProfileForm(made)
+
+
+def more_form(is_open: bool = False) -> ProfileForm:
+    """Lay out the controls that can be left out, in a fold."""
+    made: dict[str, Any] = {}
+    with gr.Accordion(_MORE, open=is_open):
         _lay_out_more(made)
-    if not is_new:
-        gr.HTML("<h3>Consent</h3>")
+    return ProfileForm(made)
+
+
+def _lay_out_name(made: dict[str, Any]) -> None:
+    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
+
+
+def _lay_out_consent(made: dict[str, Any], day: str) -> None:
     whose = gr.Radio(
         [("My own voice", MINE), ("Someone else's (with consent)", AGREED)],
         label="Whose voice is it?", value=None,
@@ -93,11 +131,9 @@ def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm
     )
     with gr.Row():
         made["consent.by"] = gr.Textbox(label="Consent given by", placeholder="Name of the person heard")
-        day = "" if today is None else today.isoformat()
         made["consent.date"] = gr.Textbox(day, label="Date of consent", placeholder="2026-03-31")
     stated, by = made["consent.statement"], made["consent.by"]
     whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
-    return ProfileForm(made)
 
 
 def _lay_out_more(made: dict[str, Any]) -> None:

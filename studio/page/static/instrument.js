@@ -360,7 +360,7 @@ class Instrument extends Player {
 
 /** What a link leads to: links to the same file differ in when they expire. */
 function fileOf(url) {
-  return new URL(url, location).pathname;
+  return new URL(url, location.href).pathname;
 }
 
 function labelOf({ label, names }) {

@@ -100,7 +100,7 @@ export class Player extends Listener {
   changed() {}
 
   /** drawn(bar, wave): called when everything was made. */
-  drawn() {}
+  drawn(..._given) {}
 
   disconnectedCallback() {
     super.disconnectedCallback();
@@ -267,7 +267,7 @@ export class Player extends Listener {
     this.drawn(this.firstChild, wave);
     this.#mark();
     this.#tellTime();
-    if (focused) this.getElementsByClassName(focused)[0]?.focus();
+    if (focused) /** @type {HTMLElement} */ (this.getElementsByClassName(focused)[0])?.focus();
   }
 
   #tracks() {

@@ -43,7 +43,11 @@ export async function openSound(url, peaks) {
 
 class DecodedSound {
   constructor(buffer, peaks) {
-    Object.assign(this, { buffer, peaks, duration: buffer.duration, playing: null });
+    this.buffer = buffer;
+    this.peaks = peaks;
+    this.duration = buffer.duration;
+    this.playing = null;
+    this.drawn = null;
   }
 
   /** Its waveform as <timbre-roll> draws it. */
@@ -89,7 +93,8 @@ class DecodedSound {
 
 class StreamedSound {
   constructor(element, peaks) {
-    Object.assign(this, { element, peaks: peaks ?? null });
+    this.element = element;
+    this.peaks = peaks ?? null;
   }
 
   get duration() {

@@ -11,12 +11,12 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
-from studio.actions.analyses import taken_recording
+from studio.actions.analyses import analysed_recording
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.fetched_models import Addition, separator
 from studio.actions.songs import LANES, SentFile, SongRequest, mix_again
 from studio.actions.tasks import cancel_task
-from studio.actions.uploads import take_upload, workplace
+from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid, NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.install import InstallOffer, InstallWords
@@ -157,7 +157,7 @@ class Song:
         if given[self.lead]:
             yield _sent(visit, given[self.lead], place / "lead")
             return
-        with taken_recording(visit.studio, visit.account, given[self.recording]) as (copy, file_name, _):
+        with analysed_recording(visit.studio, visit.account, given[self.recording]) as (copy, file_name, _):
             yield SentFile(copy, file_name)
 
     def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
@@ -172,7 +172,7 @@ class Song:
             text = "Add a backing track, or tick “This is a full mix”."
             raise Invalid([("backing", text)])
         settings = self.settings.asked(given) | {"takes": 1}
-        with workplace(visit.studio) as place, self._lead(visit, given, place) as lead:
+        with scratch_folder(visit.studio) as place, self._lead(visit, given, place) as lead:
             names = {"backing": given[self.backing], "stem": given[self.stem]}
             sent = {name: _sent(visit, file, place / name) for name, file in names.items() if file}
             song = SongRequest(
@@ -233,7 +233,7 @@ def _separator_words() -> InstallWords:
 
 
 def _sent(visit: Visit, file: str, copy: Path) -> SentFile:
-    return SentFile(take_upload(visit.studio, Path(file), copy), Path(file).name)
+    return SentFile(receive_upload(visit.studio, Path(file), copy), Path(file).name)
 
 
 def _file(label: str, name: str) -> gr.File:

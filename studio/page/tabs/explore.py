@@ -14,6 +14,7 @@ from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs import analyses
 from studio.page.tabs.explore_result import Result
 
@@ -31,7 +32,7 @@ class ExploreTab:
         self.page = page
         self.ids = remembered("explore", _NONE)
         self.seen = gr.State(())  # ids of the analyses that are shown
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watched = WatchedTask(_POLL_S)
         with gr.Row():
             self.inputs = {
                 _FIRST: _input("Recording", "explore-first"),
@@ -47,13 +48,15 @@ class ExploreTab:
 
     def _wire(self, tab: gr.Tab) -> None:
         page, result, wish = self.page, self.result, self.page.wishes["explore"]
-        outputs = [self.ids, self.seen, self.timer, *self.inputs.values(), self.working, self.bar, *result.components]
+        outputs = [
+            self.ids, self.seen, self.watched.timer, *self.inputs.values(), self.working, self.bar, *result.components,
+        ]  # fmt: skip
         for which, audio in self.inputs.items():
             given = [audio, recorded(page, audio), self.ids, self.seen]
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [self.ids, self.seen], outputs, self.notice)
-        page.on(self.timer.tick, self.look, [self.ids, self.seen], [*outputs, self.notice])
+        self.watched.wire(page, self.look, [self.ids, self.seen], [*outputs, self.notice])
         page.on(self.cancel.click, self.stop, [self.ids, self.seen], outputs, self.notice)
         # not when the page loads: the browser's state is there only once the tab was opened
         page.on(tab.select, self.resume, [self.ids, self.seen, wish], outputs)
@@ -67,7 +70,7 @@ class ExploreTab:
         busy = [view for view in views.values() if view["state"] in analyses.BUSY]
         done = [views[which] for which in _NONE if which in views and views[which]["state"] == "completed"]
         updates: dict[Any, Any] = {
-            self.timer: gr.Timer(active=bool(busy)),
+            **self.watched.begin(bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
             self.bar: "".join(progress_bar(view["progress"], analyses.progress_line(view)) for view in busy),
         }
@@ -97,7 +100,7 @@ class ExploreTab:
 
     def put_in_sample(self, title: str) -> Callable[..., Updates]:
         def put_in(visit: Visit, ids: Ids, before: Any) -> Updates:
-            now = {**ids, _FIRST: take_sample(visit.studio, visit.account, title)}
+            now = {**ids, _FIRST: visit.do(take_sample, title)}
             analyses.cancel(visit, ids[_FIRST])
             return {self.ids: now} | self.look(visit, now, before)
 

@@ -78,7 +78,7 @@ class Result:
 
     def _two(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
         first, second = views
-        comparison = compare_analyses(visit.studio, visit.account, first["id"], second["id"])
+        comparison = visit.do(compare_analyses, first["id"], second["id"])
         own = [{**view["roll"]["curves"][0], "label": view["file_name"]} for view in views]
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]

@@ -8,6 +8,7 @@ import gradio as gr
 from engine.analysis.timeline import Timeline
 from studio.actions.downloads import offered
 from studio.actions.projects import change_project, project_view, project_zip
+from studio.actions.voice_cards import avatar_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice
@@ -16,13 +17,14 @@ from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
+_MOST_ROWS = 6  # of its conversions, until all are asked for
 _SAVED = "Saved. Exported files are named by it."
 _QUESTION = "Delete this project: its recording and all takes of it?"
 _ACTIONS = [
-    {"name": "convert", "label": "Open in Convert"},
+    {"name": "open-project", "label": "Open in Convert"},
     {"name": "export", "label": "Export for a DAW"},
     {"name": "place", "label": "Name and tempo"},
-    {"name": "delete", "label": "Delete", "question": _QUESTION},
+    {"name": "delete-project", "label": "Delete", "question": _QUESTION},
 ]
 
 
@@ -59,7 +61,7 @@ class ProjectForm:
             if given[self.project] is None:
                 return None
             timeline = settings_of(self.timeline, given)
-            change_project(visit.studio, visit.account, given[self.project], given[self.name], timeline)
+            visit.do(change_project, given[self.project], given[self.name], timeline)
             return {self.problem: inform(_SAVED)}
 
         done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
@@ -67,18 +69,22 @@ class ProjectForm:
 
     def open(self, visit: Visit, project_id: str) -> dict[Any, Any]:
         """Return updates that show the form for a project. Raises NotFound."""
-        view = project_view(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
         values = {control: view["timeline"][name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
 
     def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.apart(project_zip, visit.account, project_id, visit.base_url, visit.now_s)
+        made = visit.do_apart(project_zip, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}
 
 
-def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
-    """Return the row of a project from `projects_view`, as <timbre-tasks> shows it."""
+def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = False) -> dict[str, Any]:
+    """Return the row of a project from `projects_view` with those of its conversions, as <timbre-tasks> shows them.
+
+    is_whole: all conversions, not only the latest.
+    """
+    told = project["conversions"] if is_whole else project["conversions"][:_MOST_ROWS]
     count, active = (
         len(project["conversions"]),
         any(one["state"] in ("queued", "running") for one in project["conversions"]),
@@ -106,7 +112,22 @@ def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
         "player": _player(project, preferred),
         "note": "",
         "actions": _ACTIONS if not active else _ACTIONS[:-1],
-        "fixed": active,
+        "rows": [_row_within(task, preferred) for task in told],
+        "more": count - len(told),
+    }
+
+
+def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
+    """Return the row of a conversion below its recording: it is called by its voice."""
+    row = row_of(task, preferred)
+    kind = [] if row["kind"] == "Conversion" else [row["kind"]]
+    voice = task["model_name"]
+    return row | {
+        "title": voice or "A deleted voice",
+        "is_name": bool(voice),
+        "avatar": avatar_of(voice) if voice else None,
+        "kind": "",
+        "detail": [*kind, *row["detail"]],
     }
 
 

@@ -32,9 +32,8 @@ class TrainTab:
         asked, seen, said = panel.asked, panel.seen, panel.notice
         for event in (tab.select, self._wish.change):
             page.on(event, self._open, asked | {self._kept, self._wish}, panel.all, **_IN_TURN)
-        page.on(panel.timer.tick, self._follow, asked, seen, trigger_mode="once")
+        panel.training.wire(page, self._follow, asked, seen, tab=tab)
         page.on_return(tab, panel.come_back, asked, seen)
-        page.stop_on_leaving(tab, panel.timer)
         page.on(panel.voice.input, self._choose, asked, panel.all, notice=said)
         for control in (panel.voice, *panel.made.values()):
             page.on(control.change, self._keep, asked, [self._kept])
@@ -68,7 +67,7 @@ class TrainTab:
         if view := panel.view(visit, kept.get("voice")):
             values = {panel.made[name]: value for name, value in kept["settings"].items() if name in panel.made}
             return panel.restore(visit, {**given, panel.voice: kept["voice"], **values}, view)
-        voices = trainable_view(visit.studio, visit.account)
+        voices = visit.do(trainable_view)
         busy = [one["id"] for one in voices if one["state"] == "training" or len(voices) == 1]
         return panel.choose(visit, given, busy[0] if busy else None)
 
@@ -89,7 +88,7 @@ class TrainTab:
             sentence = _GONE if given[panel.voice] else CHOOSE
             return panel.show(visit, given, again=True) | {panel.notice: inform(sentence)}
         epochs, settings = panel.values(given)
-        answer = start_training(visit.studio, visit.account, view["id"], epochs, given_settings(view, settings))
+        answer = visit.do(start_training, view["id"], epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
             sentence = (
@@ -101,29 +100,29 @@ class TrainTab:
     def _stop(self, visit: Visit, given: Given) -> Updates:
         view = self._view(visit, given)
         if view is not None and is_active(view):
-            cancel_task(visit.studio, visit.account, view["task"]["id"], visit.base_url, visit.now_s)
+            visit.do(cancel_task, view["task"]["id"], visit.base_url, visit.now_s)
         return self._panel.show(visit, given) | {self._panel.notice: inform(_STOPPING)}
 
     def _measure(self, visit: Visit, given: Given) -> Updates:
         panel = self._panel
         if not given[panel.voice]:
             return {panel.notice: inform(CHOOSE)}
-        start_estimate(visit.studio, visit.account, given[panel.voice], panel.values(given)[1])
+        visit.do(start_estimate, given[panel.voice], panel.values(given)[1])
         return panel.show(visit, given)
 
     def _forget(self, visit: Visit, given: Given) -> Updates:
         panel = self._panel
-        forget_training(visit.studio, visit.account, given[panel.voice])
+        visit.do(forget_training, given[panel.voice])
         now = panel.choose(visit, given, given[panel.voice])
         return now | {panel.question: gr.Group(visible=False), panel.notice: inform(_FORGOTTEN)}
 
     def _act_on_queue(self, visit: Visit, data: dict[str, Any], given: Given) -> Updates:
         panel, task_id = self._panel, str(data.get("id"))
         if data.get("action") == "train":
-            waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
+            waiting = visit.do(queue_view, visit.base_url, visit.now_s)
             model = next((task["model"] for task in waiting if task["id"] == task_id), given[panel.voice])
             return panel.choose(visit, given, model)
-        cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return panel.show(visit, given)
 
     def _listen(self, visit: Visit, given: Given) -> dict[Any, Any]:

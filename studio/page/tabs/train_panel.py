@@ -12,6 +12,7 @@ from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.history_rows import row_of
 from studio.page.tabs.train_course import (
     choice_of,
@@ -44,12 +45,15 @@ class Panel:
     which are not sent again; chosen: the epoch chosen for listening."""
 
     def __init__(self) -> None:
-        with gr.Row(equal_height=False):
-            with gr.Column(scale=2, min_width=320):
+        with gr.Row(equal_height=False, elem_id="train"):
+            with gr.Column(scale=4, min_width=260):
                 self._lay_out_controls()
-            with gr.Column(scale=5, min_width=360):
-                self._lay_out_course()
-        self.timer = gr.Timer(_POLL_S, active=False)
+            with gr.Column(scale=8, min_width=360):
+                self.queue = element("tasks", events=("asked",), elem_id="train-queue")
+                self.course = element("curves", events=("chosen",), elem_id="train-curves")
+            with gr.Column(scale=5, min_width=280, elem_id="train-audition"):
+                self._lay_out_audition()
+        self.training = WatchedTask(_POLL_S)
         self.drawn, self.chosen = gr.State([]), gr.State(None)
 
     def _lay_out_controls(self) -> None:
@@ -72,9 +76,7 @@ class Panel:
                     self.forget = gr.Button("Delete progress", variant="stop", size="sm")
                     self.keep = gr.Button("Cancel", size="sm")
 
-    def _lay_out_course(self) -> None:
-        self.queue = element("tasks", events=("asked",), elem_id="train-queue")
-        self.course = element("curves", events=("chosen",), elem_id="train-curves")
+    def _lay_out_audition(self) -> None:
         self.part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
         self.player = element("player", elem_id="train-player")
         self.scores = element("facts", elem_id="train-scores")
@@ -89,7 +91,7 @@ class Panel:
         """The components changed by `show`."""
         return [
             self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
-            self.course, self.part, self.player, self.scores, self.timer, self.drawn,
+            self.course, self.part, self.player, self.scores, self.training.timer, self.drawn,
         ]  # fmt: skip
 
     @property
@@ -109,18 +111,19 @@ class Panel:
 
     def view(self, visit: Visit, model: str | None) -> dict[str, Any] | None:
         """Return everything known of a voice's training; None for a missing or untrainable voice."""
-        if model not in [one["id"] for one in trainable_view(visit.studio, visit.account)]:
+        if model not in [one["id"] for one in visit.do(trainable_view)]:
             return None
-        return training_view(visit.studio, visit.account, str(model), visit.base_url, visit.now_s)
+        return visit.do(training_view, str(model), visit.base_url, visit.now_s)
 
     def show(self, visit: Visit, given: Given, again: bool = False) -> dict[Any, Any]:
         """Update what is shown; curves and sounds only where they have changed, or with `again`."""
-        voices = trainable_view(visit.studio, visit.account)
+        voices = visit.do(trainable_view)
         view = self.view(visit, given[self.voice])
-        waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
+        waiting = visit.do(queue_view, visit.base_url, visit.now_s)
+        nothing = "" if view is not None and curves(view, None) else _NOTHING_WAITS
         now = {
-            self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": _NOTHING_WAITS}),
-            self.timer: gr.Timer(active=bool(waiting) or (view is not None and is_timed(view))),
+            self.queue: shown({"tasks": [row_of(task) for task in waiting], "empty": nothing}),
+            **self.training.begin(bool(waiting) or (view is not None and is_timed(view))),
         }
         listed = self._listed(voices, view)  # not at every tick: the list may be open
         if view is None:
@@ -143,7 +146,7 @@ class Panel:
 
     def come_back(self, visit: Visit, given: Given) -> dict[Any, Any]:
         """As `show`, with voices made or deleted in another window meanwhile."""
-        listed = self._listed(trainable_view(visit.studio, visit.account), self.view(visit, given[self.voice]))
+        listed = self._listed(visit.do(trainable_view), self.view(visit, given[self.voice]))
         return listed | self.show(visit, given)
 
     def estimated(self, given: Given, view: Mapping[str, Any]) -> str:
@@ -159,7 +162,7 @@ class Panel:
         if view is None:
             return self.show(visit, given, again=True)
         if not (view["begun"] or view["timed"] or view["estimating"] or is_active(view)):
-            start_estimate(visit.studio, visit.account, view["id"])
+            visit.do(start_estimate, view["id"])
         given |= {self.made["epochs"]: min(proposed_epochs(view), visit.studio.service.epochs_at_most)}
         return self.restore(visit, given, view)
 

@@ -40,5 +40,5 @@ class Blend(NewVoiceForm):
     def _start(self, visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
         if not one or not other:
             raise Invalid([("voices", "Choose two voices to blend.")])
-        task_id = start_blend(visit.studio, visit.account, one, other, percent / 100, called or "")
+        task_id = visit.do(start_blend, one, other, percent / 100, called or "")
         return self.look(visit, task_id)[0]

@@ -48,7 +48,7 @@ class Checkpoints:
         }
         if not voice["has_recordings"]:
             return none
-        view = training_view(visit.studio, visit.account, voice["id"], visit.base_url, visit.now_s)
+        view = visit.do(training_view, voice["id"], visit.base_url, visit.now_s)
         parts = {one["name"]: one["label"] for one in view["parts"]}
         if not parts or not view["evaluations"]:
             return none
@@ -91,13 +91,13 @@ class Checkpoints:
         """Make the voice use a checkpoint; return a sentence about it. Raises as `choose_checkpoint` does."""
         if model is None or epoch is None:
             raise Invalid([("epoch", "Choose a checkpoint first.")])
-        choose_checkpoint(visit.studio, visit.account, model, epoch)
+        visit.do(choose_checkpoint, model, epoch)
         return f"The voice now uses epoch {epoch}. Further training still continues from the last epoch."
 
     def _look(self, visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
         """Return the auditions, and the epoch in use."""
-        heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        heard = visit.do(auditions_view, model, visit.base_url, visit.now_s)
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         return heard, voice["learned"].get("best_epoch")
 
     def _other_part(self, visit: Visit, model: str | None, name: str | None, epoch: int | None) -> Updates:

@@ -66,25 +66,25 @@ class Edit:
 
     def save(self, visit: Visit, given: Mapping[Any, Any], model: str) -> None:
         """Store the profile in the form. Raises as `edit_profile` does."""
-        edit_profile(visit.studio, visit.account, model, self.form.values(given))
+        visit.do(edit_profile, model, self.form.values(given))
 
     def _begin(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        values = profile_values(visit.studio, visit.account, model)
+        values = visit.do(profile_values, model)
         return self.close() | self.form.filled(values) | {self.form_place: gr.Column(visible=True)}
 
     def _fetch(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        link = visit.apart(package_link, visit.account, model, visit.base_url, visit.now_s)
+        link = visit.do_apart(package_link, model, visit.base_url, visit.now_s)
         return self.close() | {self.file: shown(link)}
 
     def _ask(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        refuse_undeletable(visit.studio, visit.account, model)
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        visit.do(refuse_undeletable, model)
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         return self.close() | {self.question: gr.Column(visible=True), self.asked: gr.HTML(value=_question(voice))}
 
 

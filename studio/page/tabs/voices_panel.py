@@ -61,7 +61,7 @@ class Details:
         learned, report = training_rows(voice), voice["data_report"]
         status, is_active = "", False
         if report is None and voice["has_recordings"]:
-            task = examination_view(visit.studio, visit.account, voice["id"])
+            task = visit.do(examination_view, voice["id"])
             is_active = task["state"] in ("queued", "running")
             status = _CHECKING if is_active else task["error"] or _UNCHECKED
         label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from engine.benchmark.judges import filter_bank, for_processors
-from engine.evaluation.scores import EVALUATION_RATE
+from engine.evaluation.performance import EVALUATION_RATE
 
 
 def test_filter_bank_has_a_tone_in_the_band_of_its_frequency():

@@ -10,9 +10,9 @@ from engine.analysis.envelope import BANDS, LOW_BANDS
 from engine.errors import Cancelled
 from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import EnvelopeContentEncoder
 from engine.networks.listener import FEATURES
-from engine.networks.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import (
     AcousticNetworks,
     AcousticPlan,

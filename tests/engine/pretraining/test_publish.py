@@ -9,10 +9,10 @@ import torch
 from engine.errors import TrainingError
 from engine.networks.base import load_base, load_weights
 from engine.networks.content_encoder import CONTENT
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import load_envelope_content
 from engine.networks.envelope_decoder import PROSODY
 from engine.networks.listener import LISTENER, load_listener
-from engine.networks.losses import EnvelopeDiscriminator
 from engine.pretraining.acoustic import AcousticPlan, train_acoustic
 from engine.pretraining.publish import publish_base
 from engine.pretraining.vocoder import SynthesizerPlan, train_synthesizer

@@ -18,9 +18,9 @@ def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", 
     (folder / "manifest.tsv").write_text("\n".join(rows) + "\n")
 
 
-def test_demo_profiles_are_five_and_complete():
+def test_demo_profiles_are_six_and_complete():
     profiles = [demo.profile for demo in DEMO_PROFILES]
-    assert len({demo.id for demo in DEMO_PROFILES}) == 5
+    assert len({demo.id for demo in DEMO_PROFILES}) == 6
     assert sorted(profile.gender for profile in profiles) == ["female", "female", "female", "male", "male"]
     for profile in profiles:
         assert read_profile(profile_as_json(profile)) == profile
