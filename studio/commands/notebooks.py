@@ -43,7 +43,10 @@ def notebooks(
 
 
 def translated_notebook(notebook: dict[str, Any], translate: Callable[[str], str], code: str) -> dict[str, Any]:
-    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`."""
+    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`.
+
+    Its outputs are left out: they are in English, until it is run.
+    """
     from studio.languages.extraction import pieces_of_markdown
 
     cells = []
@@ -53,6 +56,8 @@ def translated_notebook(notebook: dict[str, Any], translate: Callable[[str], str
             pieces = pieces_of_markdown(source)
             source = "".join(translate(text) if is_prose else text for text, is_prose in pieces)
             cell = {**cell, "source": source.splitlines(keepends=True)}
+        else:
+            cell = {**cell, "outputs": []}
         cells.append(cell)
         if _PREPARES in source:
             speaking = _SPEAKS.format(code=code).splitlines(keepends=True)
