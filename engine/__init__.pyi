@@ -54,15 +54,6 @@ from .datasets.report import examined as examined
 from .datasets.teaching import TeachingSource as TeachingSource
 from .datasets.teaching import bundled_sources as bundled_sources
 from .datasets.teaching import teaching_recordings as teaching_recordings
-from .demonstrations.frame_features import Features as Features
-from .demonstrations.frame_features import measure_features as measure_features
-from .demonstrations.perturbation_trial import PerturbationTrial as PerturbationTrial
-from .demonstrations.perturbation_trial import try_perturbation as try_perturbation
-from .demonstrations.perturbation_trial import warp_voice as warp_voice
-from .demonstrations.source_filter import SourceFilterParts as SourceFilterParts
-from .demonstrations.source_filter import take_apart as take_apart
-from .demonstrations.speaker_probe import SpeakerProbe as SpeakerProbe
-from .demonstrations.speaker_probe import probe_speakers as probe_speakers
 from .effects.chain import apply_effects as apply_effects
 from .effects.chain import apply_effects_to_file as apply_effects_to_file
 from .effects.settings import EffectSettings as EffectSettings
@@ -96,8 +87,6 @@ from .live.converter import LiveConverter as LiveConverter
 from .live.settings import LiveSettings as LiveSettings
 from .live.speaker import SpeakerProfile as SpeakerProfile
 from .pinned import PinnedFile as PinnedFile
-from .plots.content import plot_perturbation_trial as plot_perturbation_trial
-from .plots.content import plot_speaker_probes as plot_speaker_probes
 from .plots.recording import Look as Look
 from .plots.recording import look_at as look_at
 from .plots.recording import plot_analysis as plot_analysis

@@ -75,6 +75,9 @@ def build_server(studio: Studio) -> MCPServer:
     return server
 
 
+Answer = dict[str, Any]  # of a tool
+
+
 class _Server(MCPServer):
     """A server that refuses arguments its tools do not take, and tells what is wrong with others in a sentence each."""
 
@@ -113,9 +116,9 @@ class _Tools:
         self._studio = studio
         self._folders: dict[str, Path] = {}  # of the conversions of this session, for their takes
 
-    async def voices(self) -> dict[str, Any]:
+    async def voices(self) -> Answer:
         """List the voices to convert to, with their ids, ranges and descriptions."""
-        return await _done(models_view, self._studio, self._studio.local)
+        return {**await _done(models_view, self._studio, self._studio.local)}
 
     async def convert(
         self,
@@ -127,7 +130,7 @@ class _Tools:
         preset: Literal["auto", "melodic", "rhythmic", "spoken"] = "auto",
         folder: _Path = "",
         wait_s: _Seconds = 50.0,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
         recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. takes: 1 to 10
@@ -142,7 +145,7 @@ class _Tools:
 
     async def task(
         self, task_id: _Id, context: Context, folder: _Path = "", cancel: bool = False, wait_s: _Seconds = 50.0
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Show how far a conversion is, and write its takes once it is completed.
 
         task_id: from `convert`. folder: where the takes go; default: as given to `convert`. cancel: stop it. wait_s:
@@ -170,7 +173,7 @@ class _Tools:
                 raise Invalid([("recording", text)]) from cause
             return submit_conversion(self._studio, self._studio.local, copy, checked), target
 
-    async def _followed(self, task_id: str, wait_s: float, context: Context) -> dict[str, Any]:
+    async def _followed(self, task_id: str, wait_s: float, context: Context) -> Answer:
         """Report progress until the task ends or the time is over; return its state, and the paths of its takes."""
         end_s = anyio.current_time() + wait_s
         while True:

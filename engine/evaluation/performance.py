@@ -15,6 +15,7 @@ import numpy as np
 from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
+from engine.analysis.pitch import VOICED
 from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
@@ -25,7 +26,6 @@ from engine.reprs import Brief
 from engine.units import FRAME_RATE, hertz_to_semitones
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
-VOICED_CONFIDENCE = 0.6  # a frame of the pitch detector above this counts as voiced
 SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
 FEWEST_FRAMES = 11  # of the pitch detector that a pitch score is given of
 LEVEL_HOP = 160  # samples at EVALUATION_RATE: 10 ms
@@ -35,7 +35,7 @@ SILENCE_BELOW_VOICE_DB = 50.0
 SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note would count as leak
 FEWEST_SILENT_FRAMES = 6
 POWER_FLOOR = 1e-12  # -120 dB
-BLOCK_S = 10.0  # recordings are read and analysed in pieces of this length
+PIECE_S = 10.0  # recordings are read and analysed in pieces of this length
 NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
 
 
@@ -61,7 +61,7 @@ class Performance(Brief):
     @property
     def voiced(self) -> np.ndarray:
         """bool (pitch frames,)."""
-        return self.confidence > VOICED_CONFIDENCE
+        return self.confidence > VOICED
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def trace_file(path: Path | str, report: Report = no_report) -> Performance:
 def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
     """Yield the pieces of a recording and report progress after each."""
     read_s = 0.0
-    for block in recording.blocks(round(BLOCK_S * recording.rate)):
+    for block in recording.blocks(round(PIECE_S * recording.rate)):
         yield block
         read_s += block.shape[1] / recording.rate
         report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
@@ -161,7 +161,7 @@ def trace(recording: Recording) -> Performance:
     1.0
     """
     audio = audio_of(recording)
-    step = round(BLOCK_S * audio.rate)
+    step = round(PIECE_S * audio.rate)
     blocks = (audio.samples[:, start : start + step] for start in range(0, audio.sample_count, step))
     return _trace(blocks, audio.rate)
 

@@ -34,7 +34,7 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     """
     model = find_model(studio.database, account, model_id)
     history = None if model.is_demo else training_history(studio, model)
-    line = next((line for line in (history or {}).get("evaluations", ()) if line["epoch"] == epoch), None)
+    line = next((line for line in (history["evaluations"] if history else ()) if line["epoch"] == epoch), None)
     if history is None or line is None:
         raise NotFound(f"The training of '{model_id}' has no checkpoint after {epoch} epochs.", "no_checkpoint")
     _refuse_in_training(model)

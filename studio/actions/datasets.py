@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sqlalchemy import Connection
 
@@ -21,8 +21,9 @@ from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_z
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
+from studio.store.answers import Answer
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
-from studio.store.idempotency import Answer, Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
@@ -182,9 +183,17 @@ def keep_dataset(
     return str(answer["model_id"])
 
 
-def examination_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
-    """Return how far the examination of a voice's recordings is: `state` (completed once its task is gone), `progress`,
-    `message` and `error`. Raises NotFound."""
+class Examination(TypedDict):
+    """How far the examination of a voice's recordings is; state: completed once its task is gone."""
+
+    state: str
+    progress: float
+    message: str
+    error: str | None
+
+
+def examination_view(studio: Studio, account: Account, model_id: str) -> Examination:
+    """Return how far the examination of a voice's recordings is. Raises NotFound."""
     model = find_model(studio.database, account, model_id)
     task = latest(studio.database, account.id, model.id, REPORT)
     if task is None or task.created_at < model.created_at:  # belongs to an earlier voice with this id

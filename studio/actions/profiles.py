@@ -16,6 +16,7 @@ from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, held_model
 from studio.store.kinds import REPORT
+from studio.store.records.cards import Card, Stated
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
 
@@ -23,7 +24,7 @@ _MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
 
 
-def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+def profile_values(studio: Studio, account: Account, model_id: str) -> Stated:
     """Return the profile of a voice as values. Raises NotFound."""
     return find_model(studio.database, account, model_id).stated
 
@@ -44,7 +45,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        unchanged = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
+        unchanged: Card = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
         if stated.get("consent") == model.card.get("consent"):  # another one has not been signed
             unchanged["consent_seal"] = model.card.get("consent_seal")
         describe(connection, account.id, model_id, {**measured, **stated, **unchanged})

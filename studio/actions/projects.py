@@ -21,6 +21,7 @@ from engine.errors import SettingsError
 from engine.files import replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
+from engine.settings import from_values
 from engine.spelling import composed
 from studio.actions.account import named_file, unlike, voice_names
 from studio.actions.conversions import key_of_take
@@ -82,7 +83,7 @@ def change_project(
     account: Account,
     project_id: str,
     name: str | None = None,
-    timeline: Mapping[str, Any] | None = None,
+    timeline: Mapping[str, object] | None = None,
 ) -> None:
     """Name a project ("": as its recording), and change fields of its Timeline; what is left out stays.
 
@@ -93,7 +94,7 @@ def change_project(
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
     try:
-        changed = Timeline(**{**project.timeline, **(timeline or {})})
+        changed = from_values(Timeline, {**project.timeline, **(timeline or {})})
     except TypeError as cause:
         raise SettingsError(f"A timeline has no such setting ({cause}).") from cause
     with studio.database.write() as connection:
@@ -102,7 +103,7 @@ def change_project(
 
 def timeline_of(project: Project) -> Timeline:
     """Return the tempo of a project's song, and where in it the recording begins."""
-    return Timeline(**project.timeline)
+    return from_values(Timeline, project.timeline)
 
 
 def delete_project(studio: Studio, account: Account, project_id: str) -> int:
@@ -252,7 +253,7 @@ class _Export:
             with open_audio(path) as opened:
                 seconds = opened.duration_s
                 if seconds is None:
-                    seconds = sum(block.shape[1] for block in opened.blocks(1 << 18)) / opened.rate
+                    seconds = sum(block.shape[1] for block in opened.blocks()) / opened.rate
             found.append((sound, path, seconds))
         end_s = -1.0
         for sound, path, seconds in sorted(found, key=lambda one: (one[0].start_s, -one[2])):

@@ -13,6 +13,7 @@ from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
+from studio.store.records.cards import Card
 from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
@@ -162,14 +163,14 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
-def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+def _card(studio: Studio, account: Account, model_id: str) -> Card:
     try:
-        return find_model(studio.database, account, model_id).published
+        return find_model(studio.database, account, model_id).card
     except NotFound:  # deleted meanwhile
         return {}
 
 
-def _range(card: dict[str, Any]) -> dict[str, Any] | None:
+def _range(card: Card) -> dict[str, str | float] | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -58,7 +58,7 @@ def analyse(
     _print(analysis, notes)
 
 
-def _described(analysis: "Analysis", notes: "list[Note]") -> dict[str, Any]:
+def _described(analysis: "Analysis", notes: "list[Note]") -> dict[str, object]:
     """Return the analysis for programs; pitch is null where nothing is voiced."""
     from engine.units import FRAME_RATE, note_name
 

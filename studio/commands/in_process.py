@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
-from typing import Any
 
 import structlog
 from sqlalchemy import Connection
@@ -54,8 +53,8 @@ def local_studio(limited: bool = True) -> Iterator[Studio]:
 
 def carry_out(
     studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
-) -> dict[str, Any]:
-    """Carry out the task that `start` queues, with a progress bar; return its result, empty if none is queued.
+) -> Task | None:
+    """Carry out the task that `start` queues, with a progress bar; return it completed, None if none is queued.
 
     time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
     """
@@ -65,7 +64,7 @@ def carry_out(
 
 def carry_out_reporting(
     studio: Studio, start: Callable[[Studio], object], report: Report, device: str, voices: VoiceCache
-) -> dict[str, Any]:
+) -> Task | None:
     """Carry out the task that `start` queues as `carry_out` does, one of several with the same voices in memory."""
     claimed: list[Task] = []
 
@@ -76,13 +75,13 @@ def carry_out_reporting(
 
     start(replace(studio, submitted=claim))
     if not claimed:
-        return {}
+        return None
     task = claimed[-1]
     with _followed(studio, task, report):
         _run(studio, task, device, voices)
     task = find(studio.database, task.account_id, task.id)
     if task.state == "completed":
-        return task.result or {}
+        return task
     if task.state == "cancelled":
         raise Cancelled
     raise StudioError(task.error or "Another process took over this task: see the history.", task.error_code)

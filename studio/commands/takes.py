@@ -27,6 +27,7 @@ from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
 from studio.executors.voice_cache import VoiceCache
 from studio.store.free_space import refuse_full_disk
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.tasks import find
 
 if TYPE_CHECKING:
@@ -208,6 +209,6 @@ def _written(
 
 def _statement(task: "Task") -> Statement:
     """Return what the takes of a task state of how they were made, effects included."""
-    statement = Statement(**(task.result or {})["statement"])
-    effects = effects_of(task.parameters["effects"])
+    statement, effects = task.result_as(Rendered).statement, effects_of(task.asked_as(Conversion).effects)
+    assert statement is not None  # of a task of this version
     return statement if effects.is_off else stating_effects(statement, effects)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,7 +25,7 @@ class Statements:
     consent: str | None = None
     source: str | None = None
 
-    def as_profile(self) -> dict[str, Any]:
+    def as_profile(self) -> dict[str, object]:
         """Return those that are made, as fields of a profile."""
         consent = {"statement": self.consent} if self.consent else None
         made = {"licence": self.licence, "source": self.source, "consent": consent}

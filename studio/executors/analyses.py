@@ -26,6 +26,8 @@ from studio.store.records.analysis import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from engine.analysis.exploration import Curves, Exploration
     from engine.analysis.exploration import Tile as Drawn
     from engine.analysis.spectrogram import Scale
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
-_BLOCK_S = 4
 _RETRY_S = 5.0
 
 
@@ -94,7 +95,7 @@ def _fetched(job: Job, asked: Analysis) -> Path:
 def _playable(source: Path, target: Path) -> Path:
     """Return the recording in a format that browsers play."""
     with open_audio(source) as recording, AudioWriter(target, recording.rate, recording.channels) as copy:
-        for block in recording.blocks(_BLOCK_S * recording.rate):
+        for block in recording.blocks():
             copy.write(block)
     return target
 
@@ -164,5 +165,5 @@ def _table(curves: "Curves") -> str:
     return pitch_table(curves.hertz, curves.confidence, curves.loudness_db, curves.step_s)
 
 
-def _numbers(values: np.ndarray, digits: int) -> list[float]:
+def _numbers(values: "NDArray[np.float64]", digits: int) -> list[float]:
     return [round(one, digits) for one in values.tolist()]

@@ -22,6 +22,7 @@ from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from engine.analysis.pitch import Pitch
     from engine.conversion.convert import Chosen, FileConversion
@@ -228,7 +229,7 @@ def _scores(
     targets: list[Path],
     transpose: float,
     pitch: "Pitch | None" = None,
-    semitones: "np.ndarray | None" = None,
+    semitones: "NDArray[np.float64] | None" = None,
 ) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
 

@@ -33,7 +33,6 @@ T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # retries of a failing storage before the task is requeued
 LONG_PATIENCE_S = 60.0  # retries of a failing database once the work is done
 _RETRY_S = 5.0
-_SAMPLES_AT_ONCE = 1 << 18
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
@@ -140,7 +139,7 @@ class Job:
                 service.longest_audio_minutes, service.largest_conversion_minutes / (source.channels * takes)
             )
             longest, samples = most_minutes * 60 * source.rate, 0
-            for block in source.blocks(_SAMPLES_AT_ONCE):
+            for block in source.blocks():
                 samples += block.shape[1]
                 if samples > longest:
                     longest_said = in_words(60 * most_minutes)

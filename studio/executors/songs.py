@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.conversion.settings import by_style
 from engine.errors import AudioError
@@ -167,7 +167,7 @@ def _rendered(
 ) -> Rendered:
     first = converted[0]
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
-    style: Any = first.styles[voice]
+    style = first.styles[voice]
     return Rendered(
         (job.store(output),),
         OutputSettings(job.task.model_id, first.transposes[voice], style),

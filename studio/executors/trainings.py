@@ -5,15 +5,15 @@ publishes the voice, in its row and in the task's.
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Select, select
 
 from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled
+from engine.settings import from_values
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
@@ -30,6 +30,7 @@ from studio.store.catalogue import (
     training_completed,
     training_reached,
 )
+from studio.store.records.conversion import Settings
 from studio.store.records.voices import Nothing, Training
 from studio.store.tables import models
 from studio.store.workspaces import (
@@ -196,16 +197,17 @@ class _Course:
         training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
 
 
-def plan_of(settings: Mapping[str, Any]) -> TrainingPlan:
+def plan_of(settings: Settings) -> TrainingPlan:
     """Return the plan of a task; what earlier versions had beside it is left out."""
-    return TrainingPlan(**{one.name: settings[one.name] for one in fields(TrainingPlan) if one.name in settings})
+    known = {one.name for one in fields(TrainingPlan)}
+    return from_values(TrainingPlan, {name: value for name, value in settings.items() if name in known})
 
 
-def _plan(asked: Training, begun_with: dict[str, Any]) -> TrainingPlan:
+def _plan(asked: Training, begun_with: Settings) -> TrainingPlan:
     """Return the plan of a task, with fixed values taken from the existing training."""
     plan = plan_of({**asked.settings, "epochs": asked.epochs})
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in asked.settings]
-    return replace(plan, **{name: begun_with[name] for name in kept})
+    return from_values(TrainingPlan, asdict(plan) | {name: begun_with[name] for name in kept})
 
 
 def _refuse_deleted(connection: Connection, model: Model) -> None:
@@ -226,7 +228,7 @@ def _forget_if_deleted(job: Job, model: Model) -> None:
         job.log.warning("deleted_voice_not_removed", reason=str(trouble))
 
 
-def _row_of(model: Model) -> Select[Any]:
+def _row_of(model: Model) -> Select[float]:
     return select(models.c.created_at).where(models.c.account_id == model.account_id, models.c.id == model.id)
 
 

@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -50,7 +49,7 @@ class Order:
     lane."""
 
     data: str
-    service: dict[str, Any]
+    service: ServiceSettings
     lane: str
     owner: str
     threads: int
@@ -63,15 +62,16 @@ class Order:
 
 
 def read_order(line: str | bytes) -> Order:
-    """Parse an order from a line of JSON. Raises ValueError or TypeError if invalid."""
-    return Order(**json.loads(line))
+    """Parse an order from a line of JSON. Raises ValueError, TypeError or KeyError if invalid."""
+    given = json.loads(line)
+    return Order(**{**given, "service": ServiceSettings(**given["service"])})
 
 
 def main() -> int:
     """Work until asked to stop; returns the exit status. stdin: see the top of the module."""
     orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # unbuffered: a buffer's lock would be held at exit
     order = read_order(orders.readline())
-    service = ServiceSettings(**order.service)
+    service = order.service
     stopping, woken = Stopping(service.grace_s), threading.Event()
     _obey_signals(stopping, woken)
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()

@@ -1,10 +1,10 @@
 """Projects: a recording with everything made of it. A project exists as long as one of its conversions does; what the
 user has said about it is a row of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
@@ -27,7 +27,7 @@ class Project:
 
     id: str
     name: str | None  # None: not named
-    timeline: dict[str, Any]  # fields of engine.analysis.timeline.Timeline; omitted ones have their defaults
+    timeline: Mapping[str, object]  # fields of engine.analysis.timeline.Timeline; omitted ones have their defaults
     conversions: list[Task]
 
     @property
@@ -72,7 +72,9 @@ def find_project(database: Database, account_id: str, project_id: str) -> Projec
     return Project(full, row.name if row else None, row.timeline if row else {}, conversions)
 
 
-def save_project(connection: Connection, account_id: str, project_id: str, name: str, timeline: dict[str, Any]) -> None:
+def save_project(
+    connection: Connection, account_id: str, project_id: str, name: str, timeline: Mapping[str, object]
+) -> None:
     """Store what the user says about a project; name: "" for the recording's."""
     values = {"name": name, "texts": folded(name), "timeline": timeline}
     added = insert_into(connection, projects).values(account_id=account_id, id=project_id, **values)
@@ -85,7 +87,7 @@ def forget_empty(connection: Connection, account_id: str) -> None:
     connection.execute(delete(projects).where(_own(account_id), ~used.exists()))
 
 
-def _own(account_id: str) -> Any:
+def _own(account_id: str) -> ColumnElement[bool]:
     return projects.c.account_id == account_id
 
 

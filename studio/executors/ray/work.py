@@ -5,7 +5,6 @@ arrives as SIGINT, and means: take no new task; finish or requeue the running on
 """
 
 import functools
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import structlog
 
@@ -42,7 +40,7 @@ class RayOrder:
     """The order of a Ray task. data: the work folder; empty: the node's own."""
 
     data: str
-    service: dict[str, Any]
+    service: ServiceSettings
     lane: str
     owner: str
     threads: int
@@ -53,11 +51,11 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     """Claim the next task of the lane and carry it out; return the outcome (see `run_task`), or NOTHING if there was no
     task, or TROUBLE that prevented the claim, with its text."""
     os.umask(0o077)
-    stopping = Stopping(order.service["grace_s"])
+    stopping = Stopping(order.service.grace_s)
     with _obeying(stopping):
         try:
             refuse_other_version(order.version)
-            context = replace(_context(order.data, json.dumps(order.service)), stopping=stopping)
+            context = replace(_context(order.data, order.service), stopping=stopping)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
@@ -74,13 +72,12 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 
 
 @functools.cache
-def _context(data: str, service: str) -> WorkerContext:
+def _context(data: str, given: ServiceSettings) -> WorkerContext:
     """Create the process's context, once."""
     # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     start_logs()
     start_tracing()
-    given = ServiceSettings(**json.loads(service))
     settings = Settings(Path(data)) if data else load_settings()
     # a node may use other addresses for database and storage than the service
     own = load_service_settings()

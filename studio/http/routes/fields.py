@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from engine.errors import SettingsError
-from engine.settings import out_of_range
+from engine.settings import Limits, out_of_range
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,24}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,3})?", re.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
 _NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _FLAGS = {"true": True, "false": False}
+T = TypeVar("T")
 _SHOWN = 40  # characters of a wrong value
 
 
@@ -62,7 +63,7 @@ class Fields:
             self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
         return value
 
-    def parsed(self, name: str, parse: Callable[[str], Any], default: str) -> Any:
+    def parsed(self, name: str, parse: Callable[[str], T], default: str) -> T | None:
         """Read a value with a function that raises SettingsError for a wrong one; None then."""
         try:
             return parse(self.value_of(name) or default)
@@ -88,12 +89,12 @@ class Fields:
             return []
         return [int(one) for one in text.split(",")]
 
-    def setting(self, name: str, metadata: Mapping[str, Any], default: int | float | None = None) -> int | float | str:
-        """Read a value in the range of a setting's metadata, or one of its words; required without a default."""
-        if "minimum" not in metadata:
-            return self.choice(name, metadata["words"], metadata["words"][0])
+    def setting(self, name: str, limits: Limits, default: int | float | None = None) -> int | float | str:
+        """Read a value in the range of a setting, or one of its words; required without a default."""
+        lowest, highest, words = limits.minimum, limits.maximum, limits.words
+        if lowest is None or highest is None:
+            return self.choice(name, words, words[0])
         text = self.value_of(name)
-        lowest, highest, words = metadata["minimum"], metadata["maximum"], metadata["words"]
         is_whole = isinstance(lowest, int)
         if not text:
             if default is None:
@@ -136,7 +137,7 @@ class Fields:
         """Read a number in a range; None if it is left out."""
         if not self.has(name):
             return None
-        return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
+        return float(self.setting(name, Limits(minimum=lowest, maximum=highest)))
 
     def _refuse_both(self, *value_of: str) -> None:
         self._wrong(value_of[1], f"{value_of[1]} is the same as {value_of[0]}: send one of them.")

@@ -2,8 +2,9 @@
 
 import secrets
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.datasets import create_model
@@ -103,7 +105,7 @@ async def create(call: Calling) -> JSONResponse:
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
 
-_SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
+_SPEAKER = Limits(minimum=0, maximum=4095)
 _IMPORTED = {
     _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
     _INDEX: file_field("The .index of a model of RVC."),
@@ -162,7 +164,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs, promises = int(fields.setting("epochs", _EPOCHS.metadata)), promises_of(call, fields)
+        epochs, promises = int(fields.setting("epochs", limits_of(_EPOCHS))), promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
@@ -170,7 +172,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
                 train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
             )
 
-    async def reached() -> dict[str, Any]:
+    async def reached() -> Mapping[str, object]:
         view = await call.quickly(model_view, call.studio, call.account, model_id)
         status = view["state"] if view["state"] in ("training", "completed") else "failed"
         return {"status": status, "current_epoch": view["training"]["current_epoch"]}
@@ -203,7 +205,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         fields = Fields(form)
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)
-        epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        epochs = int(fields.setting("epochs", Limits(minimum=0, maximum=100_000), 0))
         promises = promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import gradio as gr
 
@@ -94,7 +93,7 @@ class InstallOffer:
         return self._words.for_demo if self._page.studio.service.is_demo else self._words.for_host
 
 
-def _end(seen: InstallView) -> Any:
+def _end(seen: InstallView) -> gr.HTML:
     """Return what is said of the last try."""
     if seen.is_running or seen.is_installed:
         return silent()

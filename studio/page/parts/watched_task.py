@@ -1,11 +1,14 @@
 """Something under way, which a tab looks at again and again until it has ended."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Unpack
 
 import gradio as gr
+from gradio.blocks import Block
 
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurnOrNot, Page, Updates, Visit
+from studio.page.parts.values import Values
 
 
 class WatchedTask:
@@ -18,24 +21,31 @@ class WatchedTask:
         self.timer = gr.Timer(every_s, active=False)
 
     def wire(
-        self, page: Page, look: Callable[..., Updates], *wiring: Any, tab: gr.Tab | None = None, **options: Any
+        self,
+        page: Page,
+        look: Callable[..., Updates],
+        inputs: Sequence[Block] | AbstractSet[Block] = (),
+        outputs: Sequence[Block] = (),
+        notice: gr.HTML | None = None,
+        tab: gr.Tab | None = None,
+        **options: Unpack[InTurnOrNot],
     ) -> None:
         """Let `look` answer each time, wired as with `page.on`, but never while it is still answering.
 
         tab: where the watch ends as soon as another tab is shown.
         """
-        page.on(self.timer.tick, look, *wiring, trigger_mode="once", **options)
+        page.on(self.timer.tick, look, inputs, outputs, notice, trigger_mode="once", **options)
         if tab is not None:
 
-            def leave(visit: Visit, to: dict[str, Any]) -> Updates:
+            def leave(visit: Visit, to: Mapping[str, object]) -> Updates:
                 return None if to.get("value") == tab.label else self.end()
 
             page.on_data(page.tabs.select, leave, [], [self.timer])
 
-    def begin(self, is_active: bool = True) -> dict[Any, Any]:
+    def begin(self, is_active: bool = True) -> Values:
         """Return updates that begin the watch, or end it where nothing is active."""
         return {self.timer: gr.Timer(active=is_active)}
 
-    def end(self) -> dict[Any, Any]:
+    def end(self) -> Values:
         """Return updates that end the watch."""
         return self.begin(False)

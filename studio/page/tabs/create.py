@@ -17,6 +17,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import more_form, needed_form
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
@@ -87,9 +88,9 @@ class CreateTab:
                 [report.model], everything, notice=report.problem,
             )  # fmt: skip
 
-    def _create(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _create(self, visit: Visit, given: Given) -> Updates:
         values = self._form.values(given)
-        draft, confirmed = given[self._recordings.draft], bool(given[self._consent])
+        draft, confirmed = given.read(self._recordings.draft, str), given.flag(self._consent)
         try:
             model = visit.do_apart(create_from_draft, draft, values, confirmed)
         except Invalid as error:
@@ -102,18 +103,18 @@ class CreateTab:
             **self._show_report(visit, model),
         }
 
-    def _answer(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _answer(self, visit: Visit, given: Given) -> Updates:
         """Say no longer what is missing once it was filled in."""
         if not given[self._is_refused]:
             return None
-        values, draft = self._form.values(given), given[self._recordings.draft]
+        values, draft = self._form.values(given), given.read(self._recordings.draft, str)
         try:
-            visit.do(refuse_incomplete, draft, values, bool(given[self._consent]))
+            visit.do(refuse_incomplete, draft, values, given.flag(self._consent))
         except Invalid as error:
             return {self._problem: show_problems(error)}
         return {self._problem: silent(), self._is_refused: False}
 
-    def _keep(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def _keep(self, visit: Visit, given: Given) -> Updates:
         return {self._kept: self._form.kept(given)} if given[self._is_restored] else None
 
     def _restore(
@@ -138,8 +139,8 @@ class CreateTab:
             self._save: gr.Button(visible=True),
         }
 
-    def _say_more(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        if (model := given[self._report.model]) is None:
+    def _say_more(self, visit: Visit, given: Given) -> Updates:
+        if (model := given.read(self._report.model, str)) is None:
             return None
         kept = visit.do(profile_values, model)
         needed = {name.partition(".")[0] for name in self._needed.controls}
@@ -147,13 +148,13 @@ class CreateTab:
         visit.do(edit_profile, model, stated | self._more.values(given))
         return {self._saved: inform("Saved.")}
 
-    def _cleared(self) -> dict[Any, Any]:
+    def _cleared(self) -> Values:
         return self._form.filled({"consent": {"date": _today().isoformat()}})
 
-    def _show_report(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _show_report(self, visit: Visit, model: str) -> Values:
         return {**self._report.begin(visit, model), self._place: gr.Column(visible=False)}
 
-    def _begin_anew(self) -> dict[Any, Any]:
+    def _begin_anew(self) -> Values:
         closed = {self._place: gr.Column(visible=True), self._save: gr.Button(visible=False), self._saved: silent()}
         return self._report.end() | closed
 

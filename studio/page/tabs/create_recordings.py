@@ -10,8 +10,9 @@ from studio.actions.drafts import DraftUpload, add_recorded, add_recordings, dra
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
 
@@ -40,7 +41,7 @@ class Recordings:
         )
         self.outputs = [self.draft, self.gathered, self.said]
 
-    def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
+    def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
         return {
@@ -52,7 +53,7 @@ class Recordings:
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
-        def brought(visit: Visit, came: DraftUpload) -> dict[Any, Any]:
+        def brought(visit: Visit, came: DraftUpload) -> Values:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
@@ -84,7 +85,7 @@ class Recordings:
             return self.show(visit, None)
 
         # one at a time: each adds to the draft begun by the one before
-        in_turn: dict[str, Any] = {"concurrency_id": "create", "concurrency_limit": 1}
+        in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
         page.on(
             self.files.upload, add, [self.files, self.draft], [*filled, self.files],

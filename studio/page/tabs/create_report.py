@@ -1,6 +1,5 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-from typing import Any
 
 import gradio as gr
 
@@ -9,10 +8,12 @@ from studio.actions.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import VoiceHead
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.voices_report import report_picture
 
@@ -49,11 +50,11 @@ class Report:
         self.check.wire(page, self._look_again, [self.model], self.outputs, notice=self.problem)
         page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
 
-    def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def begin(self, visit: Visit, model: str) -> Values:
         """Return updates that follow the check of a new voice."""
         return {self.model: model, **self.look(visit, model)}
 
-    def end(self) -> dict[Any, Any]:
+    def end(self) -> Values:
         """Return updates that hide the report."""
         return {
             self.model: None,
@@ -72,7 +73,7 @@ class Report:
         found = {"voice_type": report.get("voice_type"), "vocal_range.min": lowest, "vocal_range.max": highest}
         return {name: value for name, value in found.items() if value}
 
-    def look(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def look(self, visit: Visit, model: str) -> Values:
         """Return updates that show the current state. Raises NotFound."""
         view = visit.do(model_view, model)
         task = visit.do(examination_view, model)
@@ -81,7 +82,7 @@ class Report:
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
-        some_are_good = bool(report) and len(bad) < len(report["recordings"])
+        some_are_good = report is not None and len(bad) < len(report["recordings"])
         message = task["message"] or "waiting for a worker"
         return {
             self.place: gr.Column(visible=True),
@@ -117,6 +118,6 @@ class Report:
         return self._look_again(visit, model)
 
 
-def _head(name: str) -> dict[str, Any]:
+def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
     return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}

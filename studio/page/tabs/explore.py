@@ -10,10 +10,11 @@ from studio.actions.analyses import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import Page, Updates, Visit, Wish
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs import analyses
 from studio.page.tabs.explore_result import Result
@@ -64,12 +65,12 @@ class ExploreTab:
         page.on(result.clear.click, self.clear, [], outputs, self.notice)
         page.on(result.convert.click, self.convert, [self.ids], [page.tabs, page.wishes["convert"]])
 
-    def look(self, visit: Visit, ids: Ids, before: Any) -> dict[Any, Any]:
+    def look(self, visit: Visit, ids: Ids, before: Any) -> Values:
         """Show how far the analyses are, and their results where those are new."""
         views, errors = _views(visit, ids)
         busy = [view for view in views.values() if view["state"] in analyses.BUSY]
         done = [views[which] for which in _NONE if which in views and views[which]["state"] == "completed"]
-        updates: dict[Any, Any] = {
+        updates: Values = {
             **self.watched.begin(bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
             self.bar: "".join(progress_bar(view["progress"], analyses.progress_line(view)) for view in busy),
@@ -111,7 +112,7 @@ class ExploreTab:
             analyses.cancel(visit, analysis)
         return self.look(visit, ids, before)
 
-    def resume(self, visit: Visit, ids: Ids, before: Any, wish: Mapping[str, Any] | None) -> Updates:
+    def resume(self, visit: Visit, ids: Ids, before: Any, wish: Wish | None) -> Updates:
         """After a reload: show what was there before, if it still is."""
         if before or visit.just_wished(wish) or not any(ids.values()):
             return {}
@@ -119,7 +120,7 @@ class ExploreTab:
         found.pop(self.notice, None)  # that something is gone by now is no news
         return found
 
-    def wished(self, visit: Visit, wish: Mapping[str, Any] | None, before: Any) -> Updates:
+    def wished(self, visit: Visit, wish: Wish | None, before: Any) -> Updates:
         if not wish or not wish.get("recording"):
             return {}
         now = {_FIRST: wish["recording"], _SECOND: wish.get("compare")}

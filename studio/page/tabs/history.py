@@ -16,14 +16,15 @@ from studio.actions.voices import voice_names
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
 
 _POLL_S = 1.0
 # one after the other, so that the list of an earlier choice is not shown over that of a later one
-_IN_TURN: dict[str, Any] = {"concurrency_id": "history", "concurrency_limit": 1}
+_IN_TURN: InTurn = {"concurrency_id": "history", "concurrency_limit": 1}
 _ALL = ""
 _EMPTY = "Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio."
 _EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here until they are deleted."
@@ -117,7 +118,7 @@ class HistoryTab:
             row["outline"] = _outline(visit, row)
         return rows, found["next_cursor"]
 
-    def _show(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+    def _show(self, visit: Visit, *asked: Any) -> Values:
         """Return updates that show what is asked for: filters, cursors, opened, made."""
         cursors, opened, made = asked[_AT:]
         rows, following = self._rows(visit, asked)
@@ -131,7 +132,7 @@ class HistoryTab:
             self._older: gr.Button(visible=following is not None),
         }
 
-    def _show_new(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+    def _show_new(self, visit: Visit, *asked: Any) -> Values:
         """Show the list with the voices that there are now."""
         voices = visit.do(voice_names)
         return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
@@ -139,7 +140,7 @@ class HistoryTab:
     def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:
         is_work = filters[0] != _PROJECTS  # projects are conversions in any state
         filters = filters if is_work else (*filters[:3], _ALL, _ALL, *filters[5:])
-        choices = {
+        choices: Values = {
             one: gr.Dropdown(value=filters[at], visible=is_work) for one, at in ((self._kind, 3), (self._state, 4))
         }
         return {self._cursors: [None], self._opened: None, **choices, **self._show(visit, *filters, [None], None, {})}
@@ -153,7 +154,7 @@ class HistoryTab:
         back = asked[_AT][:-1] or [None]
         return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
 
-    def _open_wished(self, visit: Visit, wish: dict[str, Any] | None) -> Updates:
+    def _open_wished(self, visit: Visit, wish: Wish | None) -> Updates:
         if not wish:
             return None
         task_id = wish.get("task")

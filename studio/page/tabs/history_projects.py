@@ -1,9 +1,10 @@
 """Projects in the History tab: as rows, with a form for their names and places in a song, and their export."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.analysis.timeline import Timeline
 from studio.actions.downloads import offered
@@ -13,6 +14,7 @@ from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
@@ -49,31 +51,32 @@ class ProjectForm:
         )
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What `open` and `make_export` change."""
         return [self.form, self.project, self.name, *self.timeline.values(), self.export]
 
-    def wire(self, after: Any, asked: list[Any], seen: list[Any]) -> None:
+    def wire(self, after: Callable[..., Updates], asked: Sequence[Block], seen: Sequence[Block]) -> None:
         """Wire the form. after: returns updates that show the list again from `asked`, which change `seen`."""
         inputs = {self.project, self.name, *self.timeline.values()}
 
-        def save(visit: Visit, given: Mapping[Any, Any]) -> Updates:
-            if given[self.project] is None:
+        def save(visit: Visit, given: Given) -> Updates:
+            project = given.read(self.project, str)
+            if project is None:
                 return None
             timeline = settings_of(self.timeline, given)
-            visit.do(change_project, given[self.project], given[self.name], timeline)
+            visit.do(change_project, project, given.text(self.name), timeline)
             return {self.problem: inform(_SAVED)}
 
         done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
         self._page.on(done.then, after, asked, seen)
 
-    def open(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+    def open(self, visit: Visit, project_id: str) -> Values:
         """Return updates that show the form for a project. Raises NotFound."""
         view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
         values = {control: view["timeline"][name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
 
-    def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+    def make_export(self, visit: Visit, project_id: str) -> Values:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
         made = visit.do_apart(project_zip, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}

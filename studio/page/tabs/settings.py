@@ -19,6 +19,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
@@ -114,20 +115,20 @@ class SettingsTab:
             **self._checked(visit),
         }
 
-    def _stored(self, visit: Visit) -> dict[Any, Any]:
+    def _stored(self, visit: Visit) -> Values:
         return {self._storage: shown({"rows": storage_rows(visit.do(storage_view))})}
 
     def _clear_storage(self, visit: Visit) -> Updates:
         visit.do(clear_remakeable)
         return self._stored(visit) | {self._clear_notice: inform(_CLEARED)}
 
-    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
+    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> Values:
         found = visit.do(tokens_view)
         is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
         return {self._tokens: shown(data)}
 
-    def _checked(self, visit: Visit) -> dict[Any, Any]:
+    def _checked(self, visit: Visit) -> Values:
         found = visit.do(checkup_view)
         is_active = found is not None and found["state"] in ("queued", "running")
         return {

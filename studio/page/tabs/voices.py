@@ -1,19 +1,21 @@
 """The Voices tab: the library, where voices are played, edited, exported, imported, blended and deleted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.datasets import examine_again
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voice_cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
 from studio.actions.voices import delete_model
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import ChosenVoice
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
@@ -24,7 +26,7 @@ from studio.page.tabs.voices_report import BADGES
 from studio.page.tabs.voices_teach import Teach
 
 # one at a time, so that the last voice asked for is the one shown
-IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
+IN_TURN: InTurn = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
 # in the browser, once the form is closed: what was saved is above it
 _TO_THE_NAME = """() => {
@@ -32,6 +34,8 @@ _TO_THE_NAME = """() => {
 }"""
 _GONE = "This voice has been deleted."
 _TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
+
+Changing = list[list[str | bool]]  # what may change of each voice
 
 
 class VoicesTab:
@@ -123,36 +127,38 @@ class VoicesTab:
                 [page.tabs, page.wishes[there]],
             )  # fmt: skip
 
-    def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+    def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""
         voices = visit.do(voice_cards, visit.base_url, visit.now_s, ready_only=False)
         known = [voice["id"] for voice in voices]
         model = model if model is not None and model in known else str(known[0])  # there are always the demo voices
         return {self._chosen: model, **self._listing(voices, model), **self._one(visit, model)}
 
-    def _listing(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+    def _listing(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
         """Show the cards and choose this one; None keeps the choice."""
-        badged = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
+        badged = [{**voice, "state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
         data = {"voices": badged, **({"chosen": model} if model else {})}
         return {self._cards: shown(data), **self._blend.offered(voices), self._listed: _changing(voices)}
 
-    def _one(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _one(self, visit: Visit, model: str) -> Values:
         """Show a voice. Raises NotFound."""
         voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         return {**self._described(visit, voice), **self._edit.offer(voice)}
 
-    def _described(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def _described(self, visit: Visit, voice: VoiceDetails) -> Values:
         return {
             **self._panel.show(voice),
             **self._teach.offered(voice),
             **self._import.offered(voice),
             **self._details.show(visit, voice),
             **self._checkpoints.show(visit, voice),
-            self._looked_at: _changing([voice]),
+            self._looked_at: _changing_of(voice),
             **self._busy.begin(),  # ended at its first tick where no worker is busy
         }
 
-    def _look_again(self, visit: Visit, model: str | None, listed: Any, looked_at: Any) -> Updates:
+    def _look_again(
+        self, visit: Visit, model: str | None, listed: Changing | None, looked_at: Changing | None
+    ) -> Updates:
         """Update only what has changed, so that playing, searching and typing are not disturbed."""
         if model is None or (looked_at and looked_at[0][0] != model):  # another voice was chosen meanwhile
             return None
@@ -161,17 +167,17 @@ class VoicesTab:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
         updates = self._listing(voices, None) if _changing(voices) != listed else {}
         voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
-        if _changing([voice]) != looked_at:
+        if _changing_of(voice) != looked_at:
             updates |= self._described(visit, voice) | self._edit.offered(voice)
-        return updates | self._busy.begin(_is_busy(voice) or any(map(_is_busy, voices)))
+        return updates | self._busy.begin(_is_busy(voice) or any(one["state"] == "training" for one in voices))
 
-    def _choose(self, visit: Visit, data: dict[str, Any]) -> Updates:
+    def _choose(self, visit: Visit, data: ChosenVoice) -> Updates:
         try:
             return {self._chosen: data["id"], **self._one(visit, str(data["id"]))}
         except NotFound:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
 
-    def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
+    def _open(self, visit: Visit, model: str | None, wish: Wish | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
     def _import_package(self, visit: Visit, package: list[str] | None, speaker: float | None) -> Updates:
@@ -186,15 +192,15 @@ class VoicesTab:
     def _replace(self, visit: Visit, package: list[str], speaker: float | None, name: str) -> Updates:
         return self._imported(visit, self._import.take_instead(visit, package))
 
-    def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _imported(self, visit: Visit, model: str) -> Values:
         voice = visit.do(voice_details, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
-        stated += f" Consent: {consent_line(voice)}."
+        stated += f" Consent: {consent_line(voice['consent'], voice['consent_origin'])}."
         said = inform(f"{voice['name']} has been imported. {stated}")
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
-    def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        model = given[self._chosen]
+    def _save(self, visit: Visit, given: Given) -> Updates:
+        model = given.read(self._chosen, str)
         if model is None:
             return None
         self._edit.save(visit, given, model)
@@ -225,12 +231,16 @@ class VoicesTab:
         return updates | self._library(visit, new) | {self._notice: inform(_TAUGHT)} if new else updates
 
 
-def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """Return what differs once a voice was edited or a worker has finished with it."""
-    return [[voice["id"], voice["name"], voice["state"], voice.get("data_report") is None] for voice in voices]
+def _changing(voices: Sequence[VoiceCardView] | Sequence[VoiceDetails]) -> Changing:
+    """Return what differs once a voice was edited or trained."""
+    return [[voice["id"], voice["name"], voice["state"]] for voice in voices]
 
 
-def _is_busy(voice: Mapping[str, Any]) -> bool:
+def _changing_of(voice: VoiceDetails) -> Changing:
+    """Return what differs once the chosen voice was edited or a worker has finished with it."""
+    return [[*_changing([voice])[0], voice["data_report"] is None]]
+
+
+def _is_busy(voice: VoiceDetails) -> bool:
     """Whether a worker may be training the voice or checking its recordings."""
-    unexamined = voice.get("has_recordings") and voice["data_report"] is None
-    return voice["state"] == "training" or bool(unexamined)
+    return voice["state"] == "training" or (voice["has_recordings"] and voice["data_report"] is None)

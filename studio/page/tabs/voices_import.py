@@ -12,9 +12,11 @@ from engine.voices.card_rules import RVC
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
+from studio.actions.voice_cards import VoiceDetails
 from studio.errors import NotReadable
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.page import Page, Visit
+from studio.page.parts.values import Values
 
 
 class Question:
@@ -43,16 +45,16 @@ class Import:
             self.contentvec = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
             self.speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
         needs = voice["kind"] == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
-    def close(self) -> dict[Any, Any]:
+    def close(self) -> Values:
         """Return updates that hide the question."""
         return {self.question.place: gr.Column(visible=False), self.question.package: None}
 
-    def look(self, visit: Visit, files: Sequence[str]) -> dict[Any, Any]:
+    def look(self, visit: Visit, files: Sequence[str]) -> Values:
         """Return updates that ask what to do where a voice has the name of the one in the package; else none."""
         for one in files:
             refuse_large(visit.studio, Path(one))

@@ -1,6 +1,6 @@
 """What the forms that make a new voice share, on the Voices tab: their buttons, the progress and the end of a task."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gradio as gr
 
@@ -10,6 +10,7 @@ from studio.errors import NotFound
 from studio.page.parts.notice import inform, notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
@@ -43,7 +44,7 @@ class NewVoiceForm:
         page.on(self.close.click, lambda visit: {self.place: gr.Column(visible=False)}, [], [self.place])
         page.on(self.stop.click, self._cancel, [self.task], self.outputs, notice=self.problem)
 
-    def look(self, visit: Visit, task_id: str | None) -> tuple[dict[Any, Any], str | None]:
+    def look(self, visit: Visit, task_id: str | None) -> tuple[Values, str | None]:
         """Return updates that show the progress and, once the task is done, the id of the new voice."""
         if task_id is None:
             return self._idle(), None
@@ -68,7 +69,7 @@ class NewVoiceForm:
             return updates | {self.problem: inform(self.stopped)}, None
         return updates | {self.place: gr.Column(visible=False)}, view.model_id
 
-    def _idle(self) -> dict[Any, Any]:
+    def _idle(self) -> Values:
         return {
             self.begin: gr.Button(interactive=True),
             self.stop: gr.Button(visible=False),

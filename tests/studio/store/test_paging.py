@@ -7,7 +7,7 @@ from studio.errors import Invalid
 from studio.store.paging import cursor_after, sort_values
 
 
-@pytest.mark.parametrize("place", [(1790000000.25, "8f14"), ("größe", "mia"), ()])
+@pytest.mark.parametrize("place", [(1790000000.25, "8f14"), ("größe", "mia")])
 def test_place_of_returns_the_place_given_to_cursor_after(place):
     assert sort_values(cursor_after(*place), *map(type, place)) == place
 
