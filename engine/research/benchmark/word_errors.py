@@ -1,12 +1,13 @@
-"""Words that conversions lose, as Whisper base counts them, against its own text of the source; "6" and "six" are one word.
+"""Words that conversions lose, as Whisper base counts them, against its text of the source; "6" and "six" are one word.
 
     python -m engine.benchmark --parts quality --sources SOURCES --keep OUT
     python -m engine.benchmark word-errors --sources SOURCES/1688*.flac SOURCES/p225*.flac --outputs OUT
 
-OUT holds SOURCE_FILE_NAME--VOICE.wav, as `--keep` writes it. Needs the packages faster-whisper, jiwer and whisper-normalizer; the
-model is fetched once, or lies in a folder in CTranslate2's format (`--model`). Texts are normalised as Whisper's own figures
-are (Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision, 2022, appendix C): numerals, contractions
-and spellings. Give spoken sources alone: sung words are not understood even as they are.
+OUT holds SOURCE_FILE_NAME--VOICE.wav, as `--keep` writes it. Needs the packages faster-whisper, jiwer and
+whisper-normalizer; the model is fetched once, or lies in a folder in CTranslate2's format (`--model`). Texts are
+normalised as Whisper's own figures are (Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision, 2022,
+appendix C): numerals, contractions and spellings. Give spoken sources alone: sung words are not understood even as they
+are.
 """
 
 import argparse
