@@ -1,9 +1,9 @@
 """Run the notebooks, and keep what they show at first, so that it is seen where nothing runs.
 
     .venv-test/bin/python .github/run_notebooks.py                # all of them, some minutes each; or name some
-    .venv-test/bin/python .github/run_notebooks.py --check        # exit status 1 if the code or the sound has changed since
+    .venv-test/bin/python .github/run_notebooks.py --check        # exit status 1 if code or sound have changed since
 
-Where a notebook is only shown, widgets are not drawn. So the first view of each is kept as ordinary outputs: its pictures,
+Where a notebook is only shown, widgets are not drawn. So the first view of each is kept as ordinary outputs: pictures,
 fewer in pixels, its texts, and its sounds, short and compressed. Controls are left out: they come with a run.
 """
 

@@ -8,6 +8,8 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import AudioError, EngineError
 from studio.commands.wording import say
 
+_RESULTS = "Results of earlier conversions in this folder are left out; name them to convert them."
+
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
@@ -32,7 +34,7 @@ def _meant(given: Path) -> Iterator[Path]:
         if not sung:
             raise AudioError(f'There are no recordings in the folder "{given}".')
         if len(sung) < len(inside):
-            say("Results of earlier conversions in this folder are left out; name them to convert them.", about=str(given))
+            say(_RESULTS, about=str(given))
         yield from sung
     elif not given.exists() and (matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor))))):
         for match in matches:

@@ -56,7 +56,7 @@ def typed(words: list[str], desk: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("heading", "count", "written"),
     [
-        ("On the command line", 8, {"vocal.koguchi.wav", "vocal.koguchi.take2.wav", "vocal.png", "pitch.csv", "notes.mid"}),
+        ("On the command line", 8, {"vocal.koguchi.wav", "vocal.koguchi.take2.wav", "pitch.csv", "notes.mid"}),
         ("A voice of your own", 8, {"report.png", "vocal.mia.wav", "mia.voice.zip"}),
     ],
 )  # fmt: skip
