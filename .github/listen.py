@@ -3,7 +3,8 @@
     .venv-test/bin/python .github/listen.py        # writes .github/pictures/listen.mp4 and listen.png
 
 A site that shows the README plays a film, and no sound file. Each row is one rendering: waveform and pitch; a line
-moves through the row that sounds. The rate of pictures is low and the picture still, so nearly all of the file is sound.
+moves through the row that sounds. The rate of pictures is low and the picture still, so nearly all of the file is
+sound.
 """
 
 from fractions import Fraction

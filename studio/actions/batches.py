@@ -10,7 +10,8 @@ from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.account import name_of_take, named_file, preferences_of, unlike, voice_name
-from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
+from studio.actions.conversion_views import key_of_take
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.recordings import shown_name
 from studio.actions.uploads import scratch_folder

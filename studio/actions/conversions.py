@@ -12,6 +12,7 @@ from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.account import name_of_take, preferences_of
 from studio.actions.analyses import analysed_recording, start_analysis
+from studio.actions.conversion_views import ConversionView, key_of_take
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -23,21 +24,20 @@ from studio.actions.recordings import (
     suffix_of,
 )
 from studio.actions.rvc_models import refuse_without_contentvec
-from studio.actions.songs import SongRequest, check_song, lane_links, song_again
+from studio.actions.songs import SongRequest, check_song, song_again
 from studio.actions.submission import Work, new_task, submit_work
 from studio.actions.uploads import stored_copy
-from studio.errors import Invalid, NotFound
+from studio.errors import Invalid
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
-_NO_LINKS_AFTER = "Its recording and its takes have been deleted."
 _GONE = "Its recording has been deleted: add it again."
 
 
@@ -173,38 +173,14 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
-def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, object]:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:
         return {"status": "in_progress"}
     if task.state != "completed":
         return {"status": "failed"}
-    rendered = task.result_as(Rendered)
-    return {
-        "status": "completed",
-        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in rendered.outputs],
-        "output_settings": rendered.output_settings and asdict(rendered.output_settings),
-        **lane_links(studio, task, base_url, now_s),
-    }
-
-
-def was_untrained(task: Task) -> bool:
-    """Return whether a conversion used an untrained voice, or will unless the voice is trained by then."""
-    used = task.result_as(Rendered).untrained
-    return task.asked_as(Conversion).untrained if used is None else used
-
-
-def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return links to the recording and its takes; none once they have been deleted."""
-    if task.outputs_deleted_at is not None:
-        return {"input_audio_url": None, "output_audio_urls": [], "note": _NO_LINKS_AFTER}
-    return {
-        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in task.result_as(Rendered).outputs],
-        **lane_links(studio, task, base_url, now_s),
-    }
+    return ConversionView(studio, task, base_url, now_s).published()
 
 
 def convert_recording(
@@ -272,12 +248,3 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
 def _origin(task: Task) -> Origin | None:
     """Return the origin of a conversion's recording; one of an earlier version is a project by itself."""
     return origin_of(task.asked_as(Conversion)) or (Origin(task.recording) if task.recording else None)
-
-
-def key_of_take(task: Task, take: int, dry: bool = False) -> str:
-    """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
-    rendered = task.result_as(Rendered)
-    outputs = rendered.dry if dry and rendered.dry is not None else rendered.outputs
-    if not 1 <= take <= len(outputs):
-        raise NotFound("There is no such take.", "take_not_found")
-    return outputs[take - 1]

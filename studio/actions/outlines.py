@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from studio.actions.conversions import key_of_take
+from studio.actions.conversion_views import key_of_take
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
 from studio.store.studio import Studio

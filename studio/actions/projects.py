@@ -24,7 +24,7 @@ from engine.provenance.statement import Statement
 from engine.settings import from_values
 from engine.spelling import composed
 from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversions import key_of_take
+from studio.actions.conversion_views import TakeView, takes_of
 from studio.actions.tasks import delete_tasks, task_views_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound, WrongState
@@ -33,7 +33,6 @@ from studio.store.catalogue import PACKAGES
 from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
 from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
-from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task
 
@@ -125,7 +124,7 @@ class _Sound:
     key: str
     start_s: float
     task: Task
-    take: int | None = None  # None: the recording
+    take: TakeView | None = None  # None: the recording
 
     @property
     def statement(self) -> Statement | None:
@@ -279,12 +278,12 @@ def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator
     """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
     asked = task.asked_as(Conversion)
     made = "comp" if asked.comp else "edited" if asked.edit else "take"
-    for take in range(1, len(task.result_as(Rendered).outputs) + 1):
+    for take in takes_of(task):
         label = f"{voice} {made}"
         counted[label] += 1
         number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
-        label = " ".join(filter(None, [label, number, label_of(task, take).name]))
-        yield _Sound(label, key_of_take(task, take, dry), _start_s(task), task, take)
+        label = " ".join(filter(None, [label, number, take.label.name]))
+        yield _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
 
 
 def _later(part: Part, by_s: float) -> Part:
@@ -297,16 +296,15 @@ def _start_s(task: Task) -> float:
 
 def _told(sound: _Sound, name: str) -> dict[str, Any]:
     """Return what project.json says of a stem."""
-    asked, rendered = sound.task.asked_as(Conversion), sound.task.result_as(Rendered)
+    asked, rendered, take = sound.task.asked_as(Conversion), sound.task.result_as(Rendered), sound.take
     facts: dict[str, Any] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}
-    if sound.take is None:
+    if take is None:
         return facts
-    scores = rendered.scores
     return facts | {
-        "take": sound.take,
-        "starred": label_of(sound.task, sound.take).starred,
+        "take": take.number,
+        "starred": take.label.starred,
         "voice": sound.task.model_id,
         "settings": rendered.settings or asked.settings,
         "effects": asked.effects,
-        "scores": scores[sound.take - 1] if sound.take <= len(scores) else None,
+        "scores": take.scores or None,
     }

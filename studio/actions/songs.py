@@ -132,15 +132,6 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         )
 
 
-def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, str]:
-    """Return links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
-    rendered = task.result_as(Rendered)
-    if not rendered.lanes or task.outputs_deleted_at is not None:
-        return {}
-    keys = {**rendered.lanes, "mix": rendered.outputs[0]}
-    return {name: studio.link(key, base_url, now_s) for name, key in keys.items()}
-
-
 def mix_again(
     studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float
 ) -> dict[str, str]:

@@ -1,30 +1,85 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from engine.conversion.settings import AUTO, BEST
+from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversions import key_of_take, was_untrained
-from studio.actions.songs import lane_links
+from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Card
-from studio.store.records.conversion import Conversion, Rendered, Scores
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
-_DELETED = "Its recording and its takes have been deleted."
 LONGEST_NAME = 60
 
 
-def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+class VoiceRange(TypedDict):
+    """The range of a voice in MIDI note numbers, and its name."""
+
+    low: float
+    high: float
+    label: str
+
+
+class ShownTake(TypedDict):
+    """A take of a result; number: 1 for the first; mark: its `fidelity`."""
+
+    number: int
+    url: str
+    scores: Scores
+    mark: float | None
+    name: str
+    starred: bool
+
+
+class ResultView(TypedDict):
+    """All that the page shows of a conversion; see `result_view`."""
+
+    id: str
+    state: str
+    progress: float
+    is_ending: bool
+    message: str
+    error: str | None
+    created_at: float
+    left_s: float | None
+    taken_s: float | None
+    ahead: int | None
+    starts_in_s: float | None
+    model: str | None
+    voice: str | None
+    untrained: bool
+    range: VoiceRange | None
+    file_name: str
+    preset: str
+    effects: Effects
+    settings: Settings
+    asked_settings: Settings
+    transpose: float | None
+    style: str | None
+    input_url: str | None
+    takes: Sequence[ShownTake]
+    phrases: Sequence[float]
+    is_comp: bool
+    edited: str | None
+    note: str | None
+    lanes: Mapping[str, str]
+    faders: Mapping[str, float]
+    notes: Sequence[str]
+    warning: str | None
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
     """Return all that the page shows of a conversion. Raises NotFound.
 
     id, state, progress, message, error, created_at
@@ -46,9 +101,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
-    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
-    is_there = task.outputs_deleted_at is None
-    found = rendered.output_settings
+    view = ConversionView(studio, task, base_url, now_s)
+    asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
     card = _card(studio, account, task.model_id or "")
     waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
@@ -66,22 +120,22 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
-        "untrained": was_untrained(task),
+        "untrained": view.untrained,
         "range": _range(card),
         "file_name": asked.file_name,
         "preset": asked.preset,
         "effects": asked.effects,
-        "settings": rendered.settings or asked.settings,
+        "settings": view.settings,
         "asked_settings": _shown_settings(asked, rendered),
-        "transpose": found and found.transpose,
-        "style": found and found.vocal_style,
-        "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
-        "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "transpose": found.transpose if found else None,
+        "style": found.vocal_style if found else None,
+        "input_url": view.input_url if view.has_files else None,
+        "takes": _takes(view) if view.has_files else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
-        "edited": asked.edit and asked.edit.of,
-        "note": rendered.unsigned if is_there else _DELETED,
-        "lanes": lane_links(studio, task, base_url, now_s),
+        "edited": asked.edit.of if asked.edit else None,
+        "note": rendered.unsigned if view.has_files else DELETED,
+        "lanes": view.lanes,
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
         "warning": rendered.warning,
@@ -111,21 +165,18 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
-    rendered = task.result_as(Rendered)
-    outputs, scores = rendered.outputs, rendered.scores
-    takes: list[dict[str, Any]] = [
+def _takes(view: ConversionView) -> list[ShownTake]:
+    takes: list[ShownTake] = [
         {
-            "number": number,
-            "url": studio.link(key, base_url, now_s),
-            "scores": scores[number - 1] if number <= len(scores) else {},
-            "name": label_of(task, number).name,
-            "starred": label_of(task, number).starred,
+            "number": take.number,
+            "url": view.link(take.key),
+            "scores": take.scores,
+            "mark": fidelity(take.scores),
+            "name": take.label.name,
+            "starred": take.label.starred,
         }
-        for number, key in enumerate(outputs, 1)
+        for take in view.takes
     ]
-    for take in takes:
-        take["mark"] = fidelity(take["scores"])
     return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 
 
@@ -170,7 +221,7 @@ def _card(studio: Studio, account: Account, model_id: str) -> Card:
         return {}
 
 
-def _range(card: Card) -> dict[str, str | float] | None:
+def _range(card: Card) -> VoiceRange | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None

@@ -322,8 +322,7 @@ def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None
     """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
     plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
     if epochs > most:
-        hint = studio.service.raised_by("epochs_at_most")
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
+        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
     return plan
 
 

@@ -6,7 +6,6 @@ command imports what it needs when it runs: `--help` stays fast.
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from typer import TyperException
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from engine.cores import wait_quietly
 from studio.commands.analyse import analyse
 from studio.commands.arguments import RESULTS, AsJson
 from studio.commands.comp import comp
@@ -208,9 +208,7 @@ app.command()(demo)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
-    # must precede the import of torch, which reads it: spinning idle threads take the processor from others (a training
-    # here took five times as long while the service trained)
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()  # before anything brings torch
     name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else called_as()
     be_called(name)
     with writable_output():

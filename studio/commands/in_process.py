@@ -26,6 +26,7 @@ from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.executors.worker_ids import owner_of
 from studio.settings.environment import load_service_settings, load_settings
+from studio.settings.service import ServiceSettings
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import Task, cancelled, claim_one, find, request_cancel
 
@@ -34,7 +35,7 @@ _LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
 
 
 # limits are there for others: who sits at the machine knows what it can do
-_LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_per_account", "waiting_at_most")
+_LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_per_account")
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def local_studio(limited: bool = True) -> Iterator[Studio]:
     service = load_service_settings()
     if not limited:
         highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
-        service = replace(service, **highest)
+        service = replace(service, waiting_at_most=ServiceSettings.waiting_at_most, **highest)
     studio = open_studio(load_settings(), service)
     try:
         yield studio

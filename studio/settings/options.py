@@ -27,12 +27,12 @@ DeviceOption = Annotated[
 
 
 def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
-    """Return one option per field of the dataclass `settings`, in the panel `panel`.
+    """Return one option per setting of the dataclass `settings`, in the panel `panel`; other fields have none.
 
     Options left out are None; `default` is what the help says of a default.
     """
     kinds = _kinds(settings)
-    return [_option(field, kinds[field.name], panel, default) for field in fields(settings)]
+    return [_option(field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:

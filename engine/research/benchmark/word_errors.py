@@ -6,8 +6,8 @@
 OUT holds SOURCE_FILE_NAME--VOICE.wav, as `--keep` writes it. Needs the packages faster-whisper, jiwer and
 whisper-normalizer; the model is fetched once, or lies in a folder in CTranslate2's format (`--model`). Texts are
 normalised as Whisper's own figures are (Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision,
-2022, appendix C): numerals, contractions and spellings. Give spoken sources alone: sung words are not understood even as they
-are.
+2022, appendix C): numerals, contractions and spellings. Give spoken sources alone: sung words are not understood even
+as they are.
 """
 
 import argparse

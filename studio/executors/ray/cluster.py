@@ -45,7 +45,7 @@ class RayCluster:
             # only our retries: Ray's could repeat what another worker has done meanwhile
             options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
             self._remote[lane] = _ray().remote(**options)(carry_out)
-            self._threads[lane] = self._service.threads or max(1, int(cpus))
+            self._threads[lane] = int(cpus)
 
     def place(self, lane: str, owner: str) -> None:
         """Run the next task of a lane as soon as there is room."""
@@ -92,9 +92,9 @@ class RayCluster:
 
     def _shares(self) -> Mapping[str, tuple[float, float]]:
         service = self._service
-        conversion = service.ray_conversion_cpus, service.ray_conversion_gpus
-        training = service.ray_training_cpus, service.ray_training_gpus
-        return {lane: training if lane == "trainings" else conversion for lane in LANES}
+        cores = float(service.threads or 1)  # as many as it computes with
+        gpus = {"trainings": service.ray_training_gpus}
+        return {lane: (cores, gpus.get(lane, service.ray_conversion_gpus)) for lane in LANES}
 
 
 def _ray() -> ModuleType:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import structlog
 
+from engine.cores import wait_quietly
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
@@ -74,8 +75,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 @functools.cache
 def _context(data: str, given: ServiceSettings) -> WorkerContext:
     """Create the process's context, once."""
-    # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()  # before anything brings torch
     start_logs()
     start_tracing()
     settings = Settings(Path(data)) if data else load_settings()

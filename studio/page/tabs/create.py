@@ -120,7 +120,9 @@ class CreateTab:
     def _restore(
         self, visit: Visit, is_restored: bool, kept: dict[str, Any] | None, draft: str | None, model: str | None
     ) -> Updates:
-        updates = {self._is_restored: True, **self._recordings.show(visit, draft), **self._report.end()}
+        updates = {self._is_restored: True, **self._report.end()}
+        if draft is not None:
+            updates |= self._recordings.show(visit, draft)
         if not is_restored:
             updates |= self._form.restored(kept or {})
         if model is not None:

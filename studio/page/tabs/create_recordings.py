@@ -41,14 +41,17 @@ class Recordings:
         )
         self.outputs = [self.draft, self.gathered, self.said]
 
+    def again(self, visit: Visit, draft_id: str | None) -> Updates:
+        """List the recordings of a draft that the browser remembers; it may say so after the tab was opened."""
+        return {self.gathered: self._listed(visit, draft_id)} if draft_id else None
+
     def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
+        return {self.draft: draft_id, self.gathered: self._listed(visit, draft_id), self.said: silent()}
+
+    def _listed(self, visit: Visit, draft_id: str | None) -> str:
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
-        return {
-            self.draft: draft_id,
-            self.gathered: gr.HTML(value=shown({"recordings": found})),
-            self.said: silent(),
-        }
+        return shown({"recordings": found})
 
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
@@ -99,6 +102,7 @@ class Recordings:
             self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
             **in_turn,
         )  # fmt: skip
+        page.on(self.draft.change, self.again, [self.draft], [self.gathered])
         page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 

@@ -48,7 +48,7 @@ class TrainTab:
         asked, seen, said = panel.asked, panel.seen, panel.notice
         for event in (tab.select, self._wish.change):
             page.on(event, self._open, asked | {self._kept, self._wish}, panel.all, **_IN_TURN)
-        panel.training.wire(page, self._follow, asked, seen, tab=tab)
+        panel.training.wire(page, self._follow, asked, [*seen, said], tab=tab)
         page.on_return(tab, panel.come_back, asked, seen)
         page.on(panel.voice.input, self._choose, asked, panel.all, notice=said)
         for control in (panel.voice, *panel.made.values()):
@@ -153,8 +153,11 @@ class TrainTab:
 
     def _follow(self, visit: Visit, given: Given) -> Updates:
         """Update the panel, unless another voice has been chosen since the request."""
-        drawn = given.read(self._panel.drawn, list[str | int])
-        return None if drawn and drawn[0] != given[self._panel.voice] else self._panel.show(visit, given)
+        drawn, voice = given.read(self._panel.drawn, list[str | int]), given[self._panel.voice]
+        if drawn and drawn[0] != voice:
+            return None
+        told = {self._panel.notice: inform(_GONE)} if voice and self._view(visit, given) is None else {}
+        return self._panel.show(visit, given) | told
 
     def _view(self, visit: Visit, given: Given) -> TrainingView | None:
         return self._panel.view(visit, given.read(self._panel.voice, str))
