@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -164,6 +164,14 @@ class RollData(TypedDict):
     waveform: CurveSource
 
 
+class AnalysedRecording(TypedDict):
+    """What is known of a recording."""
+
+    id: str
+    summary: ShownSummary | None
+    pitch_histogram: Sequence[NoteSeconds]
+
+
 class AnalysisView(TypedDict):
     """What the page shows of a recording; what an analysis finds is empty until it is completed.
 
@@ -234,9 +242,16 @@ def compare_analyses(studio: Studio, account: Account, first_id: str, second_id:
     return compare_recordings(*(_performed(studio, _find(studio, account, one)) for one in (first_id, second_id)))
 
 
+class StretchView(TypedDict):
+    """What is sung in a stretch of a recording."""
+
+    pitch: ShownPitch | None
+    pitch_histogram: Sequence[NoteSeconds]
+
+
 def stretch_view(
     studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float
-) -> dict[str, Any]:
+) -> StretchView:
     """Return `pitch` and `pitch_histogram` as `analysis_view` does, of a stretch of the recording.
 
     Raises NotFound, and WrongState unless it is analysed.

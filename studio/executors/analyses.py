@@ -13,7 +13,8 @@ from engine.errors import AudioError, EngineError
 from engine.progress import within
 from engine.texts import tr
 from studio.errors import NotFound, Unavailable, naming
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry, shown
+from studio.executors.job import Job, shown
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.records.analysis import (
     Analysis,
     Explored,

@@ -24,7 +24,6 @@ for (const name of %(events)s) part.addEventListener("tell-" + name, event => tr
 """
 
 
-
 class _Data(Text):
     """The data of an element."""
 
@@ -61,6 +60,7 @@ def element(tag: str, events: Sequence[str] = (), data: object = None, **options
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
         apply_default_css=False,  # gradio's style for prose would change our buttons and tables
+        **options,
     )
 
 
@@ -85,5 +85,7 @@ def head(path_prefix: str) -> str:
     return (
         f'<link rel="stylesheet" href="{files}/page.css">'
         f'<link rel="icon" href="{files}/icon.svg" type="image/svg+xml">'
+        f'<link rel="apple-touch-icon" href="{files}/icon-192.png">'
+        f'<link rel="manifest" href="{files}/app.webmanifest">'
         f'<script type="module" src="{files}/elements.js"></script>'
     )

@@ -1,9 +1,9 @@
 """A conversion in words and numbers."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from engine.texts import joined, ntr, numeral, tr
+from studio.actions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
@@ -33,7 +33,7 @@ _TITLES = {  # by style
 }
 
 
-def heading(view: dict[str, Any]) -> str:
+def heading(view: ResultView) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [shift_text(view["transpose"])]
     if view["untrained"]:
@@ -44,7 +44,7 @@ def heading(view: dict[str, Any]) -> str:
     return f"<h2>{markup(title)}</h2><p>{markup(joined(tr(', '), facts))}</p>"
 
 
-def scores_table(takes: list[dict[str, Any]]) -> str:
+def scores_table(takes: Sequence[ShownTake]) -> str:
     """Return the scores of takes as HTML."""
     head = "".join(f'<th scope="col" title="{markup(says)}">{markup(title)}</th>' for _, title, says in _COLUMNS)
     head = f'<th scope="col">{markup(tr("Take"))}</th>{head}'
@@ -53,14 +53,15 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
-def progress_line(view: dict[str, Any]) -> str:
+def progress_line(view: ResultView) -> str:
     """Return how far a conversion is that has not ended, in a line."""
     if view["is_ending"]:
         return tr("Cancelling")
     if view["state"] != "running":
         if not view["ahead"]:
             return tr("Starting")
-        return ", ".join(
+        return joined(
+            tr(", "),
             filter(None, [tr("Waiting: {ahead} ahead", ahead=view["ahead"]), time_until(view["starts_in_s"])])
         )
     done = f"{100 * view['progress']:.0f} %"
@@ -113,7 +114,7 @@ def _best(is_best: bool) -> str | None:
     return tr("best") if is_best else None
 
 
-def _row(take: dict[str, Any]) -> str:
+def _row(take: ShownTake) -> str:
     scores = take["scores"]
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
     cells = "".join(f"<td>{markup(value)}</td>" for value in values)

@@ -16,6 +16,7 @@ from studio.actions.analyses import analysed_recording
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.fetched_models import Addition, separator
 from studio.actions.songs import LANES, SentFile, SongRequest, mix_again
+from studio.actions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid, NotFound
@@ -25,6 +26,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Given, Values
 from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
@@ -155,16 +157,16 @@ class Song:
         return {self.recording: None, self.source: silent()}
 
     @contextmanager
-    def _lead(self, visit: Visit, given: dict[Any, Any], place: Path) -> Iterator[SentFile]:
+    def _lead(self, visit: Visit, given: Given, place: Path) -> Iterator[SentFile]:
         """Yield the vocal or the song, which may be moved. Raises NotFound if it is gone."""
         if given[self.lead]:
-            yield _sent(visit, given[self.lead], place / "lead")
+            yield _sent(visit, given.text(self.lead), place / "lead")
             return
-        with analysed_recording(visit.studio, visit.account, given[self.recording]) as (copy, file_name, _):
+        with analysed_recording(visit.studio, visit.account, given.text(self.recording)) as (copy, file_name, _):
             yield SentFile(copy, file_name)
 
-    def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        model = given[self.voice.chosen]
+    def convert(self, visit: Visit, given: Given) -> Updates:
+        model = given.text(self.voice.chosen)
         if not given[self.lead] and not given[self.recording]:
             raise Invalid([("song", tr("Add a vocal or a song first."))])
         if not model:
@@ -176,11 +178,12 @@ class Song:
             raise Invalid([("backing", text)])
         settings = self.settings.asked(given) | {"takes": 1}
         with scratch_folder(visit.studio) as place, self._lead(visit, given, place) as lead:
-            names = {"backing": given[self.backing], "stem": given[self.stem]}
+            names = {"backing": given.text(self.backing), "stem": given.text(self.stem)}
             sent = {name: _sent(visit, file, place / name) for name, file in names.items() if file}
             song = SongRequest(
-                read_parts(given[self.parts].strip() or model, model), bool(given[self.separate]), sent.get("backing"),
-                sent.get("stem"), read_parts(given[self.stem_voice].strip() or KEEP), _offset_s(given[self.offset]),
+                read_parts(given.text(self.parts).strip() or model, model), given.flag(self.separate),
+                sent.get("backing"), sent.get("stem"), read_parts(given.text(self.stem_voice).strip() or KEEP),
+                _offset_s(given.text(self.offset)),
             )  # fmt: skip
             request = ConversionRequest(model, settings, self.settings.preset_of(given), untrained=True, song=song)
             task_id = start_conversion(visit.studio, visit.account, lead.path, lead.name, request)
@@ -192,7 +195,7 @@ class Song:
     def watch(self, visit: Visit, task_id: str | None) -> Updates:
         if not task_id:
             return {self.timer: gr.Timer(active=False)}
-        over = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
+        over: Values = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         try:
             view = view_of(visit, task_id)
         except NotFound:
@@ -253,7 +256,7 @@ def _offset_s(text: str | None) -> float | None:
     return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))
 
 
-def _mixer(view: dict[str, Any]) -> dict[str, Any]:
+def _mixer(view: ResultView) -> dict[str, Any]:
     """Return a finished song as data of <timbre-mixer>."""
     lanes = [
         {"name": name, "label": _NAMES[name], "url": view["lanes"][name]} for name in LANES if name in view["lanes"]
