@@ -16,13 +16,18 @@ _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 
 
-def controls(settings: type[Any], names: Sequence[str] | None = None, **at: Any) -> dict[str, Any]:
+def controls(
+    settings: type[Any], names: Sequence[str] | None = None, titles: Mapping[str, str] | None = None, **at: Any
+) -> dict[str, Any]:
     """Lay out a control for each field of a settings dataclass, or for those named, in that order.
 
-    at: initial values other than the defaults.
+    titles: shorter ones than the fields'. at: initial values other than the defaults.
     """
     known = {one.name: one for one in fields(settings)}
-    return {name: _control(known[name], at.get(name, known[name].default)) for name in names or known}
+    return {
+        name: _control(known[name], at.get(name, known[name].default), (titles or {}).get(name) or title_of(name))
+        for name in (known if names is None else names)
+    }
 
 
 def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
@@ -34,8 +39,8 @@ def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str,
     return given
 
 
-def _control(one: "Field[Any]", value: Any) -> Any:
-    meaning, title = one.metadata["meaning"], title_of(one.name)
+def _control(one: "Field[Any]", value: Any, title: str) -> Any:
+    meaning = one.metadata["meaning"]
     if "minimum" not in one.metadata:
         if words := one.metadata["words"]:
             return gr.Dropdown(list(words), value=value, label=title, info=meaning)

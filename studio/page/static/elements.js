@@ -25,6 +25,7 @@ import "./tokens.js";
 import "./notes.js";
 import "./fit.js";
 import "./instrument.js";
+import "./sheet.js";
 import "./voice.js";
 import "./report.js";
 import "./gathered.js";

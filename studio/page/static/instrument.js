@@ -3,7 +3,7 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained, avatar}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   welcome:   takes of a sample, as above: shown until there is a recording
@@ -12,6 +12,7 @@
 // {isOn}, and `again` {model} to convert with another voice.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
+import { avatar } from "./avatar.js";
 import { drag, make, tell } from "./dom.js";
 import { translated } from "./languages.js";
 import { menu } from "./menu.js";
@@ -23,8 +24,8 @@ const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
-const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
-const STRIP = 30, FINGER = 44; // heights of a lane
+const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
+const STRIP = 44; // height of a lane
 const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
 const WELCOME = "Press play or the space bar, and change the lane: one performance in three voices.", DROP = "Drop your own vocal anywhere.";
@@ -44,7 +45,6 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", "Display");
   #narrow = matchMedia("(max-width: 600px)");
-  #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
 
   constructor() {
     super();
@@ -54,7 +54,7 @@ class Instrument extends Player {
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
     this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed]];
-    this.#finger.addEventListener("change", () => this.#draw());
+    this.#narrow.addEventListener("change", () => this.#draw());
   }
 
   connectedCallback() {
@@ -174,33 +174,42 @@ class Instrument extends Player {
 
   drawn(bar, wave) {
     wave.remove();
-    const tools = [
-      this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
-      ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
-      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
-    ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     bar.classList.add("transport");
-    tools.splice(1, 0, edit);
-    bar.append(...tools, this.#display);
-    bar.setAttribute("role", "toolbar");
-    bar.setAttribute("aria-label", "Transport");
+    bar.append(this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1), edit);
+    const view = make("div", { class: "view" },
+      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
+      make("span", { class: "zooms" }, [["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
+    view.hidden = this.#isWelcome;
+    for (const [row, label] of [[bar, "Transport"], [view, "View"]]) {
+      row.setAttribute("role", "toolbar");
+      row.setAttribute("aria-label", label);
+    }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", "Lanes");
-    this.#screen.replaceChildren(this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
+    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
-    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
+    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
+      make("button", { type: "button", class: "with", title: name, "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
-    const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
-      make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
+    bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+  }
+
+  /** The preferred format as a button, the others in a menu beside it. */
+  offered(first, ...others) {
+    if (!first) return [];
+    const formats = menu("formats", "\u25be");
+    formats.firstChild.ariaLabel = "Other formats";
+    formats.append(make("div", { class: "choices" }, others));
+    return [make("span", { class: "what" }, "Export"), first, formats];
   }
 
   #button(text, title, act, isThere = true, kind = "") {
@@ -235,9 +244,10 @@ class Instrument extends Player {
     const several = this.data.tracks.length > 1;
     const backdrop = {
       ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
+      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
+      colour: this.data.tracks[this.chosen].avatar?.colour,
+      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
@@ -279,7 +289,8 @@ class Instrument extends Player {
   /** Put the lanes' names beside their lanes, and the handles where they belong. */
   #place() {
     const [first] = this.#roll.strips, lanes = this.#screen.querySelector(".tracks");
-    if (first && lanes) Object.assign(lanes.style, { top: `${first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    const top = this.#roll.offsetTop;
+    if (first && lanes) Object.assign(lanes.style, { top: `${top + first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
     this.#placeHandles();
   }
 
@@ -288,7 +299,7 @@ class Instrument extends Player {
     for (const handle of this.#screen.querySelectorAll(".handle")) {
       const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
       handle.hidden = !this.duration || this.#isWelcome || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
-      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${box.y}px`, height: `${box.height}px` });
+      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${this.#roll.offsetTop + box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));
       handle.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);

@@ -99,6 +99,11 @@ export class Player extends Listener {
   /** Called when another track was chosen, and when a track's sound is there. */
   changed() {}
 
+  /** Arrange the downloads, the preferred format first. */
+  offered(...downloads) {
+    return [make("span", { class: "what" }, "Download"), ...downloads];
+  }
+
   /** drawn(bar, wave): called when everything was made. */
   drawn() {}
 
@@ -277,8 +282,8 @@ export class Player extends Listener {
         { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && translated(track.note), index < 10 ? translated(`key ${index}`) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
-        make("span", { class: "label" }, named(track.label, track.names)),
-        track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null,
+        make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
+          track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null),
       ),
     );
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);
@@ -293,7 +298,7 @@ export class Player extends Listener {
     const place = this.querySelector(".downloads");
     const offered = this.#data.tracks[this.#chosen].downloads ?? [];
     place.hidden = !offered.length;
-    place.replaceChildren(make("span", { class: "what" }, "Download"), ...offered.map((one) => this.#download(one)));
+    place.replaceChildren(...this.offered(...offered.map((one) => this.#download(one))));
   }
 
   #download({ label, url, name }) {

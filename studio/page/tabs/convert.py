@@ -41,24 +41,25 @@ class ConvertTab:
         self.pressed_s = gr.State(None)  # when Convert was pressed before there was a recording
         layout = Layout()
         self.input = layout.input
+        self.recording = Recording(page, layout)
         with layout.stage:
-            self.recording = Recording(page)
             self.welcome = part()
         self.batch = Batch(page, layout)
         self.song = Song(page, layout)
         with layout.voice:
             self.voice = Voice(page, tab, self.recording, alone)
         self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
-        with layout.advanced:
-            presets = Presets(page, tab)
         self.settings = Settings(page, layout, self.recording, alone, fit)
+        with layout.more:
+            presets = Presets(page, tab)
         presets.wire(self.settings)
         self.warnings = Warnings(page, layout, self.recording)
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+        with layout.said:
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
-        hear_effects(page, layout.advanced, self.settings.effects, self.result.takes, self.recording.instrument)
+        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
         self.song.wire(self.voice, self.settings)

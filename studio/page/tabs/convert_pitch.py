@@ -87,7 +87,7 @@ def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
     return take["roll"] | {
         "range": wanted["range"],
-        "shown": ["range"],
+        "shown": ["range", "notes"],
         "curves": [
             before | {"label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
             after | {"label": "Take", "colour": _OUTPUT_COLOUR},

@@ -40,6 +40,7 @@ class Result:
             with gr.Row(visible=False) as self.going:
                 self.progress = gr.HTML(elem_id="convert-bar")
                 self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+        with layout.said:
             self.ended = notice("convert-ended")
         with layout.result:
             self.takes = Takes(page, layout, self.now, recording.instrument, in_download)

@@ -164,7 +164,7 @@ def _others(visit: Visit, model: str) -> list[dict[str, Any]]:
     """Return the other voices, those that are trained first."""
     voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
     others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
-    return [{"id": one["id"], "name": one["name"], "untrained": one["untrained"]} for one in others]
+    return [{name: one[name] for name in ("id", "name", "untrained", "avatar")} for one in others]
 
 
 def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[dict[str, Any]]:
