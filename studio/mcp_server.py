@@ -27,12 +27,12 @@ from pydantic import Field, ValidationError, WithJsonSchema
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
-from studio.actions.arrivals import workplace
+from studio.actions.account import name_of_take
 from studio.actions.conversions import ConversionRequest, check_request, start_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.names import name_of_take
 from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
+from studio.actions.uploads import workplace
 from studio.actions.voices import models_view
 from studio.errors import Invalid
 from studio.http.field_names import unknown_fields

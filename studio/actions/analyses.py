@@ -1,42 +1,24 @@
-"""Analyse recordings: kept for a day, analysed by a worker, shown by the page.
-
-The fields of `analysis_view`:
-
-    state, progress, message, error       of the task
-    ahead, taken_s                        analyses that end before it begins; seconds since it began, None before
-        file_name, duration_s, audio_url      audio_url: a format that browsers play
-    origin                                a sentence on its content credentials, None before 0.9
-    summary                               style, vocal_range {min, max, lowest, highest} or None,
-                                          pitch {low, median, high} in semitones or None, voiced_s, loudness_lufs or
-                                          None, peak_db, clipped_runs (flat tops), warning (a sentence if it is no dry
-                                          vocal, else None), is_mix (whether the warning is of more than one voice)
-    notes                                 [{start_s, end_s, midi, cents}]
-        pitch_histogram                       [{midi, seconds}], rising, sung notes only
-    roll                                  data of <timbre-roll>, to which the caller adds `follows`
-    pictures                              {note, mel, linear: {label, scale, lowest_hertz, highest_hertz, url, start_s,
-                                          end_s, tiles: [{url, start_s, end_s}]}}
-    downloads                             [{label, url, name}]: the notes as MIDI, the curves as a table
-
-Until the task is completed, duration_s and everything below it is None or empty.
-"""
+"""Analyse recordings: kept for a day, analysed by a worker, shown by the page; sample recordings too."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
+import engine
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
 from engine.units import FRAME_RATE
-from studio.actions.arrivals import borrowed
-from studio.actions.names import named_file
+from studio.actions.account import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
 from studio.actions.submission import Work, new_task, submit_work
+from studio.actions.uploads import borrowed, workplace
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
@@ -48,6 +30,8 @@ from studio.store.tasks import Task, find, places, request_cancel, running_now
 PITCH_COLOUR = "var(--accent)"
 _LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
 _GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
+SAMPLES_PLACE = Path(engine.__path__[0]) / "samples"
+SAMPLES_SERVED = "/samples"  # where the page serves them
 
 
 def start_analysis(
@@ -217,3 +201,29 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
             "waveform": {"url": curves},
         },
     }
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample; `path` is relative to the folder of samples."""
+
+    title: str
+    path: str
+
+
+SAMPLES = (
+    Sample("Singing", "singing.flac"),
+    Sample("Speech", "speech.flac"),
+    Sample("High singing", "foreign/singing-high.flac"),
+    Sample("Low speech", "foreign/speech-low.flac"),
+)
+
+
+def take_sample(studio: Studio, account: Account, title: str) -> str:
+    """Analyse a sample like an upload; return the id of its analysis. Raises NotFound, TooMany, DiskFull."""
+    for sample in SAMPLES:
+        if sample.title == title:
+            with workplace(studio) as place:
+                copy = Path(shutil.copyfile(SAMPLES_PLACE / sample.path, place / "recording"))
+                return start_analysis(studio, account, copy, Path(sample.path).name)
+    raise NotFound(f"There is no sample '{title}'.")

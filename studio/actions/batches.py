@@ -9,12 +9,11 @@ from typing import Any
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
-from studio.actions.arrivals import workplace
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.account import name_of_take, named_file, unlike, voice_name
+from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.names import name_of_take, named_file, unlike, voice_name
 from studio.actions.recordings import shown_name
-from studio.actions.repeats import key_of_take
+from studio.actions.uploads import workplace
 from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account

@@ -16,7 +16,7 @@ from engine.voices.card import (
     load_card,
     read_card,
 )
-from studio.actions.arrivals import workplace
+from studio.actions.uploads import workplace
 from studio.actions.voices import training_history
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account

@@ -10,9 +10,8 @@ from typing import Any
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
 from engine.voices.profile import is_blank, profile_as_json, read_profile
-from studio.actions.arrivals import refuse_large, take, workplace
-from studio.actions.creations import keep_dataset
-from studio.actions.gathering import free_path, gather, gather_dataset
+from studio.actions.datasets import free_path, gather, gather_dataset, keep_dataset
+from studio.actions.uploads import refuse_large, take, workplace
 from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, WrongState
 from studio.settings.service import MEGABYTE

@@ -4,9 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.spelling import folded
-from studio.actions.comps import repeat_comp
-from studio.actions.pitch_edits import repeat_edit
-from studio.actions.repeats import convert_again
+from studio.actions.conversions import convert_again
+from studio.actions.edits import repeat_comp, repeat_edit
 from studio.actions.tasks import task_views
 from studio.actions.trainings import start_training
 from studio.errors import Invalid, WrongState

@@ -15,11 +15,11 @@ from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import profile_as_json, read_profile
-from studio.actions.arrivals import called, seems_zip, take, workplace
+from studio.actions.account import named_file
 from studio.actions.checkpoints import put_in_place
-from studio.actions.consent import refuse_without_consent
-from studio.actions.names import named_file
+from studio.actions.recordings import refuse_without_consent
 from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
+from studio.actions.uploads import called, seems_zip, take, workplace
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (

@@ -1,22 +1,51 @@
-"""Check and name the recordings that users provide."""
+"""Recordings that users provide: checked, named, verified and served, and the consent of the person who is heard."""
 
 import hashlib
 import math
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
+from engine.provenance.consent import consent_recorded_by
 from engine.spelling import composed
 from engine.units import in_words
-from studio.errors import Invalid, NotReadable, naming
+from studio.errors import Invalid, NotFound, NotReadable, WrongState, naming
 from studio.settings.service import ServiceSettings
+from studio.store.catalogue import Model
 from studio.store.records.analysis import Analysis
 from studio.store.records.conversion import Conversion
+from studio.store.signed_links import check
+from studio.store.storage import StoredFile
+from studio.store.studio import Studio
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
+
+
+def refuse_without_consent(studio: Studio, consent: Mapping[str, str] | None) -> None:
+    """Raise WrongState if a voice states no consent and the settings require one."""
+    if studio.service.consent == "required" and not (consent or {}).get("statement", "").strip():
+        text = "This voice states no consent of its owner, which is required here: add it to its profile first."
+        raise WrongState(text, "no_consent")
+
+
+def consent_origin(studio: Studio, model: Model) -> str:
+    """Return in a few words who recorded a voice's consent, and whether it is signed."""
+    consent, seal = model.card.get("consent") or {}, model.card.get("consent_seal") or {}
+    if consent and not seal and (model.dataset_key is not None or model.is_demo):
+        return "comes with the program" if model.is_demo else "recorded here"
+    return consent_recorded_by(consent, seal, studio.installation)
+
+
+def consent_line(view: Mapping[str, Any]) -> str:
+    """Return who consented, when, and who recorded it, of a voice's `model_view`."""
+    consent = view["consent"]
+    return ", ".join(one for one in (consent.get("by"), consent.get("date"), view["consent_origin"]) if one)
 
 
 @dataclass(frozen=True)
@@ -123,3 +152,26 @@ def shown_name(file_name: str) -> str:
     Browsers, and many libraries, send a quotation mark in a file name as %22 (WHATWG HTML, multipart/form-data).
     """
     return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]
+
+
+def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
+    """Return what the content credentials of a file prove: the fields of `engine.provenance.verification.Verdict`.
+
+    Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.
+    """
+    from engine.provenance.verification import verify  # loads the library of content credentials
+
+    try:
+        return asdict(verify(audio, studio.installation))
+    except AudioError as cause:
+        shown = f'"{shown_name(file_name) or "The file"}"'
+        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
+
+
+def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:
+    """Return the file a link leads to. Raises NotFound if the link is not ours or expired, or the file is gone."""
+    if check(studio.link_secret, key, expires, signature, time.time()):
+        file = studio.storage.head(key)
+        if file is not None:
+            return file
+    raise NotFound("There is no such file, or the link has expired: ask for the task again.", "file_not_found")

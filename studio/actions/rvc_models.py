@@ -1,5 +1,7 @@
-"""Import models of RVC, and get ContentVec, which they need: fetched on request only, or from the user's own file."""
+"""Models of RVC: imported as files or as the folders that programs leave, and ContentVec, which they need."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,10 +9,11 @@ from engine.errors import VoiceError
 from engine.pinned import PinnedFile
 from engine.rvc import sources
 from engine.rvc.sources import contentvec_path
+from engine.spelling import folded
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
-from studio.actions.fetches import Addition
-from studio.errors import NotReadable, WrongState, naming
+from studio.actions.fetched_models import Addition
+from studio.errors import NotFound, NotReadable, WrongState, naming
 from studio.store.catalogue import Model
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -21,6 +24,12 @@ MISSING = (
     "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own."
 )
 _OWN = "python -m studio rvc use FILE"
+_TRAINING = re.compile(r"[GD]_\d+", re.IGNORECASE)  # what a training goes on from, not a model
+_EMPTY = re.compile(r"trained_", re.IGNORECASE)  # an index before its vectors were added
+_STEPS = re.compile(r"(_\d+e(_\d+s)?|_\d+s)?(_best_epoch)?$", re.IGNORECASE)
+_BUILT = re.compile(r"^(added_)?(IVF\d+_Flat_)?(nprobe_\d+_)?", re.IGNORECASE)
+_VERSION = re.compile(r"_v[12]$", re.IGNORECASE)
+_DEEPEST = 4  # folders
 
 
 @dataclass(frozen=True)
@@ -81,3 +90,43 @@ def use_contentvec(studio: Studio, path: Path) -> Path:
     if not path.exists():
         raise VoiceError(f'There is no file or folder "{path}".')
     return install(path)
+
+
+@dataclass(frozen=True)
+class FoundModel:
+    """A model and its index, if it has one."""
+
+    path: Path
+    index: Path | None = None
+
+
+def models_in(folder: Path) -> list[FoundModel]:
+    """Return the models of RVC in a folder and the folders in it, by name, each with the index that belongs to it.
+
+    Raises NotFound where there is none.
+    """
+    files = sorted(path for path in folder.rglob("*") if len(path.relative_to(folder).parts) <= _DEEPEST)
+    models = [path for path in files if is_rvc_model(path) and not _TRAINING.fullmatch(path.stem) and path.is_file()]
+    indexes = [path for path in files if path.suffix.lower() == INDEX and not _EMPTY.match(path.stem)]
+    if not models:
+        raise NotFound(f'There is no model of RVC (.pth, .onnx) in "{folder.name}".', "no_model")
+    return [FoundModel(path, _index_of(path, models, indexes)) for path in models]
+
+
+def _index_of(model: Path, models: Sequence[Path], indexes: Sequence[Path]) -> Path | None:
+    """Return the index of the same name, the nearest one; else the only one beside the only model."""
+    same = [index for index in indexes if _name_of_index(index) in (_name_of_model(model), folded(model.stem))]
+    beside = [index for index in same if index.parent == model.parent]
+    if found := beside or same:
+        return max(found, key=lambda index: (index.stem.lower().startswith("added_"), index.stat().st_size))
+    near = [index for index in indexes if index.parent == model.parent]
+    alone = [one for one in models if one.parent == model.parent] == [model]
+    return near[0] if alone and len(near) == 1 else None
+
+
+def _name_of_model(path: Path) -> str:
+    return folded(_VERSION.sub("", _STEPS.sub("", path.stem)))
+
+
+def _name_of_index(path: Path) -> str:
+    return folded(_VERSION.sub("", _BUILT.sub("", path.stem)))

@@ -1,27 +1,35 @@
-"""Songs as requests: what is sent beside a recording, checked and described for the worker."""
+"""Songs: what is sent beside a recording, and a finished song mixed again with other faders."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from hashlib import sha256
+from pathlib import Path, PurePath
+from typing import Any
 
-from engine.songs.mixing import Fader
+from engine.errors import SettingsError
+from engine.files import fitting_name
+from engine.provenance.statement import canonical_json
+from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
-from studio.actions.arrivals import borrowed
-from studio.actions.consent import refuse_without_consent
-from studio.actions.recordings import Length, check_recording, suffix_of
-from studio.actions.separators import refuse_without_separator
-from studio.errors import Invalid
+from studio.actions.account import FORMATS, voice_name
+from studio.actions.fetched_models import refuse_without_separator
+from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
+from studio.actions.uploads import borrowed, workplace
+from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
+from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered, Song
 from studio.store.studio import Studio
-from studio.store.tasks import Task
+from studio.store.tasks import Task, find
 
-_GONE = "A recording of this song has been deleted: send it again."
+_RECORDING_GONE = "A recording of this song has been deleted: send it again."
 LANES = ("vocal", "backing", "stem")  # of a mix
 _ONE_TAKE = "A song, or a recording in several voices, is made in one take."
 _NO_EFFECTS = "Effects are for a vocal alone: convert the vocal with them, then mix it."
+_LANES_GONE = "The lanes of this song have been deleted: convert it again."
+_SYNTHETIC = ("vocal", "stem")  # lanes that may be
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,7 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         return
     with ExitStack() as stack:
         sent = {
-            name: SentFile(stack.enter_context(borrowed(studio, key, _GONE)), asked.names[name])
+            name: SentFile(stack.enter_context(borrowed(studio, key, _RECORDING_GONE)), asked.names[name])
             for name, key in asked.keys.items()
         }
         parts = [
@@ -131,3 +139,46 @@ def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[
         return {}
     keys = {**rendered.lanes, "mix": rendered.outputs[0]}
     return {name: studio.link(key, base_url, now_s) for name, key in keys.items()}
+
+
+def mix_again(
+    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float
+) -> dict[str, str]:
+    """Mix the lanes of a finished song; return the `url` and `name` of the mix, kept beside the song's own.
+
+    faders: {gain_db, mute, solo} by lane. kind: a format. Raises NotFound, Invalid for a format that is not offered,
+    SettingsError for faders that cannot be, or if no lane sounds.
+    """
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    rendered = task.result_as(Rendered)
+    lanes = rendered.lanes or {}
+    if not lanes or task.outputs_deleted_at is not None:
+        raise NotFound(_LANES_GONE, "lanes_gone")
+    if kind not in FORMATS:
+        raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
+    given = {name: _fader((faders or {}).get(name)) for name in LANES if name in lanes}
+    marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
+    key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
+    if studio.storage.head(key) is None:
+        with workplace(studio) as place:
+            (place / "fetched").mkdir()
+            files = [
+                Lane(
+                    studio.storage.fetch(lanes[name], place / "fetched"), fader,
+                    statement=rendered.statement if name in _SYNTHETIC else None,
+                )
+                for name, fader in given.items()
+            ]  # fmt: skip
+            mix_files(files, place / f"mix.{kind}", installation=studio.installation)
+            studio.storage.put_file(place / f"mix.{kind}", key)
+    voice = voice_name(studio.database, account, task)
+    name = fitting_name(PurePath(task.asked_as(Conversion).file_name).stem, f" - {voice} mix.{kind}")
+    return {"url": studio.link(key, base_url, now_s), "name": name}
+
+
+def _fader(given: Any) -> Fader:
+    if given is None:
+        return Fader()
+    if not isinstance(given, Mapping):
+        raise SettingsError("A fader is gain_db, mute and solo.")
+    return Fader(given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True)

@@ -1,17 +1,179 @@
-"""Name and star the takes of a conversion; the names are in the history and in file names."""
+"""Takes of a conversion as the page shows them, the best first, with names and stars."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from engine.conversion.settings import AUTO, BEST
 from engine.spelling import composed
-from studio.actions.repeats import key_of_take
-from studio.errors import Invalid
+from engine.units import note_number
+from studio.actions.account import voice_name
+from studio.actions.conversions import key_of_take, was_untrained
+from studio.actions.songs import lane_links
+from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
+from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
+from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
-from studio.store.tasks import find
+from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
+_LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
+_DELETED = "Its recording and its takes have been deleted."
 LONGEST_NAME = 60
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """Return all that the page shows of a conversion. Raises NotFound.
+
+    id, state, progress, message, error, created_at
+        is_ending            whether it is being cancelled
+        left_s               seconds until it finishes, None if unknown
+        taken_s              seconds since it started, None before
+        ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
+        starts_in_s          seconds until it starts, roughly; None if unknown
+    model, voice         the voice's id and name
+    untrained            whether the voice was untrained
+        file_name, preset, effects, settings    as requested; all settings once it is completed
+        transpose, style     as determined by the conversion, None until it is completed
+        input_url            the recording; None once it has been deleted
+    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
+        phrases              where each phrase of the recording begins, in seconds
+    edited               the task whose take this one is an edit of, or None
+        note                 a sentence for the user, or None
+    lanes                of a song: links by name, with its mix; empty for others
+    faders, notes        of a song: its faders in dB by lane, and sentences for the user
+    """
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
+    is_there = task.outputs_deleted_at is None
+    found = rendered.output_settings
+    card = _card(studio, account, task.model_id or "")
+    waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
+    busy = _busy(studio) if task.state == "queued" else []
+    return {
+        "id": task.id,
+        "state": task.state,
+        "progress": task.progress,
+        "is_ending": task.cancel_requested,
+        "message": task.message,
+        "error": task.error,
+        "created_at": task.created_at,
+        "left_s": _left_s(task, now_s),
+        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
+        "ahead": waiting + len(busy) if task.state == "queued" else None,
+        "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
+        "model": task.model_id,
+        "voice": voice_name(studio.database, account, task),
+        "untrained": was_untrained(task),
+        "range": _range(card),
+        "file_name": asked.file_name,
+        "preset": asked.preset,
+        "effects": asked.effects,
+        "settings": rendered.settings or asked.settings,
+        "asked_settings": _shown_settings(asked, rendered),
+        "transpose": found and found.transpose,
+        "style": found and found.vocal_style,
+        "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
+        "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "phrases": list(rendered.phrase_starts_s),
+        "is_comp": asked.comp is not None,
+        "edited": asked.edit and asked.edit.of,
+        "note": rendered.unsigned if is_there else _DELETED,
+        "lanes": lane_links(studio, task, base_url, now_s),
+        "faders": asked.song.faders if asked.song else {},
+        "notes": list(rendered.notes or ()),
+        "warning": rendered.warning,
+    }
+
+
+def kept_share(scores: Scores) -> float | None:
+    """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
+    recording and take; None if nothing is voiced."""
+    on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
+    if on_the_note is None:
+        return None
+    return float(max(0.0, on_the_note * (1.0 - (voicing or 0.0))))
+
+
+def best_first(marks: Sequence[float | None]) -> list[int]:
+    """Return the numbers of takes, from 1 on, best `kept_share` first."""
+    # the first take has no variation, so it leads among equals
+    return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
+
+
+def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | float | str]:
+    """Return the requested settings; the best key as the semitones it was, which the controls of the page can show."""
+    if asked.settings.get("transpose") != BEST:
+        return dict(asked.settings)
+    found = rendered.output_settings
+    return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
+
+
+def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
+    rendered = task.result_as(Rendered)
+    outputs, scores = rendered.outputs, rendered.scores
+    takes: list[dict[str, Any]] = [
+        {
+            "number": number,
+            "url": studio.link(key, base_url, now_s),
+            "scores": scores[number - 1] if number <= len(scores) else {},
+            "name": label_of(task, number).name,
+            "starred": label_of(task, number).starred,
+        }
+        for number, key in enumerate(outputs, 1)
+    ]
+    for take in takes:
+        take["mark"] = kept_share(take["scores"])
+    return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
+
+
+def _left_s(task: Task, now_s: float) -> float | None:
+    if task.state not in ACTIVE or task.started_at is None or task.asked_as(Conversion).song:
+        return None  # the stages of a song take as long as they like: one says nothing of the next
+    return _remaining_s(task.started_at, task.progress, now_s)
+
+
+def _remaining_s(started_at: float, progress: float, now_s: float) -> float | None:
+    """Return the seconds until a running conversion ends, by its progress so far; None at its beginning."""
+    if progress < _LEAST_PROGRESS:
+        return None
+    return max(0.0, now_s - started_at) * (1.0 - progress) / progress
+
+
+def _busy(studio: Studio) -> list[tuple[float, float]]:
+    """Return start and progress of the running conversions if one must end before the next can start; else none."""
+    running = running_now(studio.database, CONVERSION)
+    return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
+
+
+def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
+    """Return the seconds until a worker is free, which pass as the running conversions go on."""
+    usual_s = usual_seconds(studio.database, CONVERSION)
+    left_s = []
+    for started_at, progress in busy:
+        by_usual_s = None if usual_s is None else max(0.0, started_at + usual_s - now_s)
+        one_s = _remaining_s(started_at, progress, now_s)
+        left_s.append(by_usual_s if one_s is None else one_s)
+    known_s = [one for one in left_s if one is not None]
+    if len(known_s) < len(left_s) or (waiting and usual_s is None):
+        return None
+    workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
+    return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
+
+
+def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+    try:
+        return find_model(studio.database, account, model_id).published
+    except NotFound:  # deleted meanwhile
+        return {}
+
+
+def _range(card: dict[str, Any]) -> dict[str, Any] | None:
+    ends = card.get("vocal_range") or {}
+    if not (ends.get("min") and ends.get("max")):
+        return None
+    return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
 
 
 def label_take(

@@ -1,5 +1,6 @@
-"""Show, cancel and delete tasks, and delete their results."""
+"""Tasks: shown, cancelled, deleted with their results, told to callbacks, and when they end."""
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -8,11 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from studio.actions.account import voice_names
 from studio.actions.conversions import audio_links, was_untrained
-from studio.actions.names import voice_names
-from studio.errors import NotFound, WrongState
+from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import settle
 from studio.store.accounts import Account, account_prefix
+from studio.store.callback_signatures import secret_of_account
+from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
 from studio.store.kinds import CONVERSION, TEACHING, TRAINING
 from studio.store.projects import forget_empty
 from studio.store.records.conversion import Conversion, Rendered
@@ -20,8 +23,23 @@ from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import Task, find, forget_outputs, list_tasks, remove, request_cancel
+from studio.store.tasks import (
+    ACTIVE,
+    Task,
+    find,
+    forget_outputs,
+    list_tasks,
+    places,
+    remove,
+    request_cancel,
+    running_now,
+    usual_seconds,
+)
 from studio.tracing import trace_id_of
+
+_LEAST_PROGRESS = 0.05  # below which it says nothing of the time left
+_LONGEST_S = 3600.0
+_OF_ACCOUNT = 200  # active tasks that are looked at
 
 
 def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -160,3 +178,106 @@ def _conversion_view(task: Task) -> dict[str, Any]:
 def written_time(time_s: float | None) -> str | None:
     """Return a time in seconds since 1970 as ISO 8601."""
     return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")
+
+
+def callback_views(
+    studio: Studio, account: Account, *, task_id: str | None, state: State | None, limit: int, cursor: str | None
+) -> dict[str, Any]:
+    """Return the account's callbacks, the newest first, and the next page's cursor. Raises Invalid."""
+    found, following = list_deliveries(
+        studio.database, account.id, task_id=task_id, state=state, limit=limit, cursor=cursor
+    )
+    return {"callbacks": [_callback_view(one) for one in found], "next_cursor": following}
+
+
+def callback_view(studio: Studio, account: Account, callback_id: str) -> dict[str, Any]:
+    """Return one of them. Raises NotFound."""
+    return _callback_view(find_delivery(studio.database, account.id, callback_id))
+
+
+def repeat_callback(studio: Studio, account: Account, callback_id: str, url: str | None) -> dict[str, Any]:
+    """Send it again, from the first attempt on; url: to another address. Raises NotFound."""
+    return _callback_view(repeat(studio.database, account.id, callback_id, url))
+
+
+def callback_secret(studio: Studio, account: Account) -> dict[str, str]:
+    """Return the secret to check the signatures with."""
+    return {"secret": secret_of_account(studio.link_secret, account.id)}
+
+
+def _callback_view(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "id": delivery.id,
+        "task_id": delivery.task_id,
+        "url": delivery.url,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "next_attempt_at": written_time(delivery.next_at) if delivery.state == "waiting" else None,
+        "status": delivery.status,
+        "error": delivery.error,
+        "created_at": written_time(delivery.created_at),
+        "finished_at": written_time(delivery.finished_at),
+    }
+
+
+def ends_in_s(studio: Studio, account: Account, task_id: str, now_s: float) -> float | None:
+    """Return the seconds until a task of the account ends, roughly; None if that is unknown. Raises NotFound."""
+    task = find(studio.database, account.id, task_id)
+    return _Pace(studio, task.kind, now_s).ends_in_s(task) if task.state in ACTIVE else None
+
+
+def with_true_wait(studio: Studio, account: Account, kind: str, refused: TooMany, now_s: float) -> TooMany:
+    """Return the refusal of a full queue with the time until the account's next task of this kind has ended, or that
+    of anybody's if the account has none; without knowledge as it is."""
+    pace = _Pace(studio, kind, now_s)
+    own = [
+        task
+        for state in ACTIVE
+        for task in list_tasks(studio.database, account.id, state=state, kind=kind, limit=_OF_ACCOUNT)[0]
+    ]
+    known = [left_s for task in own if (left_s := pace.ends_in_s(task)) is not None]
+    if not own:
+        known = [left_s for one in pace.running if (left_s := pace.left_s(*one)) is not None]
+    if not known:
+        return refused
+    return TooMany(str(refused), min(known), refused.code)
+
+
+class _Pace:
+    """How fast tasks of one kind are done at this moment."""
+
+    def __init__(self, studio: Studio, kind: str, now_s: float) -> None:
+        self._studio, self._kind, self._now_s = studio, kind, now_s
+        self._usual_s = usual_seconds(studio.database, kind)
+        self.running = running_now(studio.database, kind)
+        self._places: dict[str, int] | None = None
+
+    def left_s(self, started_at: float, progress: float) -> float | None:
+        """Return the seconds until a running task ends: by its progress, at its beginning by what is usual."""
+        spent_s = max(0.0, self._now_s - started_at)
+        if progress >= _LEAST_PROGRESS:
+            return _bounded(spent_s * (1.0 - progress) / progress)
+        return None if self._usual_s is None else _bounded(self._usual_s - spent_s)
+
+    def ends_in_s(self, task: Task) -> float | None:
+        """Return the seconds until an active task ends."""
+        if task.state == "running":
+            return self.left_s(task.started_at or self._now_s, task.progress)
+        if self._usual_s is None:
+            return None
+        if self._places is None:
+            self._places = places(self._studio.database, self._kind)
+        ahead = self._places.get(task.id, len(self._places)) - 1 + len(self.running)
+        rounds = ahead // self._workers + 1  # of tasks done at the same time, its own included
+        return _bounded(rounds * self._usual_s)
+
+    @property
+    def _workers(self) -> int:
+        service = self._studio.service
+        here = {"conversion": service.conversion_workers, "training": service.training_workers}
+        at_once = here.get(self._kind, 1) if service.executor == "local" else len(self.running)
+        return max(at_once, 1)
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 1.0), _LONGEST_S) if math.isfinite(seconds) else _LONGEST_S

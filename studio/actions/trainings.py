@@ -1,13 +1,14 @@
-"""Start, watch and estimate trainings."""
+"""Start, watch and estimate trainings, and hear each evaluation."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
-from engine.training.history import Estimate
-from studio.actions.auditions import auditions_of
+from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Estimate
+from engine.voices.card import WEIGHTS_FILE
 from studio.actions.checkpoints import kept_card
 from studio.actions.submission import Work, queue_task
 from studio.actions.tasks import task_view, task_views
@@ -20,10 +21,69 @@ from studio.store.records.voices import EstimateAsked
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, places
-from studio.store.workspaces import refuse_in_training
+from studio.store.workspaces import refuse_in_training, training_files
 
+_SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
+_LABELS = {
+    "singing-high": "Singing, high voice",
+    "singing-low": "Singing, low voice",
+    "speech-high": "Speech, high voice",
+    "speech-low": "Speech, low voice",
+}
 _LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
+
+
+def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+    """Return the parts rendered at each evaluation, and all evaluations, oldest first. Raises NotFound.
+
+    parts: {"name", "label", "url" of the original}; evaluations: lines of the history with `kept` (whether it is the
+    best so far), `complete` (whether it can become the voice) and `sounds` (part -> url).
+    """
+    model = find_model(studio.database, account, model_id)
+    return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
+
+
+def auditions_of(
+    studio: Studio, model: Model, history: Mapping[str, Any] | None, base_url: str, now_s: float
+) -> dict[str, Any]:
+    """Return the same for a voice whose training history is already loaded."""
+    if not history:
+        return {"parts": [], "evaluations": []}
+    files = training_files(studio.storage, model)
+    originals: dict[str, str] = {}
+    rendered: dict[str, dict[str, str]] = {}
+    for path, key in sorted(files.items()):
+        if found := _SOUND.fullmatch(path):
+            folder, part = found.groups()
+            place = originals if folder is None else rendered.setdefault(folder, {})
+            place[part] = studio.link(key, base_url, now_s)
+    return {
+        "parts": [
+            {"name": part, "label": _label(part), "url": originals[part]} for part in sorted(originals, key=_place)
+        ],
+        "evaluations": [
+            {
+                **line,
+                "kept": line["epoch"] == history.get("best_epoch"),
+                "complete": f"{EVALUATIONS_FOLDER}/{line['folder']}/{WEIGHTS_FILE}" in files,
+                "sounds": rendered.get(line["folder"], {}),
+            }
+            for line in history["evaluations"]
+        ],
+    }
+
+
+def _place(part: str) -> tuple[bool, str]:
+    """Sort other singers first: they show the conversion best."""
+    return part.startswith("held-out-"), part
+
+
+def _label(part: str) -> str:
+    """Name a part for people; held-out-2 is a recording of the voice itself that the training never used."""
+    if part.startswith("held-out-"):
+        return f"Its own recording, not learned from ({part.rpartition('-')[2]})"
+    return _LABELS.get(part, part.replace("-", " ").capitalize())
 
 
 # ---- views

@@ -5,17 +5,18 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection
 
-from engine.datasets.dataset import TRAINING_FOLDER
+from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE, TRAINING_FOLDER
 from engine.errors import SettingsError
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
-from studio.actions.consent import consent_origin
+from engine.voices.profile import TAUGHT_BY
+from studio.actions.recordings import consent_origin
 from studio.actions.rvc_models import missing_for
 from studio.actions.submission import Work, queue_task
-from studio.actions.taught_voices import taught_by
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import (
@@ -43,6 +44,56 @@ from studio.store.workspaces import refuse_busy
 _LARGEST_HISTORY = 64 << 20  # bytes
 _BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
 _BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
+
+
+class _Scores(BaseModel):
+    """Some of those of a training; see `engine.training.checkpoint_audition`."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    likeness: float
+    content: float
+    score: float
+
+
+class _TaughtBy(BaseModel):
+    """The imported voice: anybody's model.json may have something else under this name."""
+
+    name: str
+    file: str
+    sha256: str = ""
+    scores: _Scores | None = None
+
+
+def taught_by(studio: Studio, model: Model) -> dict[str, Any] | None:
+    """Return the imported voice that taught this one: `name`, `file`, `sha256`, and `scores`; None if none did."""
+    if model.dataset_key is None:
+        return None
+    try:
+        text = b"".join(studio.storage.read(f"{model.dataset_key}/{MODEL_FILE}", 0, LARGEST_MODEL_FILE))
+        return _TaughtBy.model_validate(json.loads(text)[TAUGHT_BY]).model_dump(exclude_none=True)
+    except (NotFound, ValueError, KeyError, TypeError):
+        return None
+
+
+def score_lines(view: Mapping[str, Any]) -> list[str]:
+    """Return a line of scores for the imported voice and one for the voice that it taught, of a `model_view`; none for
+    another voice.
+
+    Both are measured on recordings that neither has sung or learned, as a training scores its checkpoints.
+    """
+    taught = view["taught_by"]
+    if taught is None or "scores" not in taught:
+        return []
+    evaluations = (view["training"]["history"] or {}).get("evaluations") or []
+    lines = [f"{taught['name']}, imported: {_said(taught['scores'])}"]
+    if evaluations:
+        lines.append(f"{view['name']}, taught: {_said(max(evaluations, key=lambda line: line['score']))}")
+    return lines
+
+
+def _said(scores: Mapping[str, Any]) -> str:
+    return f"likeness {scores['likeness']:.2f}, intelligibility {scores['content']:.2f}, score {scores['score']:.2f}"
 
 
 # ---- views

@@ -20,7 +20,7 @@ from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.audio.result_format import ResultFormat
-    from studio.actions.presets import Preset
+    from studio.actions.account import Preset
     from studio.commands.takes import Converted, Outcome, TakesWanted
 
 DEFAULT_VOICE = "kathleen"
@@ -211,7 +211,7 @@ def _wanted(
 def _preset(name: str) -> "Preset":
     """Return a preset of the program, or one that was saved. Raises NotFound."""
     from engine.conversion.settings import AUTO, ConversionSettings
-    from studio.actions.presets import Preset, find_preset
+    from studio.actions.account import Preset, find_preset
     from studio.commands.in_process import local_studio
 
     if name == AUTO or name in ConversionSettings.presets:

@@ -25,7 +25,7 @@ def list_all(context: typer.Context) -> None:
     if context.invoked_subcommand:
         return
     from engine.conversion.settings import AUTO, ConversionSettings
-    from studio.actions.presets import preset_names
+    from studio.actions.account import preset_names
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
@@ -42,7 +42,7 @@ def show(name: PresetName) -> None:
 
     from engine.conversion.settings import AUTO, ConversionSettings
     from engine.effects.settings import OFF
-    from studio.actions.presets import find_preset
+    from studio.actions.account import find_preset
     from studio.commands.in_process import local_studio
 
     own = ConversionSettings.presets
@@ -59,7 +59,7 @@ def show(name: PresetName) -> None:
 @in_one_sentence
 def delete(name: PresetName, yes: Yes = False) -> None:
     """Delete a saved preset."""
-    from studio.actions.presets import delete_preset, find_preset
+    from studio.actions.account import delete_preset, find_preset
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:

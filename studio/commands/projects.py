@@ -85,9 +85,8 @@ def export(
     """Export a project as a zip with stems and a cue sheet for other programs; prints its path."""
     from dataclasses import replace
 
-    from studio.actions.names import named_file
-    from studio.actions.project_exports import export_project
-    from studio.actions.projects import timeline_of
+    from studio.actions.account import named_file
+    from studio.actions.projects import export_project, timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 

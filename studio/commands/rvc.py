@@ -37,7 +37,7 @@ def fetch(
 ) -> None:
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
-    from studio.actions.fetches import fetch as fetch_addition
+    from studio.actions.fetched_models import fetch as fetch_addition
     from studio.actions.rvc_models import contentvec
     from studio.commands.in_process import local_studio
 
@@ -75,10 +75,9 @@ def teach(
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
     from studio.actions.tasks import task_view
-    from studio.actions.taught_voices import score_lines
-    from studio.actions.teachings import TeachingRequest, start_teaching
     from studio.actions.trainings import start_training
-    from studio.actions.voices import checked_plan, model_view
+    from studio.actions.voice_making import TeachingRequest, start_teaching
+    from studio.actions.voices import checked_plan, model_view, score_lines
     from studio.commands.in_process import carry_out, local_studio
 
     if epochs:

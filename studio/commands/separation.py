@@ -49,8 +49,8 @@ def fetch(
 ) -> None:
     """Fetch the network for vocals, check it against its pinned checksum, and store it in the data folder."""
     from engine.songs.separator_file import separator_state
-    from studio.actions.fetches import fetch as fetch_addition
-    from studio.actions.separators import accept_file, separator
+    from studio.actions.fetched_models import accept_file, separator
+    from studio.actions.fetched_models import fetch as fetch_addition
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:

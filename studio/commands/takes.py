@@ -16,12 +16,11 @@ from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
-from studio.actions.arrivals import workplace
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
 from studio.actions.projects import change_project
-from studio.actions.repeats import key_of_take
-from studio.actions.results import result_view
+from studio.actions.takes import result_view
 from studio.actions.tasks import delete_tasks
+from studio.actions.uploads import workplace
 from studio.commands.in_process import carry_out_reporting, local_studio
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames

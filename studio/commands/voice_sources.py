@@ -13,7 +13,7 @@ from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm, filled, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.actions.rvc_folders import FoundModel
+    from studio.actions.rvc_models import FoundModel
     from studio.store.studio import Studio
 
 
@@ -49,9 +49,8 @@ def found_voices(
 
     yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
     """
-    from studio.actions.arrivals import workplace
-    from studio.actions.link_fetching import is_link
-    from studio.actions.rvc_folders import FoundModel, models_in
+    from studio.actions.rvc_models import FoundModel, models_in
+    from studio.actions.uploads import is_link, workplace
 
     linked = [one for one in (source, index) if one is not None and is_link(one)]
     with workplace(studio) as place:
@@ -70,7 +69,7 @@ def found_voices(
 
 
 def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
-    from studio.actions.link_fetching import fetch_link
+    from studio.actions.uploads import fetch_link
 
     if not yes:
         _confirmed(filled("Fetch {link}?", link=link))

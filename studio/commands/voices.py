@@ -16,7 +16,7 @@ from studio.commands.tables import print_table
 from studio.commands.wording import filled, in_order, say, terms, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.actions.rvc_folders import FoundModel
+    from studio.actions.rvc_models import FoundModel
     from studio.commands.voice_sources import Statements
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
@@ -182,7 +182,7 @@ def _imported(
 
 
 def _report(studio: "Studio", identifier: str) -> None:
-    from studio.actions.consent import consent_line
+    from studio.actions.recordings import consent_line
     from studio.actions.voices import model_view
 
     voice = model_view(studio, studio.local, identifier)
@@ -200,7 +200,7 @@ def blend(
     name: Annotated[str | None, typer.Option(help="The new voice's name. Default: named after both.")] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
-    from studio.actions.blends import start_blend
+    from studio.actions.voice_making import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
 

@@ -16,8 +16,8 @@ from fastapi.staticfiles import StaticFiles
 
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
-from studio.actions import samples
-from studio.actions.installs import Installs
+from studio.actions import analyses
+from studio.actions.installation import Installs
 from studio.actions.live import LiveSessions
 from studio.actions.voice_cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
@@ -69,7 +69,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
     app.mount(FILES, StaticFiles(directory=STATIC))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
-    app.mount(samples.SERVED, StaticFiles(directory=samples.PLACE))
+    app.mount(analyses.SAMPLES_SERVED, StaticFiles(directory=analyses.SAMPLES_PLACE))
     app.router.routes.append(catalogue_route())
     uploads = UploadNames(Path(get_upload_folder()))
     studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))

@@ -51,7 +51,7 @@ accounts = Table(
     Column("id", String(32), primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
     Column("created_at", Float, nullable=False),
-    Column("preferences", JSON),  # see studio.actions.preferences
+    Column("preferences", JSON),  # see studio.actions.account
 )
 
 tokens = Table(

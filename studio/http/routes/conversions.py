@@ -11,7 +11,7 @@ from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.calls import PUBLISHED_SETTINGS
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
-from studio.actions.verification import verify_file
+from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked import CheckedRoute

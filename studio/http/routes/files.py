@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from engine.audio.containers import CONTAINERS
-from studio.actions.files import open_file
+from studio.actions.recordings import open_file
 from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import problems

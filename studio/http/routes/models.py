@@ -13,10 +13,10 @@ from starlette.types import Receive, Scope, Send
 
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.packages import export_model, import_upload
 from studio.actions.rvc_models import RvcFiles
-from studio.actions.teachings import TeachingRequest, teach_from_upload
+from studio.actions.voice_making import TeachingRequest, teach_from_upload
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling

@@ -15,9 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from engine.audio.containers import CONTAINERS
+from studio.actions.account import FORMATS
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import first_take
-from studio.actions.preferences import FORMATS
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import models_view
 from studio.errors import NotFound, StudioError, TooLarge

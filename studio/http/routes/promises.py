@@ -17,8 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from engine.errors import SettingsError
-from studio.actions.queue_times import ends_in_s, with_true_wait
-from studio.actions.tasks import task_view
+from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany
 from studio.http.routes.call import Call

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
-from studio.actions.comps import start_comp
+from studio.actions.edits import start_comp
 from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid

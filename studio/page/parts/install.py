@@ -6,8 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.fetches import Addition
-from studio.actions.installs import InstallView, can_install
+from studio.actions.fetched_models import Addition
+from studio.actions.installation import InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

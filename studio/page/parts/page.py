@@ -10,7 +10,7 @@ import gradio as gr
 import structlog
 
 from engine.errors import EngineError
-from studio.actions.installs import Installs
+from studio.actions.installation import Installs
 from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
 from studio.store.accounts import Account

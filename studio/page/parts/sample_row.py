@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from studio.actions.samples import SAMPLES
+from studio.actions.analyses import SAMPLES
 
 
 def sample_row() -> tuple[gr.Row, dict[str, gr.Button]]:

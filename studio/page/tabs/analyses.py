@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
-from studio.actions.arrivals import take_upload, workplace
+from studio.actions.uploads import take_upload, workplace
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
 from studio.page.parts.progress_bar import time_taken

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.repeats import convert_recording, look_at_recording
+from studio.actions.conversions import convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit

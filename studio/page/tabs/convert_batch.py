@@ -9,9 +9,9 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from studio.actions.arrivals import take_upload, workplace
+from studio.actions.account import FORMATS
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
-from studio.actions.preferences import FORMATS
+from studio.actions.uploads import take_upload, workplace
 from studio.errors import Invalid
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error

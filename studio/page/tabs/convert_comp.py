@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.comps import comp_view, start_comp
+from studio.actions.edits import comp_view, start_comp
 from studio.actions.takes import label_take
 from studio.errors import NotFound, StudioError, WrongState
 from studio.page.parts.element import element, shown

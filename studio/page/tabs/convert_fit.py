@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.conversion.settings import ConversionSettings
-from studio.actions.fits import fit_view
+from studio.actions.voice_cards import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import AudioError
-from studio.actions.effects import load_effects, take_with_effects
+from studio.actions.downloads import load_effects, take_with_effects
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.convert_effects import EffectControls
 from studio.page.tabs.convert_takes import Takes

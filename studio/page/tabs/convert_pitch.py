@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.repeats import look_at_recording, look_at_take
+from studio.actions.conversions import look_at_recording, look_at_take
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

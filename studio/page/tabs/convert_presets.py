@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.presets import Preset, delete_preset, find_preset, preset_names, save_preset
+from studio.actions.account import Preset, delete_preset, find_preset, preset_names, save_preset
 from studio.errors import Invalid
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.samples import take_sample
+from studio.actions.analyses import take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered

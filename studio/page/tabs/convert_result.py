@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.repeats import convert_again, look_at_recording
+from studio.actions.conversions import convert_again, look_at_recording
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered

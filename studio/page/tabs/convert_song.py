@@ -12,13 +12,11 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from studio.actions.analyses import taken_recording
-from studio.actions.arrivals import take_upload, workplace
 from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.fetches import Addition
-from studio.actions.mixes import mix_again
-from studio.actions.separators import separator
-from studio.actions.songs import LANES, SentFile, SongRequest
+from studio.actions.fetched_models import Addition, separator
+from studio.actions.songs import LANES, SentFile, SongRequest, mix_again
 from studio.actions.tasks import cancel_task
+from studio.actions.uploads import take_upload, workplace
 from studio.errors import Invalid, NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.install import InstallOffer, InstallWords

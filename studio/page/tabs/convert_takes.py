@@ -9,11 +9,10 @@ import gradio as gr
 
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
-from studio.actions.avatars import avatar_of
+from studio.actions.account import preferences_of
 from studio.actions.downloads import offered, take_download
-from studio.actions.preferences import preferences_of
-from studio.actions.results import result_view
-from studio.actions.voice_cards import voice_cards
+from studio.actions.takes import result_view
+from studio.actions.voice_cards import avatar_of, voice_cards
 from studio.errors import NotFound
 from studio.page.parts.notice import notice, sentence_of, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit

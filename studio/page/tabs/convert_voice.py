@@ -7,8 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.voices.card import UNTRAINED
-from studio.actions.fits import suited_voice
-from studio.actions.voice_cards import voice_cards
+from studio.actions.voice_cards import suited_voice, voice_cards
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit

@@ -5,15 +5,14 @@ Their previews are that sample, converted when they were made, so that nothing h
 
 from typing import Any
 
-from studio.actions import samples
-from studio.actions.avatars import avatar_of
-from studio.actions.voice_cards import voice_details
+from studio.actions import analyses
+from studio.actions.voice_cards import avatar_of, voice_details
 from studio.errors import NotFound
 from studio.page.parts.page import Visit
 from studio.page.tabs.instrument import brought
 
 VOICES = ("safiye", "goekhan")
-SAMPLE = samples.SAMPLES[0]  # which their previews were made of
+SAMPLE = analyses.SAMPLES[0]  # which their previews were made of
 
 
 def welcomed(visit: Visit, is_new: bool) -> str:
@@ -24,7 +23,7 @@ def welcomed(visit: Visit, is_new: bool) -> str:
         tracks = [_track(visit, model) for model in VOICES]
     except NotFound:  # an installation without these voices
         return brought("welcome", None)
-    before = f"{visit.studio.base_url('')}{samples.SERVED}/{SAMPLE.path}"
+    before = f"{visit.studio.base_url('')}{analyses.SAMPLES_SERVED}/{SAMPLE.path}"
     return brought("welcome", {"id": "welcome", "before": before, "chosen": 1, "tracks": tracks})
 
 

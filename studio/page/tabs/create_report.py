@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.creations import examination_view, examine_again
+from studio.actions.datasets import examination_view, examine_again
 from studio.actions.drafts import Brought, take_back
 from studio.actions.voices import model_view
 from studio.errors import NotFound

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.samples import take_sample
+from studio.actions.analyses import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error

@@ -6,9 +6,9 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.account import preferences_of
 from studio.actions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
-from studio.actions.preferences import preferences_of
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
 from studio.actions.voices import voice_names

@@ -7,8 +7,7 @@ import gradio as gr
 
 from engine.analysis.timeline import Timeline
 from studio.actions.downloads import offered
-from studio.actions.project_exports import project_zip
-from studio.actions.projects import change_project, project_view
+from studio.actions.projects import change_project, project_view, project_zip
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice

@@ -6,9 +6,9 @@ from typing import Any
 
 from engine.settings import title_of
 from engine.units import rounded_duration
+from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
-from studio.actions.preferences import FORMATS
-from studio.actions.results import best_first, kept_share
+from studio.actions.takes import best_first, kept_share
 from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 

@@ -6,8 +6,8 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.pitch_edits import changes_view, edit_view, start_edit
-from studio.actions.results import result_view
+from studio.actions.edits import changes_view, edit_view, start_edit
+from studio.actions.takes import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered

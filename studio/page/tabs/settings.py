@@ -4,10 +4,17 @@ from typing import Any
 
 import gradio as gr
 
+from studio.actions.account import make_token, take_back_token, tokens_view
 from studio.actions.calls import last_call
-from studio.actions.disk_use import clear_remakeable, storage_view
-from studio.actions.state import checkup_view, limits_view, machine_view, start_checkup, work_view
-from studio.actions.tokens import make_token, take_back_token, tokens_view
+from studio.actions.installation import (
+    checkup_view,
+    clear_remakeable,
+    limits_view,
+    machine_view,
+    start_checkup,
+    storage_view,
+    work_view,
+)
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice

@@ -5,7 +5,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.preferences import Preferences, change_preferences, preferences_of
+from studio.actions.account import Preferences, change_preferences, preferences_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit

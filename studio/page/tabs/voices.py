@@ -6,8 +6,8 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.consent import consent_line
-from studio.actions.creations import examine_again
+from studio.actions.datasets import examine_again
+from studio.actions.recordings import consent_line
 from studio.actions.voice_cards import voice_cards, voice_details
 from studio.actions.voices import delete_model
 from studio.errors import NotFound

@@ -6,7 +6,7 @@ from typing import Any
 import gradio as gr
 
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.blends import start_blend
+from studio.actions.voice_making import start_blend
 from studio.errors import Invalid
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_making import NewVoiceForm

@@ -5,9 +5,8 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
-from studio.actions.trainings import training_view
+from studio.actions.trainings import auditions_view, training_view
 from studio.actions.voice_cards import voice_details
 from studio.errors import Invalid
 from studio.page.parts.element import element, shown

@@ -10,9 +10,9 @@ import gradio as gr
 
 from engine.rvc.sources import SOURCES
 from engine.voices.card_rules import RVC
-from studio.actions.arrivals import refuse_large
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
+from studio.actions.uploads import refuse_large
 from studio.errors import NotReadable
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.page import Page, Visit

@@ -4,8 +4,8 @@ from typing import Any, ClassVar
 
 import gradio as gr
 
-from studio.actions.new_voices import active_new_voice, new_voice_view
 from studio.actions.tasks import cancel_task
+from studio.actions.voice_making import active_new_voice, new_voice_view
 from studio.errors import NotFound
 from studio.page.parts.notice import inform, notice, show_error
 from studio.page.parts.page import Page, Updates, Visit

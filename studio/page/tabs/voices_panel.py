@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.creations import examination_view
+from studio.actions.datasets import examination_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Visit
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows

@@ -6,8 +6,8 @@ from typing import Any
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
-from studio.actions.consent import consent_line
-from studio.actions.taught_voices import score_lines
+from studio.actions.recordings import consent_line
+from studio.actions.voices import score_lines
 from studio.page.parts.keyboard import Stretch, keyboard_svg
 
 _KINDS = ("voice_type", "gender", "age", "genre")

@@ -8,8 +8,8 @@ import gradio as gr
 
 from engine.voices.card_rules import RVC
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.arrivals import refuse_large
-from studio.actions.teachings import TeachingRequest, start_teaching
+from studio.actions.uploads import refuse_large
+from studio.actions.voice_making import TeachingRequest, start_teaching
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import TEACHING

@@ -1,5 +1,3 @@
-"""Recordings that are looked at, by a real worker's work in this process."""
-
 import json
 from dataclasses import replace
 
@@ -9,11 +7,13 @@ import soundfile
 import structlog
 
 from studio.actions.analyses import (
+    SAMPLES,
     analysis_view,
     cancel_analysis,
     compare_analyses,
     start_analysis,
     stretch_view,
+    take_sample,
     taken_recording,
 )
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
@@ -24,7 +24,6 @@ from studio.executors.work import run_task
 from studio.store.tasks import claim, find, list_tasks
 
 MOST_WAITING = 20  # analyses of an account
-
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0
 RATE = 16_000
@@ -240,3 +239,17 @@ def test_compare_analyses_refuses_an_unfinished_analysis(studio, vocal):
     first = looked_at(studio, vocal())
     with pytest.raises(WrongState):
         compare_analyses(studio, studio.local, first, start_analysis(studio, studio.local, vocal(), "b.wav"))
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.title)
+def test_take_sample_queues_an_analysis_each_time(studio, sample):
+    for _ in range(2):
+        task = find(studio.database, studio.local.id, take_sample(studio, studio.local, sample.title))
+        assert (task.kind, task.state) == ("analysis", "queued")
+        assert sample.path.endswith(task.parameters["file_name"])
+        assert studio.storage.head(task.parameters["input_key"]).size > 10_000
+
+
+def test_take_sample_refuses_an_unknown_sample(studio):
+    with pytest.raises(NotFound, match="no sample 'Yodel'"):
+        take_sample(studio, studio.local, "Yodel")

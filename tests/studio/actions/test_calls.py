@@ -8,7 +8,7 @@ from engine.conversion.settings import ConversionSettings
 from engine.effects.settings import effects_of, written_effects
 from studio.actions.calls import ORIGIN, PUBLISHED_SETTINGS, last_call
 from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.trainings import start_training
 from studio.http.bodies import Form
 from studio.http.routes.fields import Fields

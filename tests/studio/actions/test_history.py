@@ -3,7 +3,7 @@
 import pytest
 
 from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.history import history_view, repeat_task
 from studio.actions.tasks import cancel_task, delete_task
 from studio.actions.trainings import start_training

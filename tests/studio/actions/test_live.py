@@ -10,7 +10,7 @@ import pytest
 from engine.errors import SettingsError
 from studio.actions.history import history_view
 from studio.actions.live import LiveSessions
-from studio.actions.results import result_view
+from studio.actions.takes import result_view
 from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
 from studio.store.tasks import list_tasks
 from tests.waiting import PATIENCE_S

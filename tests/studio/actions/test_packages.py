@@ -9,8 +9,7 @@ import pytest
 from engine.errors import DatasetError, VoiceError
 from engine.voices.package import export_voice
 from engine.voices.voice import load_voice, save_voice
-from studio.actions.creations import create_model
-from studio.actions.files import open_file
+from studio.actions.datasets import create_model
 from studio.actions.packages import (
     export_model,
     free_name,
@@ -20,6 +19,7 @@ from studio.actions.packages import (
     package_link,
     replace_model,
 )
+from studio.actions.recordings import open_file
 from studio.actions.rvc_models import RvcFiles
 from studio.actions.voices import delete_model, model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, WrongState

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import ProfileError
 from engine.voices.card import CARD_FILE, DEMO_VOICES, load_card
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.packages import export_model, import_model
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voices import model_view, models_view

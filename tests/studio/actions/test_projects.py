@@ -12,11 +12,22 @@ import soundfile
 
 from engine.errors import SettingsError
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions import (
+    ConversionRequest,
+    convert_again,
+    convert_recording,
+    look_at_recording,
+    start_conversion,
+)
 from studio.actions.history import history_view, search
-from studio.actions.project_exports import export_project, project_zip
-from studio.actions.projects import change_project, delete_project, project_view, projects_view
-from studio.actions.repeats import convert_again, convert_recording, look_at_recording
+from studio.actions.projects import (
+    change_project,
+    delete_project,
+    export_project,
+    project_view,
+    project_zip,
+    projects_view,
+)
 from studio.actions.takes import label_take
 from studio.actions.tasks import delete_tasks
 from studio.errors import Invalid, NotFound, WrongState

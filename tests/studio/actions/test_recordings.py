@@ -1,8 +1,114 @@
-"""How the recordings that users give are stored."""
+import json
+import zipfile
+from dataclasses import replace
 
 import pytest
 
-from studio.actions.recordings import shown_name, suffix_of
+from engine.errors import VoiceError
+from engine.provenance.installation import Installation
+from engine.voices.card import load_card
+from engine.voices.package import export_voice, import_voice
+from engine.voices.voice import load_voice, save_voice
+from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.datasets import create_model
+from studio.actions.packages import import_model
+from studio.actions.profiles import edit_profile, profile_values
+from studio.actions.recordings import consent_line, refuse_without_consent, shown_name, suffix_of
+from studio.actions.voices import model_view
+from studio.errors import WrongState
+
+CONSENT = {"statement": "I agree.", "by": "Mia Muster", "date": "2026-11-01"}
+
+
+@pytest.fixture
+def voice(tmp_path):
+    """The folder of a voice with a consent, as a training leaves it."""
+    loaded = load_voice("koguchi")
+    save_voice(replace(loaded, card=replace(loaded.card, id="mia", name="Mia", consent=CONSENT)), tmp_path / "mia")
+    return tmp_path / "mia"
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    return Installation(tmp_path / "elsewhere")
+
+
+def changed(package, target, **card):
+    """The package with other fields on its card, and checksums that fit."""
+    import hashlib
+
+    with zipfile.ZipFile(package) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    contents["card.json"] = json.dumps(json.loads(contents["card.json"]) | card).encode()
+    contents["consent.json"] = json.dumps(json.loads(contents["card.json"])["consent"]).encode()
+    sums = json.loads(contents["checksums.json"])
+    sums["sha256"] = {name: hashlib.sha256(contents[name]).hexdigest() for name in sums["sha256"]}
+    contents["checksums.json"] = json.dumps(sums).encode()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    return target
+
+
+def test_model_view_shows_the_signer_of_an_imported_consent(studio, voice, elsewhere, tmp_path):
+    package = export_voice(voice, tmp_path / "mia.voice.zip", elsewhere)
+    view = model_view(studio, studio.local, import_model(studio, studio.local, package))
+    assert view["consent"] == CONSENT
+    assert view["consent_origin"].startswith("signed by Timbre Studio ")
+    assert consent_line(view).startswith("Mia Muster, 2026-11-01, signed by Timbre Studio ")
+
+
+def test_export_voice_keeps_the_first_consent_signature(studio, voice, elsewhere, tmp_path):
+    first = export_voice(voice, tmp_path / "first.zip", elsewhere)
+    card = import_voice(first, tmp_path / "voices")
+    again = export_voice(tmp_path / "voices" / "mia", tmp_path / "again.zip", studio.installation)
+    assert again.read_bytes() == first.read_bytes()
+    assert card.consent_seal == load_card(tmp_path / "voices" / "mia").consent_seal
+
+
+def test_model_view_shows_an_unsigned_consent_as_not_signed(studio, voice, tmp_path):
+    package = export_voice(voice, tmp_path / "mia.zip")
+    view = model_view(studio, studio.local, import_model(studio, studio.local, package))
+    assert view["consent_origin"] == "not signed"
+
+
+@pytest.mark.parametrize("card", [{"consent": CONSENT | {"by": "Max"}}, {"consent_seal": {"signature": "AAAA"}}])
+def test_import_model_refuses_a_consent_changed_after_signing(studio, voice, elsewhere, tmp_path, card):
+    package = export_voice(voice, tmp_path / "mia.zip", elsewhere)
+    with pytest.raises(VoiceError, match="consent has been changed since it was signed"):
+        import_model(studio, studio.local, changed(package, tmp_path / "changed.zip", **card))
+
+
+def test_edit_profile_removes_the_signature_only_if_the_consent_changes(studio, voice, elsewhere, tmp_path):
+    model = import_model(studio, studio.local, export_voice(voice, tmp_path / "mia.zip", elsewhere))
+    edit_profile(studio, studio.local, model, profile_values(studio, studio.local, model) | {"name": "Anna"})
+    assert "signed by" in model_view(studio, studio.local, model)["consent_origin"]
+    edited = profile_values(studio, studio.local, model) | {"consent": CONSENT | {"by": "Max"}}
+    edit_profile(studio, studio.local, model, edited)
+    assert model_view(studio, studio.local, model)["consent_origin"] == "not signed"
+
+
+def test_import_create_and_convert_refuse_a_voice_without_required_consent(studio, voice, package, recording, tmp_path):
+    strict = replace(studio, service=replace(studio.service, consent="required"))
+    loaded = load_voice(voice)
+    save_voice(replace(loaded, card=replace(loaded.card, consent={})), tmp_path / "none")
+    refused = export_voice(tmp_path / "none", tmp_path / "none.zip")
+    with pytest.raises(WrongState, match="states no consent"):
+        import_model(strict, strict.local, refused)
+    with pytest.raises(WrongState, match="states no consent"):
+        create_model(strict, strict.local, package())
+    model = import_model(studio, studio.local, refused)  # before the setting
+    with pytest.raises(WrongState, match="states no consent"):
+        start_conversion(strict, strict.local, recording(), "vocal.wav", ConversionRequest(model, {}))
+    assert import_model(strict, strict.local, export_voice(voice, tmp_path / "mia.zip"))
+    refuse_without_consent(studio, {})
+
+
+def test_demo_voices_state_their_consent(studio):
+    for name in ("goekhan", "kathleen", "kerstin", "koguchi", "safiye"):
+        view = model_view(studio, studio.local, name)
+        refuse_without_consent(replace(studio, service=replace(studio.service, consent="required")), view["consent"])
+        assert view["consent_origin"] == "comes with the program"
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from engine.errors import SettingsError
 from engine.training.history import Estimate, TrainingHistory, write_history
-from studio.actions.auditions import auditions_view
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import (
+    auditions_view,
     forget_training,
     queue_view,
     seconds_left,

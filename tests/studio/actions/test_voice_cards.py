@@ -1,19 +1,79 @@
+import colorsys
 import json
+import re
 import shutil
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.voices.card import DEMO_VOICES, TRAIN_AGAIN, load_card
 from engine.voices.card_rules import FORMAT
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.packages import export_model, import_model
-from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voice_cards import (
+    LEAST_CONTRAST,
+    avatar_of,
+    contrast,
+    fit_view,
+    suited_voice,
+    uses_of,
+    voice_cards,
+    voice_details,
+)
 from studio.errors import NotFound
 from studio.store.catalogue import PUBLISHED, report_made
 from studio.store.folder_import import import_folders
 
 NOW_S = 1_800_000_000.0
 TOO_LITTLE = {"findings": [{"code": "too_little", "reason": "There are only 3 s.", "remedy": "Add some."}]}
+
+
+@given(st.text(max_size=40))
+def test_avatar_of_is_legible_and_stable_for_every_name(name):
+    avatar = avatar_of(name)
+    assert re.fullmatch("#[0-9a-f]{6}", avatar["colour"])
+    assert contrast(avatar["colour"]) >= LEAST_CONTRAST
+    assert 1 <= len(avatar["initials"]) <= 2
+    assert all(0.25 <= bar <= 1.0 for bar in avatar["bars"])
+    assert avatar == avatar_of(f" {name}  ")
+
+
+def test_contrast_matches_the_wcag_values():
+    assert contrast("#000000") == pytest.approx(21.0)
+    assert contrast("#ffffff") == pytest.approx(1.0)
+    assert contrast("#767676") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "initials"), [("Mia", "M"), ("Mia and Koguchi", "MK"), ("ä.b", "Ä"), ("  ", "?"), ("💥", "?")]
+)
+def test_avatar_of_takes_initials_from_the_name(name, initials):
+    assert avatar_of(name)["initials"] == initials
+
+
+def test_avatar_of_gives_the_demo_voices_distinct_colours():
+    names = [load_card(path).name for path in DEMO_VOICES.iterdir() if path.is_dir()]
+    hues = sorted(colorsys.rgb_to_hls(*bytes.fromhex(avatar_of(name)["colour"][1:]))[0] for name in names)
+    assert len(hues) == 5
+    assert min(later - sooner for sooner, later in pairwise(hues)) > 0.1
+
+
+def test_voice_cards_show_uses_and_avatar(studio):
+    cards = {card["id"]: card for card in voice_cards(studio, studio.local, "", 0.0)}
+    assert cards["kathleen"]["uses"] == ["speaks", "12 min of training", "likeness 0.93", "clarity 1.00"]
+    assert cards["koguchi"]["uses"][0] == "speaks and sings"
+    assert (
+        cards["koguchi"]["avatar"]
+        == avatar_of("Koguchi")
+        == voice_details(studio, studio.local, "koguchi", "", 0.0)["avatar"]
+    )
+
+
+def test_uses_of_leaves_out_unknown_values():
+    assert uses_of({"name": "Mia"}) == []
+    assert uses_of({"training": {"minutes": 0.5, "scores": {"likeness": None}}}) == ["30 s of training"]
 
 
 def test_voice_cards_show_profile_state_and_preview(studio):
@@ -95,3 +155,80 @@ def test_voice_cards_list_all_voices_despite_a_damaged_one(studio, tmp_path):
     (studio.settings.voices / "mine" / "card.json").write_text("{")
     assert len(voice_cards(studio, studio.local, "", NOW_S, ready_only=False)) == 6
     assert voice_details(studio, studio.local, "mine", "", NOW_S)["learned"] == {}
+
+
+def looked_at(median, style="melodic"):
+    pitch = None if median is None else {"low": median - 5, "median": median, "high": median + 5}
+    return {"summary": {"style": style, "pitch": pitch}, "pitch_histogram": [{"midi": 60, "seconds": 1.5}]}
+
+
+@pytest.mark.parametrize(
+    ("median", "style", "shift"),
+    [
+        (51.8, "melodic", 0),  # Kerstin's own middle
+        (51.8 + 11, "melodic", -12),  # singing by whole octaves
+        (51.8 + 4, "melodic", 0),
+        (51.8 + 4, "spoken", -4),
+        (51.8 + 30, "spoken", -12),  # and no further
+    ],
+)
+def test_fit_view_returns_the_automatic_transposition(studio, median, style, shift):
+    assert fit_view(studio, studio.local, "kerstin", looked_at(median, style))["auto"] == shift
+
+
+def test_fit_view_transposes_speech_less_than_singing_for_a_voice_with_both(studio):
+    """Koguchi's recordings: songs, and the same texts spoken."""
+    spoken, sung = (
+        fit_view(studio, studio.local, "koguchi", looked_at(46.5, style))["auto"] for style in ("spoken", "melodic")
+    )
+    assert spoken == 7
+    assert sung == 12
+
+
+def test_fit_view_shows_the_range_of_the_voice(studio):
+    fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
+    assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
+    assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
+
+
+def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
+    looked = looked_at(60.0) | {"pitch_histogram": [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]}
+    assert fit_view(studio, studio.local, "kerstin", looked)["best"] == {"semitones": -2, "outside": 0.0}
+    assert fit_view(studio, studio.local, "kerstin", None)["best"] is None
+
+
+@pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
+    assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
+
+
+def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift(studio):
+    def suited(median, style):
+        notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
+        looked = looked_at(median, style) | {"pitch_histogram": notes}
+        return suited_voice(studio, studio.local, ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"], looked)
+
+    assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
+    assert suited(52.0, "spoken") == "kerstin"
+
+
+@pytest.mark.parametrize("nothing", [{"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_suited_voice_is_none_without_a_pitch(studio, nothing):
+    assert suited_voice(studio, studio.local, ["kerstin", "safiye"], nothing) is None
+
+
+def test_fit_view_refuses_an_unknown_voice(studio):
+    with pytest.raises(NotFound):
+        fit_view(studio, studio.local, "nobody", None)
+
+
+def test_fit_view_takes_the_range_of_an_untrained_voice_from_its_recordings(studio, package):
+    model = create_model(studio, studio.local, package())
+    before = fit_view(studio, studio.local, model, looked_at(60.0))
+    assert (before["voice"], before["auto"]) == ({"name": "Mia", "low": None, "high": None}, None)
+    home = studio.settings.datasets / model / "untrained"
+    home.mkdir()
+    shutil.copy(DEMO_VOICES / "kerstin" / "card.json", home)
+    fit, kerstin = (fit_view(studio, studio.local, one, looked_at(60.0)) for one in (model, "kerstin"))
+    assert fit["auto"] == kerstin["auto"]
+    assert fit["voice"] == kerstin["voice"] | {"name": "Mia"}

@@ -6,7 +6,7 @@ import pytest
 
 from engine.voices.card import CARD_FILE, DEMO_VOICES, card_text, load_card
 from engine.voices.card_rules import FORMAT
-from studio.actions.creations import create_model
+from studio.actions.datasets import create_model
 from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model

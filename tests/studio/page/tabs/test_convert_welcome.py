@@ -5,7 +5,7 @@ import numpy as np
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import read_audio
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE
-from studio.actions.samples import PLACE
+from studio.actions.analyses import PLACE
 from studio.page.tabs.convert_welcome import SAMPLE, VOICES
 
 

@@ -5,8 +5,7 @@ import pytest
 from engine.errors import Cancelled, WrongFileError
 from engine.progress import no_report
 from engine.songs.separator_file import checked_separator
-from studio.actions.fetches import fetch
-from studio.actions.separators import refuse_without_separator, separator
+from studio.actions.fetched_models import fetch, refuse_without_separator, separator
 from studio.errors import Unavailable, WrongState
 from tests.studio.actions.pinned_files import CONTENT, Server
 

@@ -1,8 +1,9 @@
-"""Fetch one of the files that the studio works without: on request only, or take the user's own copy of it."""
+"""Models that the studio works without: fetched on request only, or the user's own copy; one separates songs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -10,7 +11,10 @@ import httpx
 from engine.errors import WrongFileError
 from engine.pinned import PinnedFile
 from engine.progress import Report
-from studio.errors import Unavailable
+from engine.songs import separator_file
+from engine.songs.separator_file import FETCH, accept_separator, separator_state, stored_separator
+from studio.errors import Unavailable, WrongState
+from studio.settings.environment import Settings
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
@@ -100,3 +104,41 @@ def _network_errors(addition: Addition) -> Iterator[None]:
         said = str(cause).rstrip(".") or type(cause).__name__
         text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
+
+
+def separator(settings: Settings) -> Addition:
+    """Return what lets songs be separated."""
+    pinned, folder = separator_file.PINNED[0], settings.separators
+    found, verified = partial(stored_separator, folder, pinned), partial(_verified, folder, pinned)
+    return Addition(pinned, folder, found, verified, _put_in_place, f"{FETCH} --file FILE")
+
+
+def refuse_without_separator(settings: Settings) -> None:
+    """Raise WrongState if songs cannot be separated yet."""
+    found = separator_state(settings.separators)
+    if found.remedy:
+        text = (
+            f"Songs cannot be separated yet: {found.remedy} on the machine that serves this, "
+            "or send the vocal and its backing."
+        )
+        raise WrongState(text, "no_separator")
+
+
+def accept_file(studio: Studio, path: Path, report: Report) -> Path:
+    """Store a file that the user has, if it is a pinned one. Raises WrongFileError, SeparationError, DiskFull."""
+    refuse_full_disk(studio, separator_file.PINNED[0].size)
+    return accept_separator(path, studio.settings.separators, report=report)
+
+
+def _verified(folder: Path, pinned: PinnedFile) -> Path | None:
+    path = stored_separator(folder, pinned)
+    try:
+        if path is not None:
+            pinned.refuse_other(path)
+    except WrongFileError:
+        return None
+    return path
+
+
+def _put_in_place(studio: Studio, received: Path) -> Path:
+    return received.replace(received.with_name(separator_file.PINNED[0].file_name))

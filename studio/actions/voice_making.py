@@ -1,7 +1,4 @@
-"""Make an imported voice ours: it teaches a voice of this studio, which is faster and sings live.
-
-queued here --> a worker lets it sing, stores the results as a voice with recordings --> an ordinary training
-"""
+"""Make voices of voices: blended, or taught by an imported one, by a worker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,26 +8,89 @@ from sqlalchemy import Connection
 
 from engine.datasets.dataset import create_dataset
 from engine.datasets.left_out import LeftOut
+from engine.errors import ProfileError
 from engine.voices.card import new_identifier
-from engine.voices.card_rules import RVC
-from engine.voices.profile import forbids_derivatives
-from studio.actions.arrivals import take, workplace
-from studio.actions.consent import refuse_without_consent
-from studio.actions.new_voices import checked_name
-from studio.actions.recordings import check_recording
+from engine.voices.card_rules import LONGEST_NAME, RVC
+from engine.voices.profile import forbids_derivatives, read_profile
+from studio.actions.recordings import check_recording, refuse_without_consent
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
+from studio.actions.uploads import take, workplace
 from studio.actions.voices import allowed_plan
 from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable, refuse_too_many
 from studio.store.idempotency import Idempotency, answered
-from studio.store.kinds import TEACHING, TRAINING
-from studio.store.records.voices import Teaching
+from studio.store.kinds import BLEND, TEACHING, TRAINING
+from studio.store.records.voices import Blend, NewVoice, Teaching
 from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, find, list_tasks
 
+_NEWEST = 4  # tasks of a kind; no more of them are active at once
 _BUNDLED_S = 43.0  # of recordings that are always sung
+
+
+@dataclass(frozen=True)
+class NewVoiceView:
+    """The state of such a task; model_id: the new voice once it exists."""
+
+    task_id: str
+    name: str
+    state: str
+    progress: float
+    message: str
+    error: str | None
+    model_id: str | None
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the task has not ended."""
+        return self.state in ACTIVE
+
+
+def checked_name(name: str) -> str:
+    """Return a name that a voice can have. Raises Invalid."""
+    try:
+        return read_profile({"name": name}).name
+    except ProfileError as cause:
+        raise Invalid([("name", str(cause))]) from cause
+
+
+def new_voice_view(studio: Studio, account: Account, kind: str, task_id: str) -> NewVoiceView:
+    """Return the state of a task of this kind. Raises NotFound."""
+    return _view(find(studio.database, account.id, task_id, kind=kind))
+
+
+def active_new_voice(studio: Studio, account: Account, kind: str) -> NewVoiceView | None:
+    """Return the account's newest task of a kind that is queued or running, for a page that has just been opened."""
+    newest = list_tasks(studio.database, account.id, kind=kind, limit=_NEWEST)[0]
+    return next((_view(task) for task in newest if task.state in ACTIVE), None)
+
+
+def _view(task: Task) -> NewVoiceView:
+    name = task.asked_as(Blend).name if task.kind == BLEND else task.asked_as(Teaching).name
+    model_id = task.result_as(NewVoice).model_id if task.result else None
+    return NewVoiceView(task.id, name, task.state, task.progress, task.message, task.error, model_id)
+
+
+def start_blend(studio: Studio, account: Account, first: str, second: str, share: float, name: str = "") -> str:
+    """Queue a blend with `share` (0..1) of the second voice and the rest of the first; return the task's id.
+
+    name: defaults to both names. Raises NotFound, WrongState for an untrained voice, Invalid, TooMany.
+    """
+    voices = [find_usable(studio.database, account, model_id) for model_id in (first, second)]
+    if first == second:
+        raise Invalid([("second", "Choose two different voices.")])
+    if not 0.0 <= share <= 1.0:
+        raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
+    name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
+    return submit_work(
+        studio,
+        new_task(account),
+        Work(BLEND, Blend(first, second, share, checked_name(name))),
+        check=lambda connection: refuse_too_many(connection, account.id, studio.service),
+    )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ import pytest
 import soundfile
 
 from engine.errors import SettingsError
-from studio.actions.mixes import mix_again
+from studio.actions.songs import mix_again
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import account_prefix
 from studio.store.tasks import claim, complete, submit

@@ -1,20 +1,24 @@
-"""Create untrained voices from recordings."""
+"""Create untrained voices from recordings, which are checked and collected in one folder."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from engine.datasets.dataset import Dataset, create_dataset, load_dataset
-from engine.errors import DatasetError
+from engine.audio.containers import AUDIO_SUFFIXES
+from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset, load_dataset
+from engine.datasets.left_out import NOT_AUDIO, why_no_recording
+from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
+from engine.files import numbered
 from engine.progress import Report
-from engine.voices.profile import profile_as_json
-from studio.actions.arrivals import called, seems_zip, workplace
-from studio.actions.consent import refuse_without_consent
-from studio.actions.recordings import Length, check_recording
+from engine.voices.profile import profile_as_json, read_profile
+from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.errors import NotReadable, WrongState
+from studio.actions.uploads import called, seems_zip, take, workplace
+from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
@@ -28,8 +32,80 @@ from studio.store.workspaces import alone_with_untrained, arriving, dataset_work
 if TYPE_CHECKING:  # takes seconds to load
     from engine.datasets.report import DataReport
 
+_ODD = re.compile(r"[^\w .,()'&+-]")  # what keys of storages cannot hold, or encode differently
+_ZIP, _JSON = ".zip", ".json"
 LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is voice
 _MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
+
+
+def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> dict[str, Any]:
+    """Move the contents of a file (a recording, a zip, a model.json) to `gathered`; return what a model.json states.
+
+    unpacked: where a zip may be unpacked, as long as `kept_free` bytes of the disk stay free. Unreadable files of a zip
+    are added to `refused`. Raises DatasetError, ArchiveError, ProfileError and NotReadable if nothing is usable.
+    """
+    suffix = file.suffix.lower()
+    if suffix == _ZIP:
+        with called(file, f'"{file.name}"'):
+            dataset = _unpacked(file, unpacked, kept_free)
+        gather_dataset(dataset, gathered, refused)
+        refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
+        return profile_as_json(dataset.profile)
+    if suffix == _JSON:
+        return _model_file(file)
+    if why_no_recording(file) == NOT_AUDIO:
+        raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
+    _gather_one(file, file.name, PurePosixPath(file.name), gathered)
+    return {}
+
+
+def _unpacked(file: Path, folder: Path, kept_free: int) -> Dataset:
+    """Return the dataset in a zip, named after the zip if it has no name."""
+    try:
+        return create_dataset(file, folder, kept_free=kept_free)
+    except ProfileError as cause:
+        if [name for name, _ in cause.problems] != ["name"]:
+            raise
+        return create_dataset(file, folder, {"name": file.stem}, kept_free)
+
+
+def gather_dataset(
+    dataset: Dataset, gathered: Path, refused: list[str], without: Collection[str] = frozenset()
+) -> None:
+    """Move the recordings of a dataset to `gathered`, except those named in `without`."""
+    for recording in dataset.recordings:
+        place = PurePosixPath(recording.relative_to(dataset.folder / AUDIO_FOLDER).as_posix())
+        if str(place) in without:
+            continue
+        try:
+            _gather_one(recording, str(place), place, gathered)
+        except (AudioError, StudioError) as cause:
+            refused.append(str(cause))
+
+
+def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
+    milliseconds = round(1000 * check_recording(file, name).seconds)
+    if milliseconds == 0:
+        raise DatasetError(f'"{name}" contains no audio.')
+    target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    take(file, target)
+
+
+def _model_file(file: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
+    except (ValueError, RecursionError) as cause:
+        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is not valid JSON.') from cause
+    if not isinstance(values, dict):
+        raise ArchiveError(f'"{file.name}" is not a model.json: it must hold one object, such as {{"name": "Anna"}}.')
+    profile = profile_as_json(read_profile({"name": file.stem} | values))
+    return {name: value for name, value in profile.items() if name != "name" or name in values}
+
+
+def free_path(path: Path) -> Path:
+    """Return the path, numbered if it exists: vocal.wav, vocal-2.wav."""
+    return next(one for one in numbered(path) if not one.exists())
 
 
 def create_model(

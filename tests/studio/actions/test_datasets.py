@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import ArchiveError, DatasetError, ProfileError
-from studio.actions.creations import create_model, examination_view, examine_again
+from studio.actions.datasets import create_model, examination_view, examine_again
 from studio.actions.voices import model_view, models_view
 from studio.errors import DiskFull, NotFound, NotReadable, TooMany, WrongState
 from studio.http.problem import problem_of

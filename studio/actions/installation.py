@@ -1,0 +1,275 @@
+"""The installation: machine, workers and limits, what fills the disk, and additions installed from the page."""
+
+import os
+import platform
+import shutil
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
+from engine.errors import Cancelled, EngineError
+from studio.actions.fetched_models import Addition, fetch
+from studio.actions.submission import Work, new_task, submit_work
+from studio.errors import Unavailable
+from studio.executors.housekeeping import delete_analyses
+from studio.settings.service import ServiceSettings, is_for_this_machine
+from studio.store.accounts import Account, account_prefix
+from studio.store.catalogue import DATASETS, PACKAGES, VOICES
+from studio.store.drafts import DRAFTS
+from studio.store.kinds import ANALYSIS, CHECKUP, KINDS
+from studio.store.records.checkup import Checkup
+from studio.store.records.voices import Nothing
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, Task, ids_of, list_tasks, waiting_and_running
+from studio.store.workspaces import alone_in_training
+
+LIMITS = (
+    "largest_upload_mb", "longest_audio_minutes", "largest_conversion_minutes", "longest_dataset_hours",
+    "conversions_per_account", "trainings_per_account", "models_per_account", "keep_outputs_days", "link_hours",
+    "free_disk_mb",
+)  # fmt: skip
+_TASKS = "tasks"
+_IN_USE_S = 600.0  # an analysis younger than this may be on a page
+_MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
+_OURS = "Something went wrong in the studio. See its log for details."
+
+
+def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
+    """Return what is known about the machine without a checkup: version, system, cores, memory_bytes, workers."""
+    service = studio.service
+    return {
+        "version": _version(),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "memory_bytes": _memory_bytes(),
+        "conversion_workers": service.conversion_workers if service.executor == "local" else 0,
+        "training_workers": service.training_workers if service.executor == "local" else 0,
+    }
+
+
+def work_view(studio: Studio, account: Account) -> dict[str, int]:
+    """Count the account's running and queued tasks, up to a thousand."""
+    return {
+        state: len(list_tasks(studio.database, account.id, state=state, limit=1000)[0]) for state in reversed(ACTIVE)
+    }
+
+
+def limits_view(studio: Studio) -> list[dict[str, Any]]:
+    """Return the limits that hold on the page: name, value, meaning, and the option of `serve` that changes each."""
+    known = {one.name: one for one in fields(ServiceSettings)}
+    return [
+        {
+            "name": name,
+            "value": getattr(studio.service, name),
+            "meaning": known[name].metadata["meaning"],
+            "option": f"--{name.replace('_', '-')}",
+        }
+        for name in LIMITS
+        if name != "largest_upload_mb" or studio.service.page_upload_mb  # on one's own machine the disk is the limit
+    ]
+
+
+def start_checkup(studio: Studio, account: Account) -> str:
+    """Queue a checkup of what this machine can do, unless one is active; return the task's id."""
+    last = _last_checkup(studio, account)
+    if last is not None and not last.has_ended:
+        return last.id
+    return submit_work(studio, new_task(account), Work(CHECKUP, Nothing()))
+
+
+def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
+    """Return the last checkup: state, message, error, finished_at (Unix time) and findings; None before the first.
+
+    findings: {"subject", "detail", "remedy", "works"}, as `studio.doctor` has them.
+    """
+    last = _last_checkup(studio, account)
+    if last is None:
+        return None
+    return {
+        "state": last.state,
+        "message": last.message,
+        "error": last.error,
+        "finished_at": last.finished_at,
+        "findings": [asdict(one) for one in last.result_as(Checkup).findings],
+    }
+
+
+def _last_checkup(studio: Studio, account: Account) -> Task | None:
+    found, _ = list_tasks(studio.database, account.id, kind=CHECKUP, limit=1)
+    return found[0] if found else None
+
+
+def _version() -> str:
+    try:
+        return version("timbre-studio")
+    except PackageNotFoundError:
+        return ""
+
+
+def _memory_bytes() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
+    """Return the location and disk use of the account's files.
+
+    place: the folder if the page runs on this machine, else None; is_folder; free_bytes, None if unknown; areas: name
+    -> {"files", "bytes", "complete"}, empty if the storage is not a folder. A file with several names counts once, in
+    the first area. `analyses`, `packages` and `prepared` can be made again.
+    """
+    root = studio.storage.folder(VOICES)
+    counted: set[tuple[int, int]] = set()
+    areas = {name: _measured(places, counted) for name, places in _places(studio, account).items()} if root else {}
+    return {
+        "place": str(studio.settings.data) if root is not None and account.is_local else None,
+        "is_folder": root is not None,
+        "free_bytes": studio.storage.free_bytes(),
+        "areas": areas,
+    }
+
+
+def clear_remakeable(studio: Studio, account: Account) -> None:
+    """Delete what is made again when needed: analyses, exported packages, and what was prepared of recordings.
+
+    What a page shows now, or a training uses, stays. Raises Unavailable.
+    """
+    delete_analyses(studio.database, studio.storage, _IN_USE_S, account.id)
+    studio.storage.delete_below(f"{account_prefix(account)}{PACKAGES}")
+    with studio.database.read() as connection:
+        if any(waiting_and_running(connection, account.id, kind) for kind in KINDS if KINDS[kind].reads_dataset):
+            return
+    for place in _prepared(studio, account):
+        with suppress(Unavailable), alone_in_training(place.parent, wait_s=0.0):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _places(studio: Studio, account: Account) -> dict[str, list[Path]]:
+    """Return the folders of each area, those that must be kept first."""
+
+    def below(kind: str) -> list[Path]:
+        folder = studio.storage.folder(f"{account_prefix(account)}{kind}")
+        return sorted(folder.iterdir()) if folder is not None and folder.is_dir() else []
+
+    analysed = ids_of(studio.database, account.id, ANALYSIS)
+    prepared = set(_prepared(studio, account))
+    datasets = [part for home in below(DATASETS) if home.is_dir() for part in home.iterdir() if part not in prepared]
+    return {
+        "voices": below(VOICES),
+        "recordings": [part for part in datasets if part.name != TRAINING_FOLDER] + below(DRAFTS),
+        "trainings": [part for part in datasets if part.name == TRAINING_FOLDER],
+        "conversions": [place for place in below(_TASKS) if place.name not in analysed],
+        "analyses": [place for place in below(_TASKS) if place.name in analysed],
+        "packages": below(PACKAGES),
+        "prepared": sorted(prepared),
+    }
+
+
+def _prepared(studio: Studio, account: Account) -> list[Path]:
+    """Return the folders with what was prepared of recordings, for trainings."""
+    folder = studio.storage.folder(f"{account_prefix(account)}{DATASETS}")
+    return [] if folder is None else [place for place in folder.glob(f"*/{CACHE_FOLDER}") if place.is_dir()]
+
+
+def _measured(places: Iterable[Path], counted: set[tuple[int, int]]) -> dict[str, Any]:
+    files, size = 0, 0
+    for path in (path for place in places for path in ([place] if place.is_file() else place.rglob("*"))):
+        try:
+            found = path.lstat()
+        except OSError:  # deleted meanwhile
+            continue
+        if not path.is_file() or (found.st_dev, found.st_ino) in counted:
+            continue
+        if files >= _MOST_COUNTED:
+            return {"files": files, "bytes": size, "complete": False}
+        counted.add((found.st_dev, found.st_ino))
+        files, size = files + 1, size + found.st_size
+    return {"files": files, "bytes": size, "complete": True}
+
+
+@dataclass
+class _Fetch:
+    """A fetch, running or ended. error: why it failed, else empty."""
+
+    stop: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    progress: float = 0.0
+    message: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class InstallView:
+    """How far an addition is. is_stopped: whether the last try was stopped; progress: 0..1; error: why it failed, else
+    empty."""
+
+    is_installed: bool
+    is_running: bool
+    is_stopped: bool
+    progress: float
+    message: str
+    error: str
+
+
+class Installs:
+    """The fetches of a server."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._fetches: dict[str, _Fetch] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, addition: Addition) -> None:
+        """Fetch and install, unless that is being done."""
+        with self._lock:
+            if self._is_running(addition):
+                return
+            one = self._fetches[addition.file.sha256] = _Fetch(progress=addition.received)
+            one.thread = threading.Thread(target=self._carry_out, args=(addition, one), name="install", daemon=True)
+            one.thread.start()
+
+    def stop(self, addition: Addition) -> None:
+        """Let a fetch stop, if there is one, as soon as the network answers."""
+        if (one := self._fetches.get(addition.file.sha256)) is not None:
+            one.stop.set()
+
+    def view(self, addition: Addition) -> InstallView:
+        """Return how far an addition is."""
+        one = self._fetches.get(addition.file.sha256) or _Fetch(progress=addition.received)
+        running = self._is_running(addition)
+        installed = addition.found() is not None and not running
+        return InstallView(installed, running, one.stop.is_set(), one.progress, one.message, one.error)
+
+    def _is_running(self, addition: Addition) -> bool:
+        one = self._fetches.get(addition.file.sha256)
+        return one is not None and one.thread is not None and one.thread.is_alive()
+
+    def _carry_out(self, addition: Addition, one: _Fetch) -> None:
+        def report(fraction: float, message: str) -> None:
+            one.progress, one.message = fraction, message
+            if one.stop.is_set():
+                raise Cancelled
+
+        try:
+            fetch(self._studio, addition, report)
+        except Cancelled:
+            pass
+        except EngineError as error:
+            one.error = "" if one.stop.is_set() else str(error)
+        except Exception:  # noqa: BLE001 - a bug, or a disk that fails: the log gets the reason
+            structlog.get_logger("studio.installs").exception("failed", file=addition.file.name)
+            one.error = _OURS
+
+
+def can_install(service: ServiceSettings) -> bool:
+    """Whether the page may install: it is this machine's own, and its workers are on this machine."""
+    return is_for_this_machine(service) and not service.is_demo and service.executor == "local"
