@@ -176,18 +176,20 @@ def convert_recording(
     preset: str = AUTO,
     effects: Effects = OFF,
     stretch: tuple[float, float] | None = None,
+    song: SongRequest | None = None,
 ) -> str:
     """Queue the conversion of an analysed recording; return the task's id.
 
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
-    all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
+    all of it. song: what to make of that beside converting it; its times are those of the whole recording. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
     """
     with taken_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name, origin = cut, f"{PurePath(file_name).stem}.wav", origin.from_second(stretch[0])
-        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
+            song = song and song.from_second(stretch[0])
+        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, song=song)
         return start_conversion(studio, account, copy, file_name, request, origin=origin)
 
 

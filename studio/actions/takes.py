@@ -42,6 +42,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     edited               the task whose take this one is an edit of, or None
         note                 a sentence for the user, or None
     lanes                of a song: links by name, with its mix; empty for others
+        offset_s             of a song: how much later than the backing its vocal begins
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
@@ -81,6 +82,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "edited": asked.edit and asked.edit.of,
         "note": rendered.unsigned if is_there else _DELETED,
         "lanes": lane_links(studio, task, base_url, now_s),
+        "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
         "warning": rendered.warning,

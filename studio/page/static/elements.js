@@ -10,7 +10,6 @@ import "./help.js";
 import "./keyboard.js";
 import "./live.js";
 import "./player.js";
-import "./mixer.js";
 import "./roll.js";
 import "./voices.js";
 import "./command.js";

@@ -6,14 +6,17 @@
 //   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained, avatar}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
+//   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
+//              of each track `first_s`, how much earlier than its recording it begins
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, and `again` {model} to convert with another voice.
+// {isOn}, `again` {model} to convert with another voice, and `removed` {name} of the company.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { avatar } from "./avatar.js";
 import { drag, make, tell } from "./dom.js";
+import { Company, VOCAL } from "./company.js";
 import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
@@ -44,6 +47,7 @@ class Instrument extends Player {
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
   #display = menu("display", "Display");
+  #company = new Company(() => this.#mixed());
   #narrow = matchMedia("(max-width: 600px)");
 
   constructor() {
@@ -53,7 +57,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -62,12 +66,20 @@ class Instrument extends Player {
     for (const part of document.querySelectorAll("timbre-part")) part.bring();
   }
 
+  /** The page has none for it, and says so whenever that is: its parts may have been here before. */
+  set data(given) {}
+
+  get data() {
+    return super.data;
+  }
+
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "pitch") return this.#draw();
+    if (of === "company" && !before.company?.length && !data?.length) return;
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
       if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
@@ -96,9 +108,14 @@ class Instrument extends Player {
     return Boolean(parts.editor?.hertz);
   }
 
-  /** Where takes begin. */
+  /** Where the chosen take begins. */
   get #offset() {
-    return this.#parts.recording ? (this.#takes()?.start_s ?? 0) : 0;
+    return this.data?.tracks[this.chosen]?.offset_s ?? 0;
+  }
+
+  /** Where the recording begins: a song may begin before it. */
+  get #first() {
+    return this.data?.tracks[0]?.offset_s ?? 0;
   }
 
   /** What is 0 in the picture: an editor shows its take alone. */
@@ -109,27 +126,32 @@ class Instrument extends Player {
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes();
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
-    const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
+    const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
+    const earliest = Math.min(0, ...begins);
+    if (first) first.offset_s = -earliest;
+    const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
     const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
-    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
+    this.#company.set(this.#isWelcome ? [] : takes?.company?.length ? takes.company : (this.#parts.company ?? []), takes?.company?.length ? begins[0] - earliest : -earliest);
+    this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
-    this.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
+    super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
   }
 
   get duration() {
     const { recording } = this.#parts;
-    return recording?.duration_s ?? super.duration;
+    return recording ? Math.max(recording.duration_s + this.#first, this.chosen ? super.duration : 0) : super.duration;
   }
 
   get stretch() {
     const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
     if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
     const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim : null;
-    return trim ? { start: trim.start, stop: Math.min(trim.stop, stop) } : { start, stop };
+    return trim ? { start: trim.start + this.#first, stop: Math.min(trim.stop + this.#first, stop) } : { start, stop };
   }
 
   choose(index, tells = true) {
@@ -158,6 +180,8 @@ class Instrument extends Player {
     event.preventDefault();
     act();
   };
+
+  #timed = ({ detail: { id, playing } }) => id === this.data?.id && playing && this.#company.isThere && this.#company.measure(this);
 
   #viewed = (event) => {
     if (event.detail.group === ID && this.data) this.#placeHandles();
@@ -192,6 +216,7 @@ class Instrument extends Player {
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
+    if (this.#company.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
       make("button", { type: "button", class: "with", title: name, "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
@@ -241,13 +266,13 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const several = this.data.tracks.length > 1;
+    const several = this.data.tracks.length > 1 || this.#company.isThere;
     const backdrop = {
-      ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
+      ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
       colour: this.data.tracks[this.chosen].avatar?.colour,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
+      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
@@ -257,12 +282,51 @@ class Instrument extends Player {
     this.#place();
   }
 
+  /** The strips of what is heard beside the chosen lane. */
+  #beside() {
+    const offset_s = this.#company.offset - this.#origin;
+    return this.#company.lanes.map(({ url, label }) => {
+      const waveform = this.#waveforms.get(url);
+      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? translated(label) : null };
+    });
+  }
+
+  #channels() {
+    const made = this.#company.lanes.map((lane) => this.#company.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
+    const vocal = this.#company.channel({ name: VOCAL, label: "Vocal", url: true }, null, this.data.tracks.length === 1);
+    made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
+    return make("div", { class: "channels" }, vocal, made);
+  }
+
+  /** A mix that was made is of other faders now. */
+  #mixed() {
+    for (const track of this.data?.tracks ?? []) if (track.song) track.downloads = track.downloads.map(({ label }) => ({ label }));
+    if (this.data) this.offerAgain();
+  }
+
+  get wishes() {
+    return this.#company.isThere ? { faders: this.#company.faders } : {};
+  }
+
+  starting(sound) {
+    this.#company.lead(sound);
+  }
+
+  started(sound, offset, goesOn) {
+    if (!goesOn && !this.#isEditing()) this.#company.start(sound, offset);
+  }
+
+  stopped() {
+    this.#company.stop();
+  }
+
   /** Open all tracks, one after the other, for their waveforms. */
   async #open() {
-    for (const track of this.data?.tracks ?? []) {
+    const all = [...(this.data?.tracks ?? []), ...this.#company.lanes.filter(({ url }) => url)];
+    for (const track of all) {
       if (this.#waveforms.has(track.url)) continue;
       this.#waveforms.set(track.url, null);
-      const sound = await this.sound(track).catch(() => null);
+      const sound = await (this.data?.tracks.includes(track) ? this.sound(track) : this.#company.sound(track.url)).catch(() => null);
       if (!sound?.waveform) continue;
       this.#waveforms.set(track.url, sound.waveform);
       this.#draw();
@@ -290,7 +354,9 @@ class Instrument extends Player {
   #place() {
     const [first] = this.#roll.strips, lanes = this.#screen.querySelector(".tracks");
     const top = this.#roll.offsetTop;
-    if (first && lanes) Object.assign(lanes.style, { top: `${top + first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    const channels = this.#screen.querySelector(".channels");
+    for (const column of [lanes, channels]) if (first && column) Object.assign(column.style, { top: `${top + first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    if (channels) channels.firstChild.style.gridRow = this.chosen + 1;
     this.#placeHandles();
   }
 
@@ -298,7 +364,7 @@ class Instrument extends Player {
     const { plot } = this.#roll, ends = this.#ends();
     for (const handle of this.#screen.querySelectorAll(".handle")) {
       const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
-      handle.hidden = !this.duration || this.#isWelcome || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
+      handle.hidden = !this.duration || this.#isWelcome || this.#first > 0 || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
       Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${this.#roll.offsetTop + box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));

@@ -104,6 +104,24 @@ export class Player extends Listener {
     return [make("span", { class: "what" }, "Download"), ...downloads];
   }
 
+  /** starting(sound): called just before a sound is heard; started(sound, offset, goesOn): just after; offset: where it
+   * begins on the timeline, goesOn: whether another one was heard until then; stopped(): when nothing is any more. */
+  starting() {}
+
+  started() {}
+
+  stopped() {}
+
+  /** What is told with a wish for a download. */
+  get wishes() {
+    return {};
+  }
+
+  /** Offer the downloads again. */
+  offerAgain() {
+    this.#mark();
+  }
+
   /** drawn(bar, wave): called when everything was made. */
   drawn() {}
 
@@ -152,6 +170,7 @@ export class Player extends Listener {
     this.#duration = sound.duration;
     const { start, stop } = this.stretch;
     if (!before && (this.#position < start || this.#position >= stop - END_S)) this.#position = start;
+    this.starting(sound);
     try {
       await sound.start(this.#position - offset, before, this.#offset - offset);
     } catch {
@@ -161,6 +180,7 @@ export class Player extends Listener {
     if (turn !== this.#turn) return sound.stop();
     this.#playing = sound;
     this.#offset = offset;
+    this.started(sound, offset, Boolean(before));
     this.#follow();
   }
 
@@ -168,8 +188,10 @@ export class Player extends Listener {
     const sound = this.#playing;
     const turn = ++this.#turn;
     sound.stop();
+    this.stopped();
     await sound.start(seconds - this.#offset);
-    if (turn !== this.#turn) sound.stop();
+    if (turn !== this.#turn) return sound.stop();
+    this.started(sound, this.#offset, false);
   }
 
   #pause() {
@@ -178,6 +200,7 @@ export class Player extends Listener {
     this.#position = this.seconds;
     this.#playing.stop();
     this.#playing = null;
+    this.stopped();
     cancelAnimationFrame(this.#frame);
     setTimeout(() => this.#playing ?? Player.#quiet(), 100); // after the fade
     this.#tellTime();
@@ -315,7 +338,7 @@ export class Player extends Listener {
     const ask = () => {
       this.#wanted = named;
       asked.ariaBusy = true;
-      tell(this, "download", { index, label });
+      tell(this, "download", { index, label, ...this.wishes });
     };
     const asked = make("button", { type: "button", class: "download", onclick: ask }, label);
     asked.ariaBusy = this.#wanted === named;

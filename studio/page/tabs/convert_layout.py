@@ -1,15 +1,17 @@
 """Where the parts of the Convert tab go: three columns as in a sequencer, and one bar below them.
 
 voice: the left column, with the voices to choose from.
-The middle one is the timeline. input: tabs (One recording, Batch, Song); in the first of them:
+The middle one is the timeline. input: tabs (One recording, Batch), which what is dropped chooses; in the first of them:
     head: the drop place, and then the recording in a line; what replaces what has the same height, so that nothing
         moves while a file is read;
     stage: the instrument, with recording, takes and edits as lanes of one timeline;
     notices: what is to be said of the recording, a sentence each;
-    result: what the result is, and samples while there is no recording.
+    result: what the result is, and samples while there is no recording;
+    add: what a recording is mixed with, to be added.
 scores: of the result, folds below it.
 The right one is the inspector, a sheet that is opened where there is no room for it. pitch: how the recording fits the
-voice; style; character and effects: the settings used most, and a fold (more) with the others.
+voice; style; character and effects: the settings used most, and a fold (more) with the others; song: a fold with what makes
+the recording one.
 The bar at the lower edge of the window, where the instrument has its transport:
     progress: while there is any;
     transpose: the shift, and what finds one;
@@ -35,11 +37,11 @@ class Layout:
                         self.head = gr.Column(elem_id="convert-head")
                         self.stage = gr.Column(elem_id="convert-stage")
                         self.notices = gr.Column(elem_id="convert-notices")
-                        self.result = gr.Column(elem_id="convert-after")
+                        with gr.Row(elem_id="convert-after"):
+                            self.result = gr.Column(elem_id="convert-below")
+                            self.add = gr.Row(elem_id="convert-add")
                     with gr.Tab("Batch", id="several") as self.several:
                         self.batch = gr.Column()
-                    with gr.Tab("Song", id="song") as self.whole_song:
-                        self.song = gr.Column(elem_id="convert-song")
                 self.scores = gr.Column(elem_id="convert-folds")
             with gr.Column(elem_id="convert-dock"):
                 self.said = gr.Column(elem_id="convert-said")
@@ -56,3 +58,4 @@ class Layout:
                     self.character = gr.Column()
                     self.more = gr.Accordion("More", open=False, elem_id="convert-more")
                 self.effects = gr.Column(elem_id="convert-effects-part")
+                self.song = gr.Accordion("Song", open=False, elem_id="convert-song")

@@ -40,6 +40,10 @@ class Pitch:
         wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
 
+    def none(self) -> dict[Any, Any]:
+        """Return updates that draw no take: the pitch of a mix is nobody's."""
+        return {self.wanted: None, self.timer: gr.Timer(active=True)}
+
     def make_way(self, visit: Visit, chosen: dict[str, Any] | None, known: dict[str, str]) -> Updates:
         """Stop analyses of earlier takes for a new recording, whose analysis the visitor waits for; `draw` starts them
         again behind it."""

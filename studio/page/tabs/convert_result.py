@@ -11,7 +11,7 @@ from studio.actions.conversions import convert_again, look_at_recording
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import inform, notice, show_error, silent
+from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.tabs import analyses
@@ -114,7 +114,9 @@ class Result:
         if not _is_of(now, chosen):
             done = {} if now.get("restored") else {self.ended: _elsewhere(now)}
             return over | done | self.takes.offer(kept)
-        return over | {self.ended: silent()} | self.takes.show(visit, view, now, kept)
+        said = " ".join(filter(None, [view["warning"], *view["notes"]]))
+        told = (warn if view["warning"] else inform)(said) if said else silent()
+        return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
         """Hide a result that was deleted in another tab or window."""

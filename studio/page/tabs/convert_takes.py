@@ -11,6 +11,7 @@ from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.account import preferences_of
 from studio.actions.downloads import offered, take_download
+from studio.actions.songs import mix_again
 from studio.actions.takes import result_view
 from studio.actions.voice_cards import avatar_of, voice_cards
 from studio.errors import NotFound
@@ -19,6 +20,7 @@ from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
 from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
+from studio.page.tabs.convert_song import NAMES
 from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
 
@@ -75,7 +77,7 @@ class Takes:
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
-        tracks = [{"task": None, "take": 0}, *({"task": one["task"], "take": one["take"]} for one in lanes)]
+        tracks = [{"task": None, "take": 0}, *({name: one[name] for name in ("task", "take", "song")} for one in lanes)]
         data = {
             "id": view["id"],
             "recording": now["recording"],
@@ -84,6 +86,11 @@ class Takes:
             "chosen": chosen,
             "tracks": lanes,
             "others": _others(visit, view["model"]),
+            "company": [
+                {"name": name, "label": label, "url": view["lanes"][name]}
+                for name, label in NAMES.items()
+                if name in view["lanes"]
+            ],
         }
         labels = [(one["label"], one["task"]) for one in kept]
         return {
@@ -98,7 +105,7 @@ class Takes:
             self.earlier: gr.Dropdown(
                 choices=labels, value=now["task"], visible=len(labels) > 1, show_label=False, container=False
             ),
-            **self.pitch.look(view, best["number"]),
+            **(self.pitch.none() if view["lanes"] else self.pitch.look(view, best["number"])),
         }
 
     def hide(self) -> dict[Any, Any]:
@@ -124,6 +131,8 @@ class Takes:
         track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None
         if not track or track["task"] is None:
             return None
+        if track["song"]:
+            return self.pitch.none()
         return self.pitch.look(view_of(visit, track["task"]), track["take"])
 
     def download(
@@ -134,10 +143,15 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             task_id, take = tracks[index]["task"], tracks[index]["take"]
-            made = visit.apart(
-                take_download, visit.account, task_id, take, kind, visit.base_url, visit.now_s,
-                effects if is_wet else OFF,
-            )  # fmt: skip
+            if tracks[index]["song"]:
+                made = visit.apart(
+                    mix_again, visit.account, task_id, asked.get("faders"), kind, visit.base_url, visit.now_s
+                )
+            else:
+                made = visit.apart(
+                    take_download, visit.account, task_id, take, kind, visit.base_url, visit.now_s,
+                    effects if is_wet else OFF,
+                )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
             return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
@@ -229,7 +243,9 @@ def _track(
         "label": labelled(label, take["name"], take["starred"]),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
-        "url": take["url"],
+        "url": view["lanes"].get("vocal") or take["url"],
+        "song": bool(view["lanes"]),
+        "first_s": max(0.0, view["offset_s"]),
         "transpose": key,
         "note": kept_note(take["mark"], is_best, key),
         "brief": kept_brief(take["mark"], is_best, key),
