@@ -217,12 +217,12 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
-    """Analyse a take of a conversion; return the id of the analysis. Raises NotFound, TooMany.
+    """Analyse a take of a conversion, of a song its vocal; return the id of the analysis. Raises NotFound, TooMany.
 
     take: 1 for the first.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
-    key = key_of_take(task, take)
+    key = (task.result_as(Rendered).lanes or {}).get("vocal") or key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
     with borrowed(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 
 TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 FOLDS = {
-    "Convert": ["Advanced settings", "Edit pitch"],
+    "Convert": ["More settings", "Fine-tune", "Song", "Edit pitch"],
     "Voices": ["Blend voices"],
     "Create": ["More about the voice (optional)"],
     "Train": ["More settings"],

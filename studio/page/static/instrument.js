@@ -233,7 +233,10 @@ class Instrument extends Player {
     if (!first) return [];
     const formats = menu("formats", "\u25be");
     formats.firstChild.ariaLabel = "Other formats";
-    formats.append(make("div", { class: "choices" }, others));
+    const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
+    const { song, url } = this.data.tracks[this.chosen];
+    const stems = song ? [{ label: "Vocal", name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
+    formats.append(make("div", { class: "choices" }, others, stems));
     return [make("span", { class: "what" }, "Export"), first, formats];
   }
 

@@ -24,7 +24,7 @@ class EffectControls:
         gr.HTML("<h2>Effects</h2>")
         self.preset = gr.Radio(named, value=OFF, label="Effects", show_label=False, info=_ABOUT, elem_id="convert-effects")
         main = controls(EffectSettings, _MAIN, _NAMED)
-        with gr.Accordion("More", open=False, elem_id="convert-effect-sliders"):
+        with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
         self.sliders = {name: (main | others)[name] for name in _NAMES}
         self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")

@@ -56,6 +56,6 @@ class Layout:
                 self.style = gr.Column(elem_id="convert-style")
                 with gr.Column(elem_id="convert-character"):
                     self.character = gr.Column()
-                    self.more = gr.Accordion("More", open=False, elem_id="convert-more")
+                    self.more = gr.Accordion("More settings", open=False, elem_id="convert-more")
                 self.effects = gr.Column(elem_id="convert-effects-part")
                 self.song = gr.Accordion("Song", open=False, elem_id="convert-song")

@@ -18,7 +18,8 @@ _POLL_S = 0.4
 class Pitch:
     """The part of the result with the pitch.
 
-    wanted: the take to draw, {task, take, range, of}, or None.
+    wanted: the take to draw, {task, take, range, of, first_s}, or None; first_s: how much earlier than the recording a
+    song begins.
     """
 
     def __init__(self, page: Page, now: gr.State) -> None:
@@ -37,12 +38,11 @@ class Pitch:
 
     def look(self, view: dict[str, Any], take: int) -> dict[Any, Any]:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
-        wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
+        wanted = {
+            "task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"]),
+            "first_s": max(0.0, view["offset_s"]),
+        }  # fmt: skip
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
-
-    def none(self) -> dict[Any, Any]:
-        """Return updates that draw no take: the pitch of a mix is nobody's."""
-        return {self.wanted: None, self.timer: gr.Timer(active=True)}
 
     def make_way(self, visit: Visit, chosen: dict[str, Any] | None, known: dict[str, str]) -> Updates:
         """Stop analyses of earlier takes for a new recording, whose analysis the visitor waits for; `draw` starts them
@@ -77,7 +77,7 @@ class Pitch:
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
-        drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s)}
+        drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s - wanted["first_s"])}
         return still | found | {self.part: brought("pitch", drawn)}
 
 

@@ -105,7 +105,7 @@ class Takes:
             self.earlier: gr.Dropdown(
                 choices=labels, value=now["task"], visible=len(labels) > 1, show_label=False, container=False
             ),
-            **(self.pitch.none() if view["lanes"] else self.pitch.look(view, best["number"])),
+            **self.pitch.look(view, best["number"]),
         }
 
     def hide(self) -> dict[Any, Any]:
@@ -131,8 +131,6 @@ class Takes:
         track = tracks[chosen["index"]] if chosen["index"] < len(tracks) else None
         if not track or track["task"] is None:
             return None
-        if track["song"]:
-            return self.pitch.none()
         return self.pitch.look(view_of(visit, track["task"]), track["take"])
 
     def download(
