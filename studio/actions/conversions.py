@@ -1,7 +1,7 @@
 """Convert a recording, or again one that is already here: stored at once, converted by a worker."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -170,26 +170,22 @@ def convert_recording(
     studio: Studio,
     account: Account,
     recording: str,
-    *,
-    model: str,
-    settings: Mapping[str, Any],
-    preset: str = AUTO,
-    effects: Effects = OFF,
+    request: ConversionRequest,
     stretch: tuple[float, float] | None = None,
-    song: SongRequest | None = None,
 ) -> str:
     """Queue the conversion of an analysed recording; return the task's id.
 
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
-    all of it. song: what to make of that beside converting it; its times are those of the whole recording. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
+    all of it; the times of a song are those of the whole recording. Raises NotFound, SettingsError for an invalid
+    stretch, and what `start_conversion` raises.
     """
     with taken_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name, origin = cut, f"{PurePath(file_name).stem}.wav", origin.from_second(stretch[0])
-            song = song and song.from_second(stretch[0])
-        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, song=song)
+            request = replace(request, song=request.song and request.song.from_second(stretch[0]))
+        request = replace(request, untrained=True)
         return start_conversion(studio, account, copy, file_name, request, origin=origin)
 
 

@@ -46,7 +46,8 @@ def test_main_job_is_done_with_the_keyboard_alone(new_visitor):
     expect(lanes.nth(1)).to_have_attribute("aria-checked", "true")
     page.keyboard.press("Space")
 
-    go_to(page, "Pause") if page.evaluate("document.querySelector('timbre-instrument').isPlaying") else go_to(page, "Play")
+    page.wait_for_function("!document.querySelector('timbre-instrument').isPlaying")
+    go_to(page, "Play")
     with page.expect_download() as coming:
         for _ in range(4):
             page.keyboard.press("ArrowRight")

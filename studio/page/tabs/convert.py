@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.conversions import convert_recording, look_at_recording
+from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit
@@ -131,17 +131,15 @@ class ConvertTab:
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         with self.song.request(visit, given, model) as song:
-            task_id = convert_recording(
-                visit.studio,
-                visit.account,
-                chosen["id"],
-                model=model,
-                settings=self.settings.asked(given) | ({"takes": 1} if song else {}),
-                preset=self.settings.preset_of(given),
+            request = ConversionRequest(
+                model,
+                self.settings.asked(given) | ({"takes": 1} if song else {}),
+                self.settings.preset_of(given),
                 effects=self.settings.effects_of(given),
-                stretch=self.recording.stretch_of(chosen),
                 song=song,
             )
+            stretch = self.recording.stretch_of(chosen)
+            task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
         return self.result.begun(visit, task_id, chosen, given[self.result.kept])
 
     def show(self, choice: str, visit: Visit) -> Updates:

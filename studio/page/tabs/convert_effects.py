@@ -22,7 +22,9 @@ class EffectControls:
     def __init__(self) -> None:
         named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
         gr.HTML("<h2>Effects</h2>")
-        self.preset = gr.Radio(named, value=OFF, label="Effects", show_label=False, info=_ABOUT, elem_id="convert-effects")
+        self.preset = gr.Radio(
+            named, value=OFF, label="Effects", show_label=False, info=_ABOUT, elem_id="convert-effects"
+        )  # fmt: skip
         main = controls(EffectSettings, _MAIN, _NAMED)
         with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)

@@ -10,8 +10,8 @@ The middle one is the timeline. input: tabs (One recording, Batch), which what i
     add: what a recording is mixed with, to be added.
 scores: of the result, folds below it.
 The right one is the inspector, a sheet that is opened where there is no room for it. pitch: how the recording fits the
-voice; style; character and effects: the settings used most, and a fold (more) with the others; song: a fold with what makes
-the recording one.
+voice; style; character and effects: the settings used most, and a fold (more) with the others; song: a fold with what
+makes the recording one.
 The bar at the lower edge of the window, where the instrument has its transport:
     progress: while there is any;
     transpose: the shift, and what finds one;

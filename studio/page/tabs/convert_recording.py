@@ -49,7 +49,9 @@ class Recording:
             self.is_recorded = recorded(page, self.drop)
             with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
                 self.facts = gr.HTML(elem_id="convert-facts")
-                self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=100, elem_id="convert-explore")
+                self.explore = gr.Button(
+                    "Open in Explore", size="sm", scale=0, min_width=100, elem_id="convert-explore"
+                )  # fmt: skip
                 self.change = gr.Button("Change recording", size="sm", scale=0, min_width=100, elem_id="convert-change")
             with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
                 self.progress = gr.HTML(elem_id="convert-listening")

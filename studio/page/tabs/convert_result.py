@@ -36,10 +36,9 @@ class Result:
         self.now, self.kept = gr.State(None), remembered("convert-results", [])
         self.timer = gr.Timer(_POLL_S, active=False)
         self.recording = recording
-        with layout.progress:
-            with gr.Row(visible=False) as self.going:
-                self.progress = gr.HTML(elem_id="convert-bar")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+        with layout.progress, gr.Row(visible=False) as self.going:
+            self.progress = gr.HTML(elem_id="convert-bar")
+            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
         with layout.said:
             self.ended = notice("convert-ended")
         with layout.result:

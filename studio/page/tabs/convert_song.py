@@ -80,8 +80,8 @@ class Song:
         page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *watched, self.separate, *self.typed])
-        is_said = [self.files, self.separate, self.parts]
-        page.on(partial(gr.on, [one.change for one in is_said]), self.tell, is_said, [self.says])
+        events = [self.files.change, self.separate.change, self.parts.change]
+        page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
         gr.on(
             [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
             api_visibility="private", show_progress="hidden",
@@ -171,7 +171,8 @@ class Song:
                 sent[name] = SentFile(copy, file_name)
             yield SongRequest(
                 read_parts(parts or model, model), separate, sent.get("backing"), sent.get("stem"),
-                read_parts((given[self.stem_voice] or "").strip() or KEEP), _offset_s(given[self.offset]) if files else None,
+                read_parts((given[self.stem_voice] or "").strip() or KEEP),
+                _offset_s(given[self.offset]) if files else None,
             )  # fmt: skip
 
     def extract(self, visit: Visit) -> dict[Any, Any]:

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from engine.audio.files import read_audio
 from tests.engine.songs.conftest import chords, save
 
-
 WORK_MS = 120_000
 BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "vocal"))
 
