@@ -8,10 +8,12 @@
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
 //              of each track `first_s`, how much earlier than its recording it begins
+//   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `again` {model} to convert with another voice, and `removed` {name} of the company.
+// {isOn}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// which voices sing the parts of the recording, as `parts` has it.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { avatar } from "./avatar.js";
@@ -21,10 +23,12 @@ import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
+import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
 import { ZOOM } from "./roll.js";
 
 const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
+const DRAWN = 6; // pixels of a part, at least
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
@@ -47,6 +51,8 @@ class Instrument extends Player {
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
   #display = menu("display", "Display");
+  #voices = []; // of the parts of the recording: [{start, voice}]
+  #drawn = null; // the part that is drawn: {from, to}
   #company = new Company(() => this.#mixed());
   #narrow = matchMedia("(max-width: 600px)");
 
@@ -76,6 +82,10 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "parts") {
+      this.#voices = read(data ?? "");
+      return this.#roll.redrawOver();
+    }
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "pitch") return this.#draw();
@@ -269,17 +279,21 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const several = this.data.tracks.length > 1 || this.#company.isThere;
+    const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
       shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
       colour: this.data.tracks[this.chosen].avatar?.colour,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
+      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
-      this.#roll.paintOver = (context, plot, colours) => this.#dim(context, plot, colours);
+      this.#roll.paintOver = (context, plot, colours) => {
+        this.#dim(context, plot, colours);
+        this.#paintVoices(context, plot, colours);
+      };
+      this.#roll.grasp = (place, event) => this.#beginVoice(place, event);
       this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
     }
     this.#place();
@@ -351,6 +365,58 @@ class Instrument extends Player {
     context.fillRect(box.x, box.y, left - box.x, box.height);
     context.fillRect(end, box.y, right - end, box.height);
     context.globalAlpha = 1;
+  }
+
+  // ---- voices of parts, drawn on the lane of the recording
+
+  #lane() {
+    return this.#parts.recording ? this.#roll.strips[0] : null;
+  }
+
+  #paintVoices(context, plot, colours) {
+    const lane = this.#lane();
+    if (!lane) return;
+    const placed = ({ start, end, ...more }) => ({ ...more, start: start + this.#first, end: end + this.#first });
+    for (const region of regionsOf(this.#voices, this.#parts.recording.duration_s)) drawRegion(context, plot, lane, placed(region), colours);
+    if (this.#drawn) drawRegion(context, plot, lane, placed({ start: Math.min(this.#drawn.from, this.#drawn.to), end: Math.max(this.#drawn.from, this.#drawn.to) }), colours);
+  }
+
+  /** Draw a part, or offer another voice for one that is pressed; a press elsewhere is the roll's. */
+  #beginVoice({ x, y, seconds }, event) {
+    const lane = this.#lane(), at = seconds - this.#first;
+    this.#screen.querySelector(".voice-menu")?.remove();
+    if (!lane || x < lane.x || y < lane.y || y > lane.y + lane.height || event.pointerType === "touch") return false;
+    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
+    this.#drawn = { from: at, to: at };
+    const to = (moved) => {
+      this.#drawn.to = Math.min(Math.max(this.#roll.plot.seconds(moved.clientX - left) - this.#first, 0), this.#parts.recording.duration_s);
+      this.#roll.redrawOver();
+    };
+    const drop = () => {
+      const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
+      const found = regionsOf(this.#voices, this.#parts.recording.duration_s).find((one) => one.start <= at && at < one.end);
+      const isDrawn = (end - start) * this.#roll.plot.pixelsPerSecond > DRAWN;
+      if (isDrawn) this.#offerVoices(start, end, x, lane);
+      else if (found) this.#offerVoices(found.start, found.end, x, lane);
+      this.#drawn = isDrawn ? this.#drawn : null;
+      if (!isDrawn) this.#roll.seek(seconds);
+    };
+    drag(event, stage, to, drop);
+    return true;
+  }
+
+  #offerVoices(start, end, x, lane) {
+    const choose = (voice) => {
+      if (voice) this.#voices = painted(this.#voices, start, end, voice);
+      this.#drawn = null;
+      offered.remove();
+      this.#roll.redrawOver();
+      if (voice) tell(this, "voiced", { parts: write(this.#voices) });
+    };
+    const offered = voiceMenu(choose, avatar);
+    Object.assign(offered.style, { left: `${Math.min(x, this.#screen.clientWidth - 190)}px`, bottom: `${this.#screen.clientHeight - this.#roll.offsetTop - lane.y + 4}px` });
+    this.#screen.append(offered);
+    offered.firstChild.focus();
   }
 
   /** Put the lanes' names beside their lanes, and the handles where they belong. */

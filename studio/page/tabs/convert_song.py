@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.songs.parts import KEEP, read_parts, seconds_of
+from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from studio.actions.analyses import taken_recording
 from studio.actions.fetched_models import Addition, separator
@@ -25,6 +26,7 @@ from studio.page.tabs.instrument import brought, part
 
 _POLL_S = 0.5
 NAMES = {"backing": "Backing", "stem": "Second singer"}  # of what is heard beside a vocal
+_CHOSEN = "chosen"  # instead of a voice: the chosen one, as static/regions.js writes it
 _WITHOUT_BACKING = "Add a backing track, or tick “This is a full mix”."
 _SAID = {
     "backing": "A song: the new vocal goes back into the mix at the same level and position, in one take.",
@@ -47,7 +49,7 @@ class Song:
         with layout.notices:
             self.says = notice("song-says")
             self.problem = notice("song-problem")
-            self.part = part()
+            self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
         with layout.song:
             self.separate = gr.Checkbox(
                 label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
@@ -56,8 +58,9 @@ class Song:
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
-                label="Voice changes", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
-                info="The chosen voice until then; keep leaves a stretch as it is.", elem_id="song-parts",
+                label="Voice changes", placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
+                info="Draw them on the recording's lane, or type: keep leaves a part as it is, chosen is the chosen voice.",
+                elem_id="song-parts",
             )  # fmt: skip
             self.stem_voice = gr.Textbox(
                 label="Voice of the second singer", value=KEEP, max_length=4000,
@@ -78,8 +81,11 @@ class Song:
             )  # fmt: skip
         page.on(self.timer.tick, self.look, [self.files], [self.timer, self.part], notice=self.problem)
         page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
+        voiced = [self.parts, self.drawn, self.says, self.kept]
+        page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
+        page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
         chosen = recording.chosen
-        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *watched, self.separate, *self.typed])
+        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
         page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
         gr.on(
@@ -104,12 +110,19 @@ class Song:
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.timer, *self.typed]
+        return [self.timer, self.drawn, self.says, *self.typed]
+
+    @property
+    def emptied(self) -> list[Any]:
+        """What changes when a song is left."""
+        return [self.files, self.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
 
     def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> dict[Any, Any]:
         """Return updates that show what was here when this browser left."""
-        before = dict(zip(self.typed, typed, strict=True)) if typed and len(typed) == len(self.typed) else {}
-        return {**before, **({self.timer: gr.Timer(active=True)} if files else {})}
+        before: dict[Any, Any] = {self.timer: gr.Timer(active=bool(files))}
+        if typed and len(typed) == len(self.typed):
+            before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
+        return before | self._said(files, False, typed[0] if typed else "")
 
     def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
         """Add a file to the song, or another one in its place."""
@@ -131,9 +144,20 @@ class Song:
         now = chosen["id"] if chosen else owner
         if owner is None or now == owner:
             return {self.owner: now}
-        typed = dict(zip(self.typed, ("", KEEP, ""), strict=True))
+        typed = ("", KEEP, "")
         return {
-            self.owner: now, self.files: {}, self.separate: False, self.timer: gr.Timer(active=True), **typed,
+            self.owner: now, self.files: {}, self.separate: False, self.timer: gr.Timer(active=True), self.kept: typed,
+            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
+        }  # fmt: skip
+
+    def draw(
+        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
+    ) -> Updates:
+        """Take the voices of the parts that were drawn; the field for them may not be open."""
+        parts = told["parts"]
+        return {
+            self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
+            **self._said(files, separate, parts),
         }  # fmt: skip
 
     def look(self, visit: Visit, files: Mapping[str, str] | None) -> Updates:
@@ -152,6 +176,9 @@ class Song:
 
     def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
+        return self._said(files, separate, parts)
+
+    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> dict[Any, Any]:
         kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
         return {self.says: inform(_SAID[kind]) if kind else silent()}
 
@@ -170,7 +197,7 @@ class Song:
                 copy, file_name, _ = stack.enter_context(taken_recording(visit.studio, visit.account, analysis))
                 sent[name] = SentFile(copy, file_name)
             yield SongRequest(
-                read_parts(parts or model, model), separate, sent.get("backing"), sent.get("stem"),
+                _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),
                 read_parts((given[self.stem_voice] or "").strip() or KEEP),
                 _offset_s(given[self.offset]) if files else None,
             )  # fmt: skip
@@ -196,6 +223,11 @@ def _separator_words() -> InstallWords:
 def _file(label: str, name: str) -> gr.UploadButton:
     with gr.Column(elem_id=f"song-{name}", scale=0, min_width=60):
         return gr.UploadButton(label, type="filepath", file_types=list(AUDIO_SUFFIXES), size="sm", min_width=60)
+
+
+def _with_voice(parts: Sequence[Part], model: str) -> tuple[Part, ...]:
+    """Return the parts with the voice that is chosen by now."""
+    return tuple(replace(part, voice=model) if part.voice == _CHOSEN else part for part in parts)
 
 
 def _offset_s(text: str | None) -> float | None:

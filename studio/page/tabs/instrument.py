@@ -9,7 +9,7 @@ import gradio as gr
 
 from studio.page.parts.element import element, shown
 
-_EVENTS = ("chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed")
+_EVENTS = ("chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced")
 
 
 def instrument() -> gr.HTML:
@@ -22,6 +22,6 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-def brought(of: Literal["recording", "takes", "pitch", "editor", "welcome", "company"], data: Any) -> str:
+def brought(of: Literal["recording", "takes", "pitch", "editor", "welcome", "company", "parts"], data: Any) -> str:
     """Return the value of a `part`: what the instrument shows `of` it from now on; None for nothing."""
     return shown({"of": of, "data": data})
