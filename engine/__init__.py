@@ -11,13 +11,14 @@ package, or a `Voice`. Whatever is wrong raises an `EngineError` with a sentence
 All names below are those of __init__.pyi. Each is loaded when it is first used, so importing the package does no work.
 """
 
-import os
-
 import lazy_loader
 
-# Read once, when torch is loaded: its threads sleep while they wait for each other. By default they spin, and beside
-# other programs that keep the cores busy a conversion took 17 to 19 s instead of 2 to 4. It stands here, ahead of every
-# module that loads torch, also for who imports one of them alone. What the user has set is kept.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+def __getattr__(name):
+    """Load what is used for the first time. It may bring torch, whose threads are told before how to wait."""
+    from engine.cores import wait_quietly
+
+    wait_quietly()
+    return _load(name)

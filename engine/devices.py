@@ -44,7 +44,7 @@ class Device:
         return torch.device("cpu") if self.kind == "cpu" else torch.device(self.kind, self.number)
 
     @property
-    def called(self) -> str:
+    def identifier(self) -> str:
         """The name that `choose_device` accepts."""
         return f"{self.kind}:{self.number}" if self.kind == "cuda" else self.kind
 

@@ -5,8 +5,8 @@ Page, service, command line and notebooks are built from these fields, so each s
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import MISSING, Field, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -79,6 +79,28 @@ def _lines_on(one: Field[object]) -> list[str]:
     default = "" if one.default is MISSING else f", by default {one.default}"
     meaning = textwrap.wrap(one.metadata["meaning"], 100, initial_indent="    ", subsequent_indent="    ")
     return [f"{one.name} : {' or '.join(said) or 'str'}{default}", *meaning]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a setting may be: a number from minimum to maximum, or one of the words; without a range only these."""
+
+    words: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+def limits_of(one: Field[object]) -> Limits:
+    """Return the limits of a setting."""
+    return Limits(one.metadata["words"], one.metadata.get("minimum"), one.metadata.get("maximum"))
+
+
+def from_values(settings: Callable[..., _S], values: Mapping[str, object]) -> _S:
+    """Return settings with these values by name, which they check themselves; the others have their defaults.
+
+    Raises SettingsError for a value out of range, TypeError for a name that they do not have.
+    """
+    return settings(**values)
 
 
 def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:

@@ -28,6 +28,7 @@ from engine.progress import Report
 
 T = TypeVar("T")
 Sendable = Path | str | bytes  # a file, or its content
+Answer = dict[str, Any]  # of the service, as its reference describes it
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
@@ -103,7 +104,7 @@ class Event:
     """
 
     name: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
     @property
     def is_last(self) -> bool:
@@ -153,24 +154,24 @@ class Client:
         files = {"audio": audio, **{name: fields.pop(name) for name in _FILES if name in fields}}
         return str(self._start("/convert", "task_id", fields, files, idempotency_key)["task_id"])
 
-    def check_task(self, task_id: str, wait_s: int | None = None) -> dict[str, Any]:
+    def check_task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return the `status` of a conversion, and once it is completed its links and output settings.
 
         wait_s: let the service wait for its end, up to 60 s.
         """
         return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status", headers=_waiting(wait_s))
 
-    def verify(self, audio: Sendable) -> dict[str, Any]:
+    def verify(self, audio: Sendable) -> Answer:
         """Return what the content credentials of an audio file prove: `state`, `sentence`, and more."""
         return self._start("/verify", "state", {}, {"audio": audio}, None)
 
     # ---- tasks
 
-    def tasks(self, **filters: str | int) -> dict[str, Any]:
+    def tasks(self, **filters: str | int) -> Answer:
         """Return `tasks`, newest first, and the `next_cursor`; filters: state, kind, limit, cursor."""
         return self._call("GET", "/tasks", expected="tasks", params=filters)
 
-    def task(self, task_id: str, wait_s: int | None = None) -> dict[str, Any]:
+    def task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return all that is known about a task: progress, message, error, times, scores. wait_s: as in check_task."""
         return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state", headers=_waiting(wait_s))
 
@@ -205,22 +206,22 @@ class Client:
 
     def label_take(
         self, task_id: str, number: int, name: str | None = None, starred: bool | None = None
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Name or star a take; what is left out stays. Return its number, name and star."""
         path = f"/tasks/{_segment(task_id)}/takes/{number}"
         return self._change(path, "starred", {"name": name, "starred": starred})
 
     # ---- callbacks
 
-    def callbacks(self, **filters: str | int) -> dict[str, Any]:
+    def callbacks(self, **filters: str | int) -> Answer:
         """Return `callbacks`, newest first, and the `next_cursor`; filters: task_id, state, limit, cursor."""
         return self._call("GET", "/callbacks", expected="callbacks", params=filters)
 
-    def callback(self, callback_id: str) -> dict[str, Any]:
+    def callback(self, callback_id: str) -> Answer:
         """Return a callback: its state, attempts and the last answer."""
         return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected="state")
 
-    def repeat_callback(self, callback_id: str, url: str | None = None) -> dict[str, Any]:
+    def repeat_callback(self, callback_id: str, url: str | None = None) -> Answer:
         """Send a callback again; url: to another address."""
         path = f"/callbacks/{_segment(callback_id)}/repeat"
         return self._start(path, "state", {"callback_url": url}, {}, None)
@@ -231,11 +232,11 @@ class Client:
 
     # ---- voices
 
-    def models(self, **filters: str | int) -> list[dict[str, Any]]:
+    def models(self, **filters: str | int) -> list[Answer]:
         """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
         return list(self._call("GET", "/models", expected="models", params=filters)["models"])
 
-    def model(self, model_id: str) -> dict[str, Any]:
+    def model(self, model_id: str) -> Answer:
         """Return all that is known about a voice: its state, its training, its data report."""
         return self._call("GET", f"/models/{_segment(model_id)}", expected="state")
 
@@ -247,7 +248,7 @@ class Client:
         files = {"training_audio_files": archive}
         return str(self._start("/models/create", "model_id", stated, files, idempotency_key)["model_id"])
 
-    def train(self, model_id: str, epochs: int, **options: Unpack[StartOptions]) -> dict[str, Any]:
+    def train(self, model_id: str, epochs: int, **options: Unpack[StartOptions]) -> Answer:
         """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
         nothing twice, but continue a failed training."""
         key = options.pop("idempotency_key", None)
@@ -286,15 +287,15 @@ class Client:
 
     # ---- projects
 
-    def projects(self, **filters: str | int) -> dict[str, Any]:
+    def projects(self, **filters: str | int) -> Answer:
         """Return `projects`, the last changed first, and the `next_cursor`; filters: q, limit, cursor."""
         return self._call("GET", "/projects", expected="projects", params=filters)
 
-    def project(self, project_id: str) -> dict[str, Any]:
+    def project(self, project_id: str) -> Answer:
         """Return a project with its conversions, the newest first."""
         return self._call("GET", f"/projects/{_segment(project_id)}", expected="conversions")
 
-    def change_project(self, project_id: str, **changes: Any) -> dict[str, Any]:
+    def change_project(self, project_id: str, **changes: object) -> Answer:
         """Change the name, tempo_bpm, beats_per_bar or start_s of a project; return it."""
         return self._change(f"/projects/{_segment(project_id)}", "conversions", changes)
 
@@ -310,7 +311,7 @@ class Client:
 
     # ---- the service
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> Answer:
         """Return `status` and the number of workers. Raises ServiceError if the service is not usable."""
         return self._call("GET", "/health", expected="status")
 
@@ -359,7 +360,7 @@ class Client:
         poll_s: float = 5.0,
         timeout_s: float = math.inf,
         report: Report | None = None,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Train a voice and wait until it is usable; return `model` of it. Parameters as above.
 
         Raises ServiceError for a training that failed, with its reason, or was stopped.
@@ -392,8 +393,8 @@ class Client:
 
     def _wait_for_conversion(
         self, task_id: str, poll_s: float, timeout_s: float, report: Report | None
-    ) -> dict[str, Any]:
-        def look() -> dict[str, Any] | None:
+    ) -> Answer:
+        def look() -> Answer | None:
             published = self.check_task(task_id)
             if published["status"] == "completed":
                 return published
@@ -408,8 +409,8 @@ class Client:
 
     def _wait_for_training(
         self, model_id: str, poll_s: float, timeout_s: float, report: Report | None
-    ) -> dict[str, Any]:
-        def look() -> dict[str, Any] | None:
+    ) -> Answer:
+        def look() -> Answer | None:
             model = self.model(model_id)
             if model["state"] == "completed":
                 return model
@@ -426,7 +427,7 @@ class Client:
         text = task.get("error") or f"The conversion {task_id} was {task['state']}."
         return ServiceError(None, task.get("error_code") or task["state"], text)
 
-    def _why_training_ended(self, model: Mapping[str, Any]) -> ServiceError:
+    def _why_training_ended(self, model: Answer) -> ServiceError:
         if model["state"] == "failed":
             return ServiceError(None, "failed", model.get("error") or "The training failed.")
         return ServiceError(None, "cancelled", "The training was stopped; the next training continues from there.")
@@ -442,10 +443,10 @@ class Client:
         self,
         path: str,
         expected: str,
-        fields: Mapping[str, Any],
+        fields: Mapping[str, object],
         files: Mapping[str, Sendable | None],
         key: str | None,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """POST a form; what is None is left out. The key makes it safe to repeat."""
         given = dict(fields)
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
@@ -456,10 +457,10 @@ class Client:
             data = _texts(given)
             return self._call("POST", path, expected=expected, headers=headers, data=data, files=sent or None)
 
-    def _change(self, path: str, expected: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def _change(self, path: str, expected: str, fields: Mapping[str, object]) -> Answer:
         return self._call("PUT", path, expected=expected, data=_texts(fields))
 
-    def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> dict[str, Any]:
+    def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> Answer:
         """Call the service; return its JSON, which must have the field `expected`, or {} if that is None."""
         response = self._patiently(lambda: self._answered(method, path, **content))
         return _answer(response, expected) if expected else {}
@@ -579,12 +580,12 @@ def _waiting(wait_s: int | None) -> dict[str, str]:
     return {} if wait_s is None else {"Prefer": f"wait={wait_s}"}
 
 
-def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
+def _texts(fields: Mapping[str, object]) -> dict[str, str]:
     """Return the fields of a form: records and lists as JSON, nothing for None."""
     return {name: _text(value) for name, value in fields.items() if value is not None}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -647,7 +648,7 @@ def _whole(response: httpx.Response, end_s: float = math.inf) -> httpx.Response:
     return httpx.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
-def _answer(response: httpx.Response, expected: str) -> dict[str, Any]:
+def _answer(response: httpx.Response, expected: str) -> Answer:
     answer = _json(response)
     if expected not in answer:
         text = f"The server at {_shown(response.url)} is not Timbre Studio. Check the address."
@@ -676,7 +677,7 @@ def _lost(cause: httpx.RequestError, url: httpx.URL) -> ServiceError:
     return ServiceError(None, _UNREACHABLE, f"{_shown(url)} {said}: is the service running there?")
 
 
-def _json(response: httpx.Response) -> dict[str, Any]:
+def _json(response: httpx.Response) -> Answer:
     try:
         answer = response.json()
     except ValueError:

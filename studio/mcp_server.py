@@ -28,11 +28,10 @@ from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.account import name_of_take
-from studio.actions.conversions import ConversionRequest, check_request, start_conversion
+from studio.actions.conversions import ConversionRequest, check_conversion, submit_conversion
 from studio.actions.downloads import stored_take
-from studio.actions.recordings import check_recording
 from studio.actions.tasks import cancel_task, task_view
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.actions.voices import models_view
 from studio.errors import Invalid
 from studio.http.field_names import unknown_fields
@@ -76,6 +75,9 @@ def build_server(studio: Studio) -> MCPServer:
     return server
 
 
+Answer = dict[str, Any]  # of a tool
+
+
 class _Server(MCPServer):
     """A server that refuses arguments its tools do not take, and tells what is wrong with others in a sentence each."""
 
@@ -114,9 +116,9 @@ class _Tools:
         self._studio = studio
         self._folders: dict[str, Path] = {}  # of the conversions of this session, for their takes
 
-    async def voices(self) -> dict[str, Any]:
+    async def voices(self) -> Answer:
         """List the voices to convert to, with their ids, ranges and descriptions."""
-        return await _done(models_view, self._studio, self._studio.local)
+        return {**await _done(models_view, self._studio, self._studio.local)}
 
     async def convert(
         self,
@@ -128,7 +130,7 @@ class _Tools:
         preset: Literal["auto", "melodic", "rhythmic", "spoken"] = "auto",
         folder: _Path = "",
         wait_s: _Seconds = 50.0,
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
         recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. takes: 1 to 10
@@ -143,7 +145,7 @@ class _Tools:
 
     async def task(
         self, task_id: _Id, context: Context, folder: _Path = "", cancel: bool = False, wait_s: _Seconds = 50.0
-    ) -> dict[str, Any]:
+    ) -> Answer:
         """Show how far a conversion is, and write its takes once it is completed.
 
         task_id: from `convert`. folder: where the takes go; default: as given to `convert`. cancel: stop it. wait_s:
@@ -158,11 +160,10 @@ class _Tools:
 
     def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
         """Start a conversion; return the task's id, and the folder for its takes."""
-        check_request(self._studio, self._studio.local, request)  # all this before anything is copied
         source = _path_of(recording)
-        check_recording(source, source.name, self._studio.service)
+        checked = check_conversion(self._studio, self._studio.local, source, source.name, request)
         target = _made_folder(folder or str(source.parent))
-        with workplace(self._studio) as place:  # the action takes the file away
+        with scratch_folder(self._studio) as place:  # the action takes the file away
             copy = place / source.name
             try:
                 refuse_full_disk(self._studio, source.stat().st_size)
@@ -170,9 +171,9 @@ class _Tools:
             except OSError as cause:
                 text = f"The recording cannot be copied: {cause.strerror or cause}."
                 raise Invalid([("recording", text)]) from cause
-            return start_conversion(self._studio, self._studio.local, copy, source.name, request), target
+            return submit_conversion(self._studio, self._studio.local, copy, checked), target
 
-    async def _followed(self, task_id: str, wait_s: float, context: Context) -> dict[str, Any]:
+    async def _followed(self, task_id: str, wait_s: float, context: Context) -> Answer:
         """Report progress until the task ends or the time is over; return its state, and the paths of its takes."""
         end_s = anyio.current_time() + wait_s
         while True:
@@ -200,7 +201,7 @@ class _Tools:
         """Write a take under the first name that is free, unless it is there already. Raises OSError."""
         studio = self._studio
         name = name_of_take(studio.database, studio.local, task, take, _TAKE_FORMAT)
-        with workplace(studio) as place:
+        with scratch_folder(studio) as place:
             stored = studio.storage.fetch(stored_take(studio, task, take, _TAKE_FORMAT), place)
             return next(target for target in numbered(folder / name) if _is_written(stored, target))
 

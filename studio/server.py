@@ -35,7 +35,7 @@ from studio.executors.courier import Courier
 from studio.executors.executor import Executor
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
@@ -129,7 +129,7 @@ def attendants_of(studio: Studio) -> list[Attendant]:
     log = structlog.get_logger("studio.attendant")
     courier = Courier(studio, task_view, log)
     return [
-        Attendant("deadlines", partial(cancel_overdue, studio.database, settle), log),
+        Attendant("deadlines", partial(cancel_overdue, studio.database, end_training), log),
         Attendant("callbacks", courier.deliver_due, log),
     ]
 

@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from engine.errors import SettingsError
 from studio.settings.environment import trace_exporter
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span as RealSpan
+    from opentelemetry.trace import Tracer
 
 NAME = "timbre-studio"
 _SAMPLED = "01"  # the flags of a traceparent whose spans are sent
@@ -59,7 +65,7 @@ def send_spans() -> None:
 class Span:
     """A span of OpenTelemetry, or nothing."""
 
-    real: Any = None
+    real: "RealSpan | None" = None
 
     def set(self, attributes: Mapping[str, str | int]) -> None:
         """Set attributes, named by OpenTelemetry's conventions where it has any."""
@@ -114,7 +120,8 @@ class Stages:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._span = "", None
+        self._name = ""
+        self._span: RealSpan | None = None
         self._clock, self._begun_s = clock, clock()
         self.seconds: dict[str, float] = {}
 
@@ -139,7 +146,7 @@ class Stages:
         self._span = tracer.start_span(f"engine {name}") if tracer and name else None
 
 
-def _exporter(name: str) -> Any:
+def _exporter(name: str) -> "SpanExporter":
     if name == "console":
         from opentelemetry.sdk.trace.export import ConsoleSpanExporter
 
@@ -149,13 +156,13 @@ def _exporter(name: str) -> Any:
     return OTLPSpanExporter()
 
 
-def _tracer() -> Any:
+def _tracer() -> "Tracer | None":
     """Return the tracer; None while nothing has started tracing."""
     trace = sys.modules.get("opentelemetry.trace")
     return None if trace is None else trace.get_tracer(NAME)
 
 
-def _context(parent: str | None) -> Any:
+def _context(parent: str | None) -> "Context | None":
     if parent is None:
         return None
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator

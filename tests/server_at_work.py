@@ -25,7 +25,7 @@ from studio.actions.projects import project_zip
 from studio.executors.apart import ApartActions
 from studio.page.blocks import OFFLINE, mount_page
 from studio.page.parts.page import Page, Visit
-from studio.page.tabs.voices_import import build_import
+from studio.page.tabs.voices_import import Import, Question
 from studio.server import build_app
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
@@ -98,8 +98,8 @@ def use(visit: Visit, package: Path, project: str, task_id: str) -> None:
     with gr.Blocks() as blocks, gr.Tabs() as tabs, gr.Tab() as tab:
         studio, nothing = visit.studio, gr.HTML()
         page = Page(studio, lambda request: visit.account, blocks, tabs, {}, nothing, nothing, Installs(studio))
-        part = build_import(page, tab, gr.UploadButton())
-    assert part.look(visit, [str(package)])[part.name] != "Kathleen"
+        part = Import(page, tab, gr.UploadButton(), Question())
+    assert part.look(visit, [str(package)])[part.question.name] != "Kathleen"
     loads_nothing("a look at a package")
     part.take_in(visit, [str(package)], 0, "Another")
     loads_nothing("an import on the page")

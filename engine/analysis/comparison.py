@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from engine.analysis.pitch import VOICED
 from engine.units import hertz_to_semitones
 
 SAME_NOTE_SEMITONES = 0.5
@@ -18,7 +19,6 @@ SAME_MELODY = 0.75  # share of the frames above which the melodies count as the 
 _MOST_OFFSET_S = 60.0
 _LEAST_SHARED = 0.3  # of the shorter recording
 _LEAST_SHARED_S, _LEAST_SHARED_SHORT = 5.0, 0.6  # seconds, or a share of a short recording: less agrees by chance
-_VOICED = 0.6  # confidence
 _QUIET_DB = -60.0  # relative to the loudest; anything quieter counts as equal
 _FEWEST_FRAMES = 20
 
@@ -35,7 +35,7 @@ class Performed:
     @property
     def voiced(self) -> np.ndarray:
         """Where the recording is voiced, bool (points,)."""
-        return (self.confidence > _VOICED) & (self.hertz > 0)
+        return (self.confidence > VOICED) & (self.hertz > 0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ measures tell mixes from dry vocals, all from curves that the analysis has anywa
     floor_db     how far the quiet moments are below the loud ones. A singer breathes; accompaniment fills the pauses
     decay_s      seconds for 60 dB of the sound's free decays, of the faster ones
 
-The first two form a fixed linear score, fitted on half of the mixes of engine/benchmark/dryness.py and checked on the
+The first two form a fixed linear score, fitted on half of the mixes of
+engine/research/benchmark/dryness.py and checked on the
 other half. Its errors favour "dry": a mix that is not recognised is converted as before, a false alarm would be noise.
 """
 

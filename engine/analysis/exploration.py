@@ -26,7 +26,6 @@ MOST_COLUMNS = 30_000  # of each spectrogram: five minutes at 10 ms
 COLUMNS_PER_TILE = 2_000
 MOST_NOTES = 4_000
 _ANALYSIS_SHARE = 0.6  # of the processing time
-_BLOCK_S = 4
 _SILENT_DB = -120.0
 _PNG_EFFORT = 4  # of 9
 
@@ -136,7 +135,7 @@ class _Reading:
             self._take_in(rest, last=True)
 
     def _metered(self, source: AudioSource) -> Iterator[np.ndarray]:
-        for block in source.blocks(_BLOCK_S * source.rate):
+        for block in source.blocks():
             self.meter.push(block)
             self.clipping.add(block)
             self.peak = max(self.peak, float(np.abs(block).max(initial=0.0)))

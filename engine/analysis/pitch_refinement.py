@@ -14,7 +14,7 @@ _AT_ONCE = 256  # frames of similar pitch, so that their windows have similar le
 _FURTHEST = 0.02  # relative, a third of a semitone; larger differences mean creak, an onset, or another harmonic
 _FURTHER = 0.035  # at the detector's limits, where it gives the limit for what is beyond
 _AT_LIMIT = 1.01
-_TRUSTED, _SURE = 0.4, 0.7  # voicing where refinement begins, and where it is complete
+_UNSURE, _SURE = 0.4, 0.7  # voicing where refinement begins, and where it is complete
 
 
 def refine_pitch(
@@ -32,7 +32,7 @@ def refine_pitch(
     lowest, highest = limits
     at_limit = (hertz < lowest * _AT_LIMIT) | (hertz > highest / _AT_LIMIT)
     furthest = np.where(at_limit, _FURTHER, _FURTHEST)
-    share = ((voicing - _TRUSTED) / (_SURE - _TRUSTED)).clip(0, 1)
+    share = ((voicing - _UNSURE) / (_SURE - _UNSURE)).clip(0, 1)
     frames = np.flatnonzero(share > 0)
     frames = frames[np.argsort(hertz[frames])]
     centres = np.round(frames * rate / frame_rate).astype(np.int64)

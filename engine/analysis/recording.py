@@ -27,7 +27,6 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_sem
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
 WINDOW_FRAMES = 24 * FRAME_RATE
 CONTEXT_FRAMES = 168  # more than a passage and the reach of the detector
-_BLOCK_S = 4  # seconds read at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +114,7 @@ def analyse(recording: Recording, report: Report = no_report) -> Analysis:
     if isinstance(recording, str | os.PathLike):
         return analyse_file(recording, report)
     audio = audio_of(recording)
-    return _analyse(mono_from(audio.blocks(_BLOCK_S * audio.rate), audio.rate), audio.duration_s, report)
+    return _analyse(mono_from(audio.blocks(), audio.rate), audio.duration_s, report)
 
 
 def analyse_file(path: Path | str, report: Report = no_report) -> Analysis:
@@ -149,7 +148,7 @@ def analyse_file(path: Path | str, report: Report = no_report) -> Analysis:
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:
     """Yield the rest of a source as mono at SAMPLE_RATE, float32 (samples,), a few seconds at a time."""
-    return mono_from(source.blocks(_BLOCK_S * source.rate), source.rate)
+    return mono_from(source.blocks(), source.rate)
 
 
 def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Report) -> Analysis:

@@ -26,7 +26,7 @@ from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.audio.players import player
 from engine.audio.result_format import DEPTHS
-from engine.audio.streams import Reader
+from engine.audio.streams import BLOCK_S, Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
 from engine.files import replacing, writing_errors
@@ -34,7 +34,6 @@ from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 
 _LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
-READ_BLOCK = 1 << 18  # samples per channel that read_audio reads at a time
 _LONGEST_PLAYED_S = 600.0  # in a notebook, which then holds the samples
 
 
@@ -127,13 +126,13 @@ class Audio:
         """
         return fold(self.samples, self.rate)
 
-    def blocks(self, samples_per_block: int) -> Iterator[Samples]:
+    def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
         """Yield the samples block by block.
 
         Parameters
         ----------
-        samples_per_block : int
-            Samples per channel in each block; the last may be shorter.
+        samples_per_block : int, optional
+            Samples per channel in each block, by default four seconds; the last may be shorter.
 
         Yields
         ------
@@ -144,8 +143,9 @@ class Audio:
         AudioError
             For NaN, infinity, and values far beyond full scale.
         """
-        for start in range(0, self.sample_count, samples_per_block):
-            block = self.samples[:, start : start + samples_per_block]
+        count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
+        for start in range(0, self.sample_count, count):
+            block = self.samples[:, start : start + count]
             refuse_no_sound(block, "The recording")
             yield block
 
@@ -195,13 +195,13 @@ class AudioSource:
         """Duration in seconds according to the header; None if unknown."""
         return None if self.sample_count is None else self.sample_count / self.rate
 
-    def blocks(self, samples_per_block: int) -> Iterator[Samples]:
+    def blocks(self, samples_per_block: int | None = None) -> Iterator[Samples]:
         """Yield the samples block by block.
 
         Parameters
         ----------
-        samples_per_block : int
-            Samples per channel in each block; the last may be shorter.
+        samples_per_block : int, optional
+            Samples per channel in each block, by default four seconds; the last may be shorter.
 
         Yields
         ------
@@ -212,10 +212,11 @@ class AudioSource:
         AudioError
             Where the file proves to be damaged, incomplete or empty, or holds NaN or infinity.
         """
-        if samples_per_block < 1:
-            raise ValueError(f"samples_per_block must be at least 1, not {samples_per_block}")
+        count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
+        if count < 1:
+            raise ValueError(f"samples_per_block must be at least 1, not {count}")
         reader = Reader(self._checked_chunks(), self.channels)
-        while (block := reader.read(samples_per_block)).shape[1]:
+        while (block := reader.read(count)).shape[1]:
             yield block
 
     def _checked_chunks(self) -> Iterator[Samples]:
@@ -240,7 +241,7 @@ class AudioSource:
 
 
 def open_audio(path: Path | str) -> AudioSource:
-    """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks(n)`.
+    """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks()`.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def read_audio(path: Path | str) -> Audio:
     engine.errors.AudioError: ...
     """
     with open_audio(path) as source:
-        return Audio(np.concatenate(list(source.blocks(READ_BLOCK)), axis=1), source.rate)
+        return Audio(np.concatenate(list(source.blocks()), axis=1), source.rate)
 
 
 Recording = Audio | Path | str | tuple[npt.ArrayLike, float]  # in memory, a file, or samples and their rate in Hz

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.audio.channels import Samples
-from engine.audio.files import READ_BLOCK, AudioWriter, open_audio
+from engine.audio.files import AudioWriter, open_audio
 from engine.audio.resampling import resampled_length
 from engine.audio.result_format import ResultFormat
 from engine.audio.streams import at_rate
@@ -37,7 +37,7 @@ def write_result(
     with open_audio(recording) as original:
         rate = form.rate_for(original.rate, target.suffix)
         is_back = rate == original.rate != SAMPLE_RATE
-        count = sum(block.shape[1] for block in original.blocks(READ_BLOCK)) if is_back else 0
+        count = sum(block.shape[1] for block in original.blocks()) if is_back else 0
     with (
         open_audio(rendered) as opened,
         AudioWriter(target, rate, opened.channels, statement, installation, bits=form.depth) as writer,

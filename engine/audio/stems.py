@@ -12,7 +12,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 
 SHORTEST_S = 0.1  # of a part that is cut out
-_BLOCK = 1 << 18  # samples read at a time
+_BLOCK = 1 << 18  # samples of silence written at a time
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def write_stem(
         reference = round(placing.origin_s * rate)
         with AudioWriter(target, rate, channels, statement, installation, reference) as writer:
             written = _write_silence(writer, lead)
-            for block in recording.blocks(_BLOCK):
+            for block in recording.blocks():
                 writer.write(block)
                 written += block.shape[1]
             _write_silence(writer, count - written)
@@ -79,7 +79,7 @@ def cut_recording(
             target, recording.rate, recording.channels, statement, installation, mp3_kbps=mp3_kbps
         ) as writer:
             written = 0
-            for piece in stretch_of(recording.blocks(_BLOCK), first, last):
+            for piece in stretch_of(recording.blocks(), first, last):
                 writer.write(piece)
                 written += piece.shape[1]
             if not written:

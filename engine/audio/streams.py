@@ -8,8 +8,8 @@ import numpy as np
 from engine.audio.resampling import Resampler
 from engine.units import SAMPLE_RATE
 
-_BLOCK_S = 4
-_BLOCK = 1 << 18  # samples read at a time when skipping
+BLOCK_S = 4  # read at a time where nothing else is asked for: short beside any recording, long beside any filter
+_SKIPPED = 1 << 18  # samples read at a time when skipping
 
 
 class Source(Protocol):
@@ -25,8 +25,8 @@ class Source(Protocol):
         """Number of channels."""
         ...
 
-    def blocks(self, samples_per_block: int) -> Iterator[np.ndarray]:
-        """Yield float32 (channels, n)."""
+    def blocks(self, samples_per_block: int | None = None) -> Iterator[np.ndarray]:
+        """Yield float32 (channels, n), by default BLOCK_S at a time."""
         ...
 
 
@@ -37,7 +37,7 @@ def at_engine_rate(source: Source) -> Iterator[np.ndarray]:
 
 def at_rate(source: Source, rate: int) -> Iterator[np.ndarray]:
     """Yield blocks (channels, n) of a source at a rate in hertz, in total exactly its length at that rate."""
-    blocks = source.blocks(_BLOCK_S * source.rate)
+    blocks = source.blocks()
     if source.rate == rate:
         yield from blocks
         return
@@ -72,7 +72,7 @@ class Reader:
 
     def skip_to(self, position: int) -> None:
         """Go forward to this sample; stays where it is if that has been passed. Stops at the end."""
-        while self.position < position and self.read(min(position - self.position, _BLOCK)).shape[1]:
+        while self.position < position and self.read(min(position - self.position, _SKIPPED)).shape[1]:
             pass
 
 

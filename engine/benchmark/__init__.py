@@ -1,1 +1,1 @@
-"""Measures speed, memory and quality: `python -m engine.benchmark`."""
+"""The command of engine/research/benchmark."""

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from engine.analysis.envelope import BANDS
 from engine.networks.layers import moving_average
+from engine.networks.synthesizer import unvoiced_share
 
 # How far to extrapolate beyond the target timbre, away from the source timbre, because content keeps a trace of the
 # source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
@@ -16,7 +17,6 @@ _RECOLOURED = 0.7  # how much of the colour of a recording's consonants gives wa
 _BACKGROUND_NEPERS = 3.7  # below the level; quieter unvoiced frames are the room
 _EDGE_BANDS = 6  # over which the recording's own spectrum gives way at its bandwidth
 _TEXTURE_EDGE_BANDS = 8  # between what is made anew and what is kept
-_SOFT_VOICING = 0.35  # below this voicing a frame counts as unvoiced, with a soft edge
 
 
 def articulate(decoded: Tensor, centre: Tensor, contrast: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def protect_consonants(
 
     Parameters: decoded and envelope (frames, BANDS), nepers; voicing and loudness (frames,); known (BANDS,).
     """
-    consonant = torch.sigmoid((_SOFT_VOICING - voicing) * 12) * foreground(loudness)
+    consonant = unvoiced_share(voicing) * foreground(loudness)
     protected = strength * consonant[:, None] * known
     return decoded + protected * less_colour(envelope - decoded, consonant, _RECOLOURED)
 

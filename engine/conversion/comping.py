@@ -19,7 +19,7 @@ import numpy as np
 from engine.analysis.loudness import SILENCE_DB, quietest_frame
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
-from engine.audio.streams import Reader, Source, at_engine_rate
+from engine.audio.streams import BLOCK_S, Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
@@ -28,7 +28,6 @@ from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, in_words
 
 FADE_S = 0.03
 _SHORTEST_PART_S = 2 * FADE_S
-_BLOCK_S = 4
 _SAME_LENGTH_S = 0.1  # what encoders add to a file
 _LEAST_LIKENESS = 0.6  # of levels: takes of a recording reach 0.88, with effects 0.80, those of others 0.33
 _LEAST_CHANGE_DB = 2.0  # standard deviation of levels that tell recordings apart
@@ -236,7 +235,7 @@ def _levels_db(path: Path) -> np.ndarray:
     levels = []
     with open_audio(path) as source:
         reader = Reader(at_engine_rate(source), source.channels)
-        while (block := reader.read(_BLOCK_S * SAMPLE_RATE)).shape[1]:
+        while (block := reader.read(BLOCK_S * SAMPLE_RATE)).shape[1]:
             power = np.square(block, dtype=float).mean(0)
             frames = np.pad(power, (0, -len(power) % HOP)).reshape(-1, HOP)
             levels.append(decibels(np.sqrt(frames.mean(1)), SILENCE_DB))
@@ -264,7 +263,7 @@ def _pieces(takes: Sequence[Source], parts: Sequence[CompPart]) -> Iterator[np.n
     """Yield samples (channels, n) of the comp. All takes are read to the end, so that unequal lengths are found."""
     _refuse_wrong_parts(parts, len(takes))
     rate = takes[0].rate
-    half, block = round(FADE_S * rate / 2), _BLOCK_S * rate
+    half, block = round(FADE_S * rate / 2), BLOCK_S * rate
     streams = _Streams(takes, block)
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         if following is None:

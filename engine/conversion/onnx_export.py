@@ -15,14 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.envelope import loudness_of
+from engine.analysis.envelope import BANDS, loudness_of
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio
 from engine.conversion import onnx_host
-from engine.conversion.articulation import BEYOND, articulate
+from engine.conversion.articulation import articulate
 from engine.conversion.convert import base_on, chosen_transpose
 from engine.conversion.preview import SAMPLE
 from engine.conversion.renderer import ShapedMelody
+from engine.conversion.rendering_step import RenderingStep, beyond
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.features.analysed_windows import AnalysedWindows
@@ -119,7 +120,8 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
             timbre=voice.timbre.numpy(),
         )
         facts = {
-            "hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "beyond": BEYOND, "accent": accent,
+            "hop": HOP, "sample_rate": SAMPLE_RATE, "transform": PIECE, "accent": accent,
+            "beyond": beyond(voice, is_sung=True), "beyond_spoken": beyond(voice, is_sung=False),
             "floor": LOWEST, "largest_lift": LARGEST_LIFT, "unvoiced": UNVOICED,
         }  # fmt: skip
         (place / "voice.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
@@ -162,15 +164,15 @@ def _example(base: BaseModel, voice: Voice, decoder: EnvelopeDecoder) -> dict[st
         features = torch.from_numpy(found.features.astype(np.float32))
         content = base.content(features[None], survey.feature_mean[None], len(pitch))
         prosody = prosody_input(torch.from_numpy(pitch.semitones), torch.from_numpy(pitch.voicing), loudness)
-        timbre = voice.timbre + BEYOND * (voice.timbre - survey.timbre)
-        decoded = decoder(content, prosody[None], timbre[None])[0]
-        envelope = articulate(decoded, voice.centre, voice.contrast) + survey.level.nepers
-        measured, whole = torch.from_numpy(found.envelope), torch.ones(found.envelope.shape)
-        recorded = base.synthesizer.recorded(cut_frames(found.mid, len(pitch)), measured, pitch, whole)
+        timbre = voice.timbre + beyond(voice, survey.style == "melodic") * (voice.timbre - survey.timbre)
+        step = RenderingStep(decoder, base.synthesizer, voice, torch.ones(BANDS))
+        envelope = step.decode(content[0], prosody, timbre) + survey.level.nepers
+        measured, all_of_it = torch.from_numpy(found.envelope), torch.ones(len(pitch))
+        recorded = step.excitation(cut_frames(found.mid, len(pitch)), measured, pitch, all_of_it, settings)
     samples, _ = synthesize(base.synthesizer, envelope.numpy(), pitch, recorded=recorded)
     return {
         "features": features.numpy(), "feature_mean": survey.feature_mean.numpy(), "timbre": survey.timbre.numpy(),
         "hertz": pitch.hertz, "voicing": pitch.voicing, "loudness": loudness.numpy(),
         "level_nepers": np.float32(survey.level.nepers), "recording": found.mid, "recording_envelope": found.envelope,
-        "samples": samples,
+        "spoken": np.bool_(survey.style != "melodic"), "samples": samples,
     }  # fmt: skip

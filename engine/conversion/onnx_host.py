@@ -48,12 +48,13 @@ class Host:
         (above 0, interpolated where unvoiced), voicing (0..1), loudness (nepers relative to level_nepers); timbre
         (128,) of the recording; level_nepers. Where the pitch is the recording's own, also recording (samples at
         44.1 kHz) and recording_envelope (frames, 108), its absolute log envelope: what it sounds like is then kept.
+        spoken: whether the recording is speech, from which a voice that has only sung is pushed less far away.
         """
         hertz, voicing = inputs["hertz"].astype(np.float32), inputs["voicing"].astype(np.float32)
         loudness = inputs["loudness"]
         semitones = 69 + 12 * np.log2(hertz / 440.0)
         prosody = np.stack([(semitones - 57) / 12, voicing * 2 - 1, loudness.clip(-8, 2) / 2 + 1], 1)
-        own, beyond = self.tables["timbre"], self.facts["beyond"]
+        own, beyond = self.tables["timbre"], self.facts["beyond_spoken" if inputs.get("spoken") else "beyond"]
         timbre = own + beyond * (own - inputs["timbre"])
         given = {"features": inputs["features"], "mean": inputs["feature_mean"], "prosody": prosody, "timbre": timbre}
         envelope = self._run("voice", **given)[0][0] + inputs["level_nepers"]

@@ -12,18 +12,11 @@ from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_o
 from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
+from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.placement import Placement
-from engine.conversion.articulation import (
-    BEYOND,
-    BEYOND_THE_KNOWN,
-    articulate,
-    foreground,
-    kept_texture,
-    known_bands,
-    less_colour,
-    protect_consonants,
-)
+from engine.conversion.articulation import foreground, known_bands, less_colour
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
+from engine.conversion.rendering_step import RenderingStep, beyond
 from engine.conversion.settings import ConversionSettings
 from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
 from engine.features.analysed_windows import AnalysedWindows
@@ -33,7 +26,6 @@ from engine.features.sustained_notes import SustainedNotes, settle_vowels, smoot
 from engine.networks.base import BaseModel
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.excitation import cycles_per_frame
-from engine.networks.perturbation import warp_bands
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.spectral_frames import cut_frames
 from engine.networks.synthesizer import Residual, synthesize
@@ -44,6 +36,7 @@ _DRIFT_SEMITONES = 0.10  # how far the pitch of a varied take wanders
 _DRIFT_DB = 1.2  # and its loudness
 _TIMBRE_VARIATION = 0.35  # of the spread between a voice's own recordings; twice as much cost words
 _LARGEST_DETAIL = 1.2  # nepers
+_JOIN = rise(HOP, 0.0)  # from one window to the next
 _SILENCE_BELOW_DB = 55.0  # the level of the recording; what is quieter is silence
 _SILENCE_DB = (-105.0, -70.0)  # within these limits
 STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averaged in singing
@@ -152,11 +145,15 @@ class Renderer:
         """Place what the networks of this kind of voice need on their device."""
         survey, voice = self.survey, self.voice
         self._feature_mean = self._placed(survey.feature_mean)
-        self._decoder = between_decoders(self.base.decoder, voice.decoder, self.settings.accent)
-        self._known = self._placed(known_bands(survey.bands))
+        self._step = RenderingStep(
+            between_decoders(self.base.decoder, voice.decoder, self.settings.accent),
+            self.base.synthesizer,
+            voice,
+            self._placed(known_bands(survey.bands)),
+        )
         self._source_timbre = self._placed(survey.timbre)
         self._is_sung = survey.style == "melodic"
-        self._beyond = BEYOND if voice.card.is_known_to(self._is_sung) else BEYOND_THE_KNOWN
+        self._beyond = beyond(voice, self._is_sung)
         self._sustained = SustainedNotes(self._placed(survey.sustained.rows))
 
     def render(self, window: Window, done: Callable[[float], None] = lambda share: None) -> list[np.ndarray]:
@@ -198,17 +195,13 @@ class Renderer:
     ) -> tuple[Residual | None, RecordedExcitation | None]:
         """Return the residual of breaths and unvoiced consonants, and the excitation of what is voiced, as far as the
         settings want them, with one frame more for the last samples."""
-        settings, synthesizer, pitch = self.settings, self.base.synthesizer, pitch.one_frame_longer()
+        settings, step, pitch = self.settings, self._step, pitch.one_frame_longer()
         envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), audible))
         cut = self._placed(cut_frames(mid, len(envelope)))
-        residual = excitation = None
+        residual = None
         if settings.consonant_protection:
-            wanted = settings.consonant_protection * audible
-            residual = synthesizer.residual(cut, envelope, self._placed(pitch.voicing), wanted, self._known)
-        if settings.texture:
-            kept = audible[:, None] * (self._known * self._placed(kept_texture(settings.texture)))
-            excitation = synthesizer.recorded(cut, envelope, pitch, kept)
-        return residual, excitation
+            residual = step.residual(cut, envelope, self._placed(pitch.voicing), audible, settings)
+        return residual, step.excitation(cut, envelope, pitch, audible, settings)
 
     def _steady_content(self, content: Tensor, envelope: Tensor, voicing: Tensor) -> Tensor:
         """Keep the content steady within each sustained note, and each vowel the same on all of them."""
@@ -218,16 +211,16 @@ class Renderer:
         return np.stack([measure_loudness(without_top(samples, self._compared_hertz)), measure_loudness(samples)])
 
     def _detail(self, pitch: Pitch, envelope: Tensor, content: Tensor, loudness: Tensor) -> Tensor:
-        own = self.base.decoder(content, self._prosody(pitch, loudness), self._source_timbre[None])[0]
+        own = self.base.decoder(content, self._prosody(pitch, loudness)[None], self._source_timbre[None])[0]
         sounding = torch.sigmoid(2 * (loudness + 4.0))
-        return less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._known
+        return less_colour(envelope - own, sounding, 1.0).clamp(-_LARGEST_DETAIL, _LARGEST_DETAIL) * self._step.known
 
     def _placed(self, values: Tensor | np.ndarray) -> Tensor:
         """Return the values on the device of the networks."""
         return torch.as_tensor(values).to(self.base.device)
 
     def _prosody(self, pitch: Pitch, loudness: Tensor) -> Tensor:
-        return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)[None]
+        return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)
 
     def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
         samples = self._samples(number, window, analysed, pitch)[: analysed.sample_count]
@@ -248,21 +241,12 @@ class Renderer:
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
             timbre = self._timbre(number) + self._beyond * (voice.timbre - self._source_timbre)
-            decoded = self._decoder(analysed.content, prosody, timbre[None])[0]
-            decoded = articulate(decoded, voice.centre, voice.contrast)
-            if analysed.detail is not None:
-                decoded = decoded + (1.0 - settings.likeness) * analysed.detail
-            if settings.formant_shift_semitones:
-                factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
-                decoded = warp_bands(decoded[None], factor)[0]
-            decoded = protect_consonants(
-                decoded,
-                analysed.envelope,
-                self._placed(pitch.voicing),
-                analysed.loudness,
-                settings.consonant_protection,
-                self._known,
+            detail = None if analysed.detail is None else (1.0 - settings.likeness) * analysed.detail
+            decoded = self._step.decode(
+                analysed.content[0], prosody, timbre, settings.formant_shift_semitones, detail
             )
+            voicing = self._placed(pitch.voicing)
+            decoded = self._step.with_consonants(decoded, analysed.envelope, voicing, analysed.loudness, settings)
             return (decoded + self.survey.level.nepers).cpu().numpy()
 
     def _synthesize(
@@ -299,8 +283,7 @@ class Renderer:
         stop = None if window.last else (window.core_stop - window.first_frame) * HOP
         core = samples[:, start:stop].copy()
         if before is not None:
-            fade = np.linspace(0, 1, HOP, endpoint=False, dtype=np.float32)[: core.shape[1]]
-            core[:, : len(fade)] = before[:, : len(fade)] * (1 - fade) + core[:, : len(fade)] * fade
+            core[:, :HOP] = cross_fade(before, core[:, :HOP], _JOIN)
         if stop is not None:
             self._overlaps[number] = samples[:, stop : stop + HOP].copy()
         return core

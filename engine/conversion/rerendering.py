@@ -22,6 +22,7 @@ from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
 from engine.audio.channels import fold
+from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
@@ -435,7 +436,7 @@ class _Splice:
         rising = np.ones(len(place)) if patch.first == 0 else place / fade
         falling = np.ones(len(place)) if patch.to_the_end else (length - place) / fade
         share = np.minimum(rising, falling).clip(0, 1).astype(np.float32)
-        return old * (1 - share) + new * share
+        return cross_fade(old, new, share)
 
     def _show(self, samples: int, weight: int) -> None:
         self._done += weight * samples / HOP

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
-from engine.analysis.pitch import Pitch
+from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
 from engine.conversion.renderer import Analysed, Melody, Renderer
 from engine.conversion.settings import ConversionSettings
@@ -24,8 +24,6 @@ from engine.rvc.contentvec import content_of, load_contentvec
 from engine.rvc.rendering import Moment, is_sound
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice, ImportedVoice
-
-_VOICED = 0.5  # of the voicing: below, the excitation is noise
 
 
 class RvcRenderer(Renderer):
@@ -51,12 +49,12 @@ class RvcRenderer(Renderer):
         settings, index = self.settings, self.voice.index
         if index is None or settings.retrieval == 0.0:
             return content
-        strength = settings.retrieval * (1.0 - settings.consonant_protection * (voicing <= _VOICED).float())
+        strength = settings.retrieval * (1.0 - settings.consonant_protection * (voicing <= VOICED).float())
         return content + strength[:, None] * (index.nearest(content) - content)
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
         networks, content = self.voice.networks, analysed.content
-        hertz = np.where(pitch.voicing > _VOICED, pitch.hertz, 0.0).astype(np.float32)
+        hertz = np.where(pitch.voicing > VOICED, pitch.hertz, 0.0).astype(np.float32)
         core, cycles = window.core_start - window.first_frame, hertz.astype(np.float64) / FRAME_RATE
         start = (self._phases[number] - cycles[:core].sum()) % 1.0
         self._phases[number] = (self._phases[number] + cycles[window.core].sum()) % 1.0

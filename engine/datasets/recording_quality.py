@@ -27,7 +27,6 @@ from engine.units import FRAME_RATE, decibels
 AUDIBLE_DB = 35.0  # below the loud moments of the voice; quieter counts as silence
 SILENT_DB = -100.0  # below full scale; quieter counts as silence in any case
 
-_BLOCK_S = 4
 _NEAR_VOICE_FRAMES = 30  # consonants and breaths are this close to voiced sound
 
 
@@ -186,7 +185,7 @@ class _Sound:
 
 def _listen(recording: Source) -> _Sound:
     sound = _Sound(recording.rate)
-    for block in recording.blocks(_BLOCK_S * recording.rate):
+    for block in recording.blocks():
         sound.add(block)
     return sound
 

@@ -24,7 +24,7 @@ from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
 
-_BLOCK_S = 10.0
+_PASSED_S = 10.0  # at a time: noise reduction begins anew with each block
 _AROUND_S = 0.5  # of a block, that noise reduction also sees
 _SIBILANCE_HERTZ = 5000.0
 _PIECE_S = 0.05  # in which levels are measured
@@ -76,7 +76,7 @@ def apply_effects(recording: Recording, effects: EffectSettings | Effects) -> Au
     audio, settings = audio_of(recording), effects_of(effects)
     if settings.is_off:
         return audio
-    size = round(_BLOCK_S * audio.rate)
+    size = round(_PASSED_S * audio.rate)
     chain = _prepared(lambda: audio.blocks(size), settings, audio.rate, audio.channels)
     return replace(audio, samples=np.concatenate(list(chain), axis=1))
 
@@ -119,7 +119,7 @@ def apply_effects_to_file(
     settings = effects_of(effects)
     with open_audio(source) as opened:
         rate, channels, count = opened.rate, opened.channels, opened.sample_count
-    size = round(_BLOCK_S * rate)
+    size = round(_PASSED_S * rate)
 
     def blocks() -> Iterator[np.ndarray]:
         with open_audio(source) as recording:

@@ -26,18 +26,11 @@ from engine.analysis.envelope import (
     measure_envelope,
 )
 from engine.analysis.passages import RunningGain
-from engine.analysis.pitch import DEFAULT_HERTZ, TRUSTED, Pitch, detect_pitch
-from engine.conversion.articulation import (
-    BEYOND,
-    BEYOND_THE_KNOWN,
-    COLOUR_FRAMES,
-    articulate,
-    foreground,
-    kept_texture,
-    known_bands,
-    protect_consonants,
-)
+from engine.analysis.pitch import DEFAULT_HERTZ, TRUSTED, VOICED, Pitch, detect_pitch
+from engine.audio.cross_fades import cross_fade
+from engine.conversion.articulation import COLOUR_FRAMES, foreground, known_bands
 from engine.conversion.pitch_shaping import fold_pitch
+from engine.conversion.rendering_step import RenderingStep, beyond
 from engine.errors import SettingsError
 from engine.features.sustained_notes import smooth_sustained, sustained_share
 from engine.live.content import ContentReader, ListenerReader, StudentReader
@@ -50,7 +43,6 @@ from engine.networks.causal_content import load_student
 from engine.networks.eight_bits import in_eight_bits
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
-from engine.networks.perturbation import warp_bands
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
@@ -261,10 +253,9 @@ class _Core:
         self._decoded = torch.full((kept, BANDS), SILENT)  # before the consonants, relative to the level
         self._output = torch.full((kept, BANDS), FLOOR)  # absolute
         self._passed, self._until_timbre = 0, _TIMBRE_EVERY_FRAMES
-        self._known = known_bands(bands)
         self._dry_share, self._wanted_dry_share = 0.0, 0.0
-        self._voice, self._settings = voice, settings
-        self._decoder = in_eight_bits(between_decoders(self._base.decoder, voice.decoder, settings.accent))
+        self._settings = settings
+        self._step = self._step_for(voice, settings.accent, known_bands(bands))
 
     @property
     def delay(self) -> int:
@@ -275,18 +266,20 @@ class _Core:
     def last_hertz(self) -> tuple[float, float]:
         """Pitch of the last settled frame, sung and rendered; 0 where unvoiced."""
         place = -self._ahead
-        voiced = self._voicing[place] > 0.5
+        voiced = self._voicing[place] > VOICED
         return (float(self._hertz[place]), float(self._rendered_hertz[place])) if voiced else (0.0, 0.0)
 
     def change(self, voice: Voice | None, settings: LiveSettings, bypass: bool | None) -> None:
         """Use another voice or other settings from the next block on."""
         if voice is not None or settings.accent != self._settings.accent:
-            self._voice = voice or self._voice
-            decoder = between_decoders(self._base.decoder, self._voice.decoder, settings.accent)
-            self._decoder = in_eight_bits(decoder)
+            self._step = self._step_for(voice or self._step.voice, settings.accent, self._step.known)
         self._settings = settings
         if bypass is not None:
             self._wanted_dry_share = 1.0 if bypass else 0.0
+
+    def _step_for(self, voice: Voice, accent: float, known: Tensor) -> RenderingStep:
+        decoder = in_eight_bits(between_decoders(self._base.decoder, voice.decoder, accent))
+        return RenderingStep(decoder, self._base.synthesizer, voice, known)
 
     def push(self, block: np.ndarray) -> np.ndarray:
         """Convert block_frames * HOP samples."""
@@ -298,7 +291,7 @@ class _Core:
         new = self._frames + self._ahead - 1  # frames that are not settled yet, which end the arrays
         self._measure_envelope(new)
         loudness = loudness_of(torch.from_numpy(self._envelope)).numpy()
-        content = self._reader.read(listened, self.speaker, self._decoder.receptive_frames + new)
+        content = self._reader.read(listened, self.speaker, self._step.decoder.receptive_frames + new)
         self._decode(content, loudness, new)
         self._learn(loudness)
         return self._mixed(self._synthesize(new))
@@ -337,7 +330,7 @@ class _Core:
 
     def _decode(self, content: Tensor, loudness: np.ndarray, count: int) -> None:
         """Decode the last `count` frames, at the loudness of the input."""
-        settings, voice, level = self._settings, self._voice, self.speaker.level
+        settings, level = self._settings, self.speaker.level
         relative = (torch.from_numpy(self._envelope) - level).clamp_min(SILENT)
         own_loudness = loudness_of(relative)
         rows = len(content)
@@ -348,21 +341,13 @@ class _Core:
         self._rendered_hertz[1 - count :] = hertz[1 - count :]  # the first leads to a phase that is past
         semitones = torch.from_numpy(hertz_to_semitones(self._rendered_hertz).astype(np.float32))
         with torch.inference_mode():
-            prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])[None]
-            decoded = self._decoder(content[None], prosody, self._timbre()[None], count)[0]
-            decoded = articulate(decoded, voice.centre, voice.contrast)
-            if settings.formant_shift_semitones:
-                factor = torch.tensor([2.0 ** (settings.formant_shift_semitones / 12)])
-                decoded = warp_bands(decoded[None], factor)[0]
+            prosody = prosody_input(semitones[-rows:], voicing[-rows:], own_loudness[-rows:])
+            formants = settings.formant_shift_semitones
+            decoded = self._step.decode(content, prosody, self._timbre(), formants, last=count)
             self._decoded = torch.cat([self._decoded[:-count], decoded])
             near = slice(-count - COLOUR_FRAMES, None)
-            rendered = protect_consonants(
-                self._decoded[near],
-                relative[near],
-                voicing[near],
-                own_loudness[near],
-                settings.consonant_protection,
-                self._known,
+            rendered = self._step.with_consonants(
+                self._decoded[near], relative[near], voicing[near], own_loudness[near], settings
             )[-count:]
             wanted = torch.from_numpy(loudness[-count:])
             change = (wanted - level - loudness_of(rendered)).clamp(*_LARGEST_CHANGE)
@@ -372,11 +357,10 @@ class _Core:
 
     def _timbre(self) -> Tensor:
         """Return the voice's timbre, pushed away from the singer's once that is known."""
-        source = self.speaker.timbre
+        source, voice = self.speaker.timbre, self._step.voice
         if source is None:
-            return self._voice.timbre
-        known = self._voice.card.is_known_to(self._settings.style == SINGING)
-        return self._voice.timbre + (BEYOND if known else BEYOND_THE_KNOWN) * (self._voice.timbre - source)
+            return voice.timbre
+        return voice.timbre + beyond(voice, self._settings.style == SINGING) * (voice.timbre - source)
 
     def _learn(self, loudness: np.ndarray) -> None:
         """Add the frames that have just been settled to the estimates of the speaker."""
@@ -405,27 +389,23 @@ class _Core:
         new = slice(-after - self._frames, -after)
         with torch.inference_mode():
             envelope = torch.from_numpy(self._envelope[new])
-            share = self._settings.consonant_protection * foreground(loudness_of(envelope) - self.speaker.level)
+            audible = foreground(loudness_of(envelope) - self.speaker.level)
             samples = self._samples[-(after + self._frames + 1) * HOP : len(self._samples) - after * HOP]
             cut = torch.from_numpy(samples).unfold(0, 2 * HOP, HOP)
-            return self._base.synthesizer.residual(
-                cut, envelope, torch.from_numpy(self._voicing[new]), share, self._known
-            )
+            return self._step.residual(cut, envelope, torch.from_numpy(self._voicing[new]), audible, self._settings)
 
     def _recorded(self) -> RecordedExcitation | None:
         """Return the excitation of the frames that are rendered, of what precedes and of what follows them."""
-        texture = self._settings.texture
-        if not texture:
+        if not self._settings.texture:
             return None
         count = _MOVED_FRAMES + self._frames + self._ahead - 1
         rows = slice(-count, None)
         with torch.inference_mode():
             envelope = torch.from_numpy(self._envelope[rows])
-            share = foreground(loudness_of(envelope) - self.speaker.level)[:, None] * self._known
+            audible = foreground(loudness_of(envelope) - self.speaker.level)
             cut = torch.from_numpy(self._samples[-(count + 1) * HOP :]).unfold(0, 2 * HOP, HOP)
-            return self._base.synthesizer.recorded(
-                cut, envelope, Pitch(self._rendered_from()[rows], self._voicing[rows]), share * kept_texture(texture)
-            )
+            pitch = Pitch(self._rendered_from()[rows], self._voicing[rows])
+            return self._step.excitation(cut, envelope, pitch, audible, self._settings)
 
     def _rendered_from(self) -> np.ndarray:
         """Return the pitch that each frame had when its rendered one was chosen, which later blocks revise."""
@@ -441,4 +421,4 @@ class _Core:
         share = np.full(len(converted), self._wanted_dry_share, np.float32)
         share[:HOP] = np.linspace(self._dry_share, self._wanted_dry_share, HOP)
         self._dry_share = self._wanted_dry_share
-        return converted * (1 - share) + dry * share
+        return cross_fade(converted, dry, share)

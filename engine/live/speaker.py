@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save
 from torch import Tensor
 
 from engine.analysis.envelope import ACTIVE_NEPERS, SILENT
+from engine.analysis.pitch import VOICED
 from engine.errors import SettingsError
 from engine.files import write_atomically
 from engine.networks.base import BaseModel
@@ -30,7 +31,6 @@ _PROFILE_FRAMES = 400.0  # weight of the last session's profile
 _KEPT_FRAMES = 3000.0  # of sounding frames, after which the earlier ones count for less and less
 _SOUND_FRAMES, _HELD_SOUND_FRAMES = 10.0, 60.0  # one sound each, in speech and in held notes
 _LEAST_TIMBRE_FRAMES = 100.0  # before which the timbre is unknown
-_VOICED = 0.6
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,7 +158,7 @@ class RunningSpeaker:
     def sounding(self, loudness: np.ndarray, voicing: np.ndarray) -> np.ndarray:
         """Return which frames sound, bool (frames,): those near the level, and voiced ones that are not silence."""
         near = loudness > self._level + ACTIVE_NEPERS
-        return near | ((voicing > _VOICED) & (loudness > self._level + SILENT))
+        return near | ((voicing > VOICED) & (loudness > self._level + SILENT))
 
     def hear(self, loudness: np.ndarray, sounding: np.ndarray, held: np.ndarray) -> None:
         """Add frames (frames,): loudness in nepers; which sound; how far each is a held note, 0..1."""

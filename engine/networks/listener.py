@@ -3,7 +3,7 @@
 Content is derived from two of its layers (engine.networks.content_encoder). It is OpenAI's network (MIT licence;
 Radford et al., "Robust Speech Recognition via Large-Scale Weak Supervision", 2022), implemented here from the paper:
 log-mel spectrum, two convolutions, positions, and six pre-norm transformer blocks. `python -m
-engine.pretraining.listener` prepares its weights.
+engine.pretraining listener` prepares its weights.
 """
 
 import json
@@ -175,7 +175,7 @@ def load_listener(path: Path = LISTENER) -> Listener:
 
     Raises VoiceError if the file is missing, damaged or from another version.
     """
-    mend = "install Timbre Studio again, or run python -m engine.pretraining.listener."
+    mend = "install Timbre Studio again."
     try:
         with safe_open(path, "pt") as file:
             version = (file.metadata() or {}).get("format")

@@ -15,13 +15,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from scipy import ndimage, signal
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.networks.spectral_frames import BINS, cut_frames, frame_spectra, overlap_add
 from engine.units import HOP, SAMPLE_RATE
 
 _OVERSAMPLED = 4  # for linear interpolation between samples: images at -42 dB at 10 kHz
+_REACH = 10  # samples to each side that the interpolation reads
 _ALIGNING_S = 0.12  # over which the place of the energy within a period is averaged
+_ALIGNING_BLOCK = HOP // 9  # samples (1 ms) that are summed before
 _SAME_SEMITONES, _SHORTEST_RUN = 0.02, 20  # less is no other pitch, if it lasts for so many frames
 _KEPT_SEMITONES, _FADE_SEMITONES = 8.0, 1.5  # how far it can be moved; beyond, pulses are as good (EXPERIMENTS)
 
@@ -96,13 +98,13 @@ def moved(
     else:
         gained = wanted_cycles - had_cycles
         wanted_cycles = np.maximum.accumulate(pulses + gained + _to_whole_numbers(gained, np.repeat(stays[:-1], HOP)))
-    numbers = np.arange(np.ceil(wanted_cycles[0]), np.floor(wanted_cycles[-1]) + 1)
-    marks = np.interp(numbers, wanted_cycles, places)
+    cycle = np.floor(wanted_cycles)
+    marks = np.interp(np.arange(cycle[0], cycle[-1] + 2), wanted_cycles, places)
     # the period of the recording that is nearest; near the end, the last one that is whole
     first, last = np.ceil(pulses[0]), np.floor(np.interp(places[-1] - SAMPLE_RATE / had[-1], places, pulses))
     nearest = np.rint(np.interp(marks, places, pulses)).clip(first, max(first, last))
     begins = np.interp(nearest, pulses, places)
-    return _added(flat, begins, SAMPLE_RATE / had[_whole(begins)], marks, SAMPLE_RATE / wanted[_whole(marks)])
+    return _added(flat, begins, SAMPLE_RATE / had[_whole(begins)], wanted_cycles - cycle[0], wanted)
 
 
 def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
@@ -111,34 +113,46 @@ def _to_whole_numbers(gained: np.ndarray, stays: np.ndarray) -> np.ndarray:
     return np.interp(np.arange(len(gained)), np.flatnonzero(stays), missing[stays])
 
 
-def _added(flat: np.ndarray, begins: np.ndarray, read: np.ndarray, marks: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Read a period to each side of each beginning, `read` samples long, and add it at a mark, `added` samples long."""
-    steps = read / added
-    smooth = _oversampled(flat, max(1.0, float(steps.max(initial=1.0))))
-    starts = np.ceil(marks - added).astype(int)
-    sizes = np.floor(marks + added).astype(int) - starts + 1
-    which = np.repeat(np.arange(len(marks)), sizes)
-    target = np.arange(len(which)) - np.repeat(np.cumsum(sizes) - sizes - starts, sizes)
-    offset = target - marks[which]
-    place = ((begins[which] + offset * steps[which]) * _OVERSAMPLED).clip(0, len(smooth) - 2)
-    before, share = _whole(place), place % 1.0
-    values = smooth[before] * (1.0 - share) + smooth[before + 1] * share
-    values *= (0.5 + 0.5 * np.cos(np.pi * offset / added[which])) * np.sqrt(steps[which])
-    inside = (target >= 0) & (target < len(flat))
-    return np.bincount(target[inside], values[inside], len(flat))[: len(flat)].astype(np.float32)
+def _added(flat: np.ndarray, begins: np.ndarray, read: np.ndarray, cycles: np.ndarray, hertz: np.ndarray) -> np.ndarray:
+    """Fade, within each cycle of (n,), from the period after its beginning to the one before the next beginning.
+
+    begins, read: where each beginning is in `flat`, and how many samples its period has there; hertz (n,).
+    """
+    which = _whole(cycles)
+    after = cycles - which
+    fade = 0.5 - 0.5 * np.cos(np.pi * after)
+    smooth = _oversampled(flat, max(1.0, float((read[which] * hertz).max() / SAMPLE_RATE)))
+    gain = np.sqrt(read)  # of a period that is read faster, so that its power stays
+    added = (1.0 - fade) * gain[which] * _read(smooth, begins[which] + after * read[which])
+    which += 1
+    added += fade * gain[which] * _read(smooth, begins[which] + (after - 1.0) * read[which])
+    return (added * np.sqrt(hertz / SAMPLE_RATE)).astype(np.float32)
+
+
+def _read(smooth: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return what lies at places between samples, of a sound with more samples in the same time."""
+    places = (places * _OVERSAMPLED).clip(0, len(smooth) - 2)
+    before = _whole(places)
+    return smooth[before] + (places - before) * (smooth[before + 1] - smooth[before])
 
 
 def _oversampled(flat: np.ndarray, speed: float) -> np.ndarray:
     """Return more samples in the same time, without what would fold back when they are read at that speed."""
-    taps = signal.firwin(20 * _OVERSAMPLED + 1, 0.96 / (_OVERSAMPLED * speed), window=("kaiser", 5.0))
-    return signal.resample_poly(flat, _OVERSAMPLED, 1, window=taps)
+    count = 2 * _REACH + 1
+    taps = signal.firwin(2 * _REACH * _OVERSAMPLED + 1, 0.96 / (_OVERSAMPLED * speed), window=("kaiser", 5.0))
+    phases = np.pad(_OVERSAMPLED * taps, (0, _OVERSAMPLED - 1)).reshape(count, _OVERSAMPLED)[::-1].T[:, None]
+    samples = torch.from_numpy(np.pad(flat, _REACH))[None]
+    between = nn.functional.conv1d(samples, torch.from_numpy(np.ascontiguousarray(phases)).float())
+    return between.T.flatten().numpy()
 
 
 def _place_of_energy(flat: np.ndarray, cycles: np.ndarray) -> np.ndarray:
     """Return where within its period the energy lies, in cycles (n,): the pulse of the glottis, as it closes."""
-    turning = flat.astype(np.float64) ** 2 * np.exp(2j * np.pi * cycles)
-    averaged = signal.oaconvolve(turning, np.hanning(round(_ALIGNING_S * SAMPLE_RATE)), mode="same")
-    return np.unwrap(np.angle(averaged)) / (2 * np.pi)
+    turning = flat**2 * np.exp(2j * np.pi * (cycles % 1.0).astype(np.float32))
+    blocks = turning.reshape(-1, _ALIGNING_BLOCK).sum(1)
+    averaged = signal.oaconvolve(blocks, np.hanning(round(_ALIGNING_S * SAMPLE_RATE / _ALIGNING_BLOCK)), mode="same")
+    middles = (np.arange(len(blocks)) + 0.5) * _ALIGNING_BLOCK
+    return np.interp(np.arange(len(flat)), middles, np.unwrap(np.angle(averaged)) / (2 * np.pi))
 
 
 def _glide(hertz: np.ndarray) -> np.ndarray:

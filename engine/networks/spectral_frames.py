@@ -49,8 +49,11 @@ def pieces_of(spectra: Tensor) -> Tensor:
 
 def overlap_add(spectra: Tensor) -> Tensor:
     """Join filtered frames (batch, frames, bins): samples (batch, (frames - 1) * HOP)."""
-    _batch, frames, _bins = spectra.shape
-    length = (frames - 1) * HOP + PIECE
-    pieces = pieces_of(spectra).transpose(1, 2)
-    joined = nn.functional.fold(pieces, (1, length), kernel_size=(1, PIECE), stride=(1, HOP))
-    return joined[:, 0, 0, PIECE_BEGINS + HOP : PIECE_BEGINS + HOP + (frames - 1) * HOP]
+    pieces = pieces_of(spectra)
+    batch, frames, _piece = pieces.shape
+    parts = -(-PIECE // HOP)
+    pieces = nn.functional.pad(pieces, (0, parts * HOP - PIECE)).view(batch, frames, parts, HOP)
+    joined = pieces.new_zeros(batch, frames + parts - 1, HOP)
+    for number in range(parts):
+        joined[:, number : number + frames] += pieces[:, :, number]
+    return joined.flatten(1)[:, PIECE_BEGINS + HOP : PIECE_BEGINS + HOP + (frames - 1) * HOP]

@@ -54,7 +54,7 @@ _RESIDUAL_GAIN = 0.92  # dividing by an envelope that was measured of the same n
 _LARGEST_RESIDUAL = 6.0  # times what is usual, where an envelope missed a click
 LOWEST = FLOOR + 1.0  # nepers, of an envelope that a recording is divided by
 LARGEST_LIFT = 5.0  # nepers by which the envelope of a recording is raised: hum stays below a voice
-UNVOICED = 0.35  # below this voicing the residual takes the place of noise, with a soft edge
+UNVOICED = 0.35  # voicing in the middle of the soft edge between breath and voice: consonants count as unvoiced early
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Synthesizer(nn.Module):
         spectra = torch.fft.rfft(frames * self.window, TRANSFORM) / gain
         usual = float(self.window.square().sum().sqrt())
         spectra = spectra * (_LARGEST_RESIDUAL * usual / spectra.abs().clamp_min(1e-6)).clamp_max(1.0)
-        unvoiced = torch.sigmoid((UNVOICED - voicing) * 12) * share
+        unvoiced = unvoiced_share(voicing) * share
         return Residual(spectra, unvoiced[:, None] * (known @ self.bands_to_bins))
 
     def recorded(self, frames: Tensor, envelope: Tensor, pitch: Pitch, share: Tensor) -> RecordedExcitation:
@@ -182,6 +182,12 @@ class Synthesizer(nn.Module):
         """Compute windowed spectra (batch, frames, bins) of (batch, samples); frame i is centred on sample i * HOP."""
         padded = nn.functional.pad(excitation, (HOP, HOP))
         return torch.fft.rfft(padded.unfold(1, WINDOW, HOP) * self.window, TRANSFORM)
+
+
+def unvoiced_share(voicing: Tensor) -> Tensor:
+    """Return how far each frame is breath or consonant rather than voice, 0..1, of voicing (frames,)."""
+    return torch.sigmoid((UNVOICED - voicing) * 12)
+
 
 def _band_interpolation() -> np.ndarray:
     """Return the matrix (BANDS, bins) that interpolates a curve over bands linearly at the frequency of each bin."""

@@ -1,1 +1,1 @@
-"""The base model, trained from a corpus folder: `python -m engine.pretraining --corpus DIR --out DIR`."""
+"""The command of engine/research/pretraining."""

@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from engine.analysis.loudness import measure_loudness, quietest_frame
+from engine.analysis.style import Style
+from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import convert_file
@@ -59,7 +61,7 @@ class PartsConversion:
 
     joins_s: list[float]
     transposes: dict[str, float]
-    styles: dict[str, str]
+    styles: dict[str, Style]
     statement: Statement
     unsigned: str | None
     notes_warning: str | None = None
@@ -157,13 +159,13 @@ def convert_parts(
     if len(stretches) == 1 and stretches[0].voice != KEEP:
         only = voice_named(parts[0].voice)
         whole = convert_file(source, [target], only, settings, report, work.device, work.installation, surveyed)
-        name, style = stretches[0].voice, str(whole.style)
+        name = stretches[0].voice
         return PartsConversion(
-            [], {name: whole.transpose}, {name: style}, whole.statement, whole.unsigned, whole.notes_warning
+            [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning
         )
     voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
     transposes: dict[str, float] = {}
-    styles: dict[str, str] = {}
+    styles: dict[str, Style] = {}
     surveys: list[Survey] = []
     statements, warnings, done = [], [], 0
     with TemporaryDirectory(dir=target.parent, prefix=".parts-") as folder:
@@ -262,7 +264,7 @@ def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: in
 
 def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: int) -> Iterator[np.ndarray]:
     """Yield the stretches one after the other, cross-faded where they meet."""
-    fade = (np.arange(_FADE) + 0.5).astype(np.float32) / _FADE
+    fade = rise(_FADE)
     gathered = dict.fromkeys((one.voice for one in stretches), 0)  # samples of earlier stretches in the voice's file
     tail: np.ndarray | None = None
     with ExitStack() as stack:
@@ -280,7 +282,7 @@ def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: 
             if tail is not None:
                 head = reader.read(_FADE)
                 rest -= _FADE
-                yield tail[:, : head.shape[1]] * (1 - fade[: head.shape[1]]) + head * fade[: head.shape[1]]
+                yield cross_fade(tail, head, fade)
             while rest > kept and (piece := reader.read(min(_BLOCK, rest - kept))).shape[1]:
                 rest -= piece.shape[1]
                 yield piece

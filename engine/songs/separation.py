@@ -15,6 +15,7 @@ import numpy as np
 import onnxruntime
 import soundfile as sf
 
+from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
@@ -101,7 +102,7 @@ class OnnxSeparator:
         """
         fade_count = self.window // _OVERLAP
         step = self.window - fade_count
-        fade = ((np.arange(fade_count) + 0.5) / fade_count).astype(np.float32)
+        fade = rise(fade_count)
         reader = Reader(blocks, STEREO)
         held, tail = reader.read(self.window), None
         while held.shape[1]:
@@ -109,7 +110,7 @@ class OnnxSeparator:
             vocal = self._run(held)
             if tail is not None:
                 shared = min(fade_count, vocal.shape[1])
-                vocal[:, :shared] = tail[:, :shared] * (1 - fade[:shared]) + vocal[:, :shared] * fade[:shared]
+                vocal[:, :shared] = cross_fade(tail, vocal[:, :shared], fade)
             if not following.shape[1]:
                 yield vocal
                 return

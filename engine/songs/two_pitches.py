@@ -114,7 +114,7 @@ def _frames(path: Path) -> Iterator[np.ndarray]:
     with open_audio(path) as source:
         resampler = Resampler(source.rate, _RATE, 1)
         held = np.zeros(0, np.float32)
-        for block in source.blocks(4 * source.rate):
+        for block in source.blocks():
             held = np.concatenate([held, resampler.push(fold(block, source.rate)[None])[0]])
             while len(held) >= span:
                 yield np.lib.stride_tricks.sliding_window_view(held[:span], _WINDOW)[::_HOP]

@@ -26,9 +26,10 @@ from engine.features.retrieval import gather_retrieval_frames, nearest_frames
 from engine.features.speaker_timbre import mean_timbre, speaker_timbres, timbre_spread
 from engine.networks.base import WEIGHTS, BaseModel, load_weights
 from engine.networks.content_encoder import mix_content
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import envelope_input, load_envelope_content
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
-from engine.networks.losses import EnvelopeDiscriminator, envelope_distance
+from engine.networks.losses import envelope_distance
 from engine.networks.timbre_encoder import timbre_input
 from engine.training.plan import TrainingPlan
 from engine.units import hertz_to_semitones

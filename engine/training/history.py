@@ -1,6 +1,7 @@
 """History of a training: losses by epoch, scores by evaluation, and events."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -115,7 +116,7 @@ class TrainingHistory(Brief):
         return asdict(self) | {"best_epoch": self.best["epoch"] if self.best else None}
 
 
-def history_from_json(values: dict[str, Any]) -> TrainingHistory:
+def history_from_json(values: Mapping[str, Any]) -> TrainingHistory:
     """Rebuild a history from what `as_json` returned; TrainingError for anything else.
 
     >>> history_from_json(TrainingHistory(ceiling=50).as_json()).ceiling

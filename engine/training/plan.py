@@ -1,7 +1,7 @@
 """Settings of a voice's training, with their ranges and meanings."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from engine.settings import check_settings, setting, with_ranges
 
@@ -42,7 +42,7 @@ class TrainingPlan:
     def __post_init__(self) -> None:
         check_settings(self)
 
-    def differences(self, begun_with: dict[str, Any]) -> list[str]:
+    def differences(self, begun_with: Mapping[str, object]) -> list[str]:
         """Return what differs from the settings that a training started with, and may not.
 
         Parameters

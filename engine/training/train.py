@@ -371,7 +371,7 @@ class _Training:
 
     def _audition(self) -> Audition:
         timbre, originals = self.tuning.target_timbre.cpu(), self.folder / ORIGINALS_FOLDER
-        return Audition(load_base(), timbre, self.held_out, originals, self.device.called)
+        return Audition(load_base(), timbre, self.held_out, originals, self.device.identifier)
 
     def _evaluation_is_due(self) -> bool:
         asked = self.plan.evaluate_epochs

@@ -266,7 +266,7 @@ def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
     Examples
     --------
     >>> [voice.id for voice in list_voices()]
-    ['goekhan', 'kathleen', 'kerstin', 'koguchi', 'safiye']
+    ['everett', 'goekhan', 'kathleen', 'kerstin', 'koguchi', 'safiye']
     """
     cards: dict[str, VoiceCard] = {}
     for one in _several(folder):

@@ -181,7 +181,7 @@ def load_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> Voice:
     ('Kathleen', 'female', 'en')
     >>> load_voice("nobody")
     Traceback (most recent call last):
-    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: goekhan, kathleen, ..., safiye.
+    engine.errors.VoiceError: There is no voice 'nobody'. The voices here are: everett, goekhan, ..., safiye.
     """
     home = voice_home(voice, folder)
     if home.suffix.lower() == PACKAGE:

@@ -6,7 +6,7 @@ Only notebooks import this package: it needs ipywidgets and IPython, which the r
 from engine.widgets.auditions import audition
 from engine.widgets.choosers import SAMPLES, RecordingChooser, voice_chooser
 from engine.widgets.forms import ConversionForm
-from engine.widgets.lookers import comparer, conversion_viewer, explorer, similar_moments, source_filter_viewer
+from engine.widgets.lookers import comparer, conversion_viewer, explorer
 from engine.widgets.playing import player, players
 from engine.widgets.showing import figure_image, prepare, table
 from engine.widgets.watching import progress, watched_training
@@ -24,8 +24,6 @@ __all__ = [
     "players",
     "prepare",
     "progress",
-    "similar_moments",
-    "source_filter_viewer",
     "table",
     "voice_chooser",
     "watched_training",

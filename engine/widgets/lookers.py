@@ -9,24 +9,20 @@ from matplotlib.figure import Figure
 from engine.analysis.comparison import Performed, compare_recordings
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.spectrogram import SCALES
-from engine.demonstrations.frame_features import Features
-from engine.demonstrations.source_filter import SourceFilterParts
-from engine.plots.content import plot_similar_moments
 from engine.plots.conversion import plot_conversion
 from engine.plots.recording import Look, look_at, plot_recording, plot_two_recordings
-from engine.plots.source_filter import plot_moment, plot_source_filter_parts
 from engine.units import FRAME_RATE
 from engine.widgets.choosers import RecordingChooser
 from engine.widgets.showing import figure_image, sentence, show_figure
 
 _SHOWN_S = 10.0  # of a recording at first
-_WIDE = "min(100%, 44em)"
+WIDE = "min(100%, 44em)"
 
 
 def explorer(recordings: RecordingChooser) -> ipywidgets.Widget:
     """Plot the chosen recording, with a choice of time window and frequency scale."""
     look = _looking(recordings)
-    window, scale = _window(recordings.audio.duration_s), _scale()
+    window, scale = time_window(recordings.audio.duration_s), _scale()
     notes = ipywidgets.Checkbox(value=True, description="notes", indent=False)
 
     def draw() -> Figure:
@@ -34,7 +30,7 @@ def explorer(recordings: RecordingChooser) -> ipywidgets.Widget:
         return plot_recording(look(), start_s, end_s, scale.value, notes.value)
 
     recordings.follow(lambda: _fit(window, recordings.audio.duration_s))
-    return _redrawn(draw, [window, scale, notes], recordings)
+    return redrawn(draw, [window, scale, notes], recordings)
 
 
 def comparer(first: RecordingChooser, second: RecordingChooser) -> ipywidgets.Widget:
@@ -47,7 +43,7 @@ def comparer(first: RecordingChooser, second: RecordingChooser) -> ipywidgets.Wi
         message.value = sentence(describe_difference(one, other))
         return plot_two_recordings(one, other, scale.value)
 
-    return ipywidgets.VBox([_redrawn(draw, [scale], first, second), message])
+    return ipywidgets.VBox([redrawn(draw, [scale], first, second), message])
 
 
 def describe_difference(first: Look, second: Look) -> str:
@@ -90,38 +86,16 @@ def _louder(louder_db: float) -> str:
 def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> ipywidgets.Widget:
     """Plot each take before and after with both pitch curves, with a choice of time window and scale."""
     take = ipywidgets.Dropdown(options=[(one.name, number) for number, one in enumerate(takes)], description="take")
-    window, scale = _window(before.duration_s), _scale()
+    window, scale = time_window(before.duration_s), _scale()
 
     def draw() -> Figure:
         start_s, end_s = window.value
         return plot_conversion(before, takes[take.value], transpose, start_s, end_s, scale.value)
 
-    return _redrawn(draw, [take, window, scale])
+    return redrawn(draw, [take, window, scale])
 
 
-def source_filter_viewer(parts: SourceFilterParts, time_s: float = 1.0) -> ipywidgets.Widget:
-    """Plot sources, filters and results in a time window, and the spectra at one point in time."""
-    window = _window(parts.whole.duration_s)
-    moment = ipywidgets.FloatSlider(
-        value=time_s, min=0.0, max=parts.whole.duration_s, step=0.01, description="moment", readout_format=".2f",
-        continuous_update=False, layout=ipywidgets.Layout(width=_WIDE),
-    )  # fmt: skip
-    return ipywidgets.VBox(
-        [
-            _redrawn(lambda: plot_source_filter_parts(parts, *window.value), [window]),
-            _redrawn(lambda: plot_moment(parts, moment.value), [moment]),
-        ]
-    )
-
-
-def similar_moments(first: Features, second: Features, start_s: float = 0.0, end_s: float = 3.0) -> ipywidgets.Widget:
-    """Plot the similarity of every frame of one recording to every frame of another, in a chosen time window."""
-    window = _window(min(len(first.active), len(second.active)) / FRAME_RATE)
-    window.value = (start_s, min(end_s, window.max))
-    return _redrawn(lambda: plot_similar_moments(first, second, *window.value), [window])
-
-
-def _redrawn(
+def redrawn(
     draw: Callable[[], Figure], controls: Sequence[ipywidgets.Widget], *choosers: RecordingChooser
 ) -> ipywidgets.Widget:
     """Show controls with the figure of `draw` below them, redrawn whenever the choice changes."""
@@ -155,10 +129,11 @@ def _looking(recordings: RecordingChooser) -> Callable[[], Look]:
     return look
 
 
-def _window(duration_s: float) -> ipywidgets.Widget:
+def time_window(duration_s: float) -> ipywidgets.Widget:
+    """Return a control for the seconds that are shown."""
     slider = ipywidgets.FloatRangeSlider(
         min=0.0, max=max(duration_s, 0.1), step=0.05, description="seconds", readout_format=".2f",
-        continuous_update=False, layout=ipywidgets.Layout(width=_WIDE),
+        continuous_update=False, layout=ipywidgets.Layout(width=WIDE),
     )  # fmt: skip
     slider.value = (0.0, min(_SHOWN_S, slider.max))
     return slider

@@ -13,7 +13,7 @@ from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.errors import SettingsError
 from engine.files import shortened
-from engine.settings import check_settings, setting, text_setting
+from engine.settings import check_settings, from_values, setting, text_setting
 from engine.spelling import composed
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store import presets
@@ -78,7 +78,7 @@ class Preferences:
 def preferences_of(database: Database, account: Account) -> Preferences:
     """Return what the account prefers; the defaults for what another version has kept and this one cannot use."""
     try:
-        return Preferences(**presets.preferences_of(database, account.id))
+        return from_values(Preferences, presets.preferences_of(database, account.id))
     except (SettingsError, TypeError):
         return Preferences()
 
@@ -193,7 +193,9 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
     if name.casefold() in _OWN:
         raise Invalid([("name", f"'{name}' is the name of a preset that is always there: choose another.")])
     _check(preset)
-    kept = {"style": preset.style, "settings": dict(preset.settings), "effects": plain_effects(preset.effects)}
+    kept: presets.StoredPreset = {
+        "style": preset.style, "settings": dict(preset.settings), "effects": plain_effects(preset.effects)
+    }  # fmt: skip
     if not presets.save(studio.database, account.id, name, kept, MOST_PRESETS):
         raise Invalid([("name", f"There are {MOST_PRESETS} presets already: delete one first.")], "too_many_presets")
     return name
@@ -223,7 +225,7 @@ def make_token(studio: Studio, account: Account, name: str, expires_days: float 
     return _view(token), secret
 
 
-def take_back_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
+def withdraw_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
     """Revoke a token of the account for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
         raise NotFound("This token has expired or been revoked.", "token_not_found")

@@ -18,7 +18,7 @@ from engine.units import FRAME_RATE
 from studio.actions.account import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
 from studio.actions.submission import Work, new_task, submit_work
-from studio.actions.uploads import borrowed, workplace
+from studio.actions.uploads import scratch_folder, stored_copy
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
@@ -47,7 +47,7 @@ def start_analysis(
     length = check_recording(recording, file_name, studio.service)
     task = new_task(account)
     asked = Analysis(
-        f"{task.place}/input{suffix_of(file_name, recording)}",
+        f"{task.prefix}/input{suffix_of(file_name, recording)}",
         shown_name(file_name),
         **asdict(origin or origin_of_file(recording)),
     )
@@ -135,14 +135,14 @@ def _performed(studio: Studio, task: Task) -> Performed:
 
 
 @contextmanager
-def taken_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str, Origin]]:
+def analysed_recording(studio: Studio, account: Account, task_id: str) -> Iterator[tuple[Path, str, Origin]]:
     """Link or copy the recording of an analysis; yield it, which may be moved, its file name and its origin.
 
     Raises NotFound if it does not exist or has been deleted, Unavailable, DiskFull.
     """
     task = _find(studio, account, task_id)
     asked = task.asked_as(Analysis)
-    with borrowed(studio, asked.input_key, _GONE) as copy:
+    with stored_copy(studio, asked.input_key, _GONE) as copy:
         yield copy, asked.file_name, origin_of(asked) or origin_of_file(copy)
 
 
@@ -223,7 +223,7 @@ def take_sample(studio: Studio, account: Account, title: str) -> str:
     """Analyse a sample like an upload; return the id of its analysis. Raises NotFound, TooMany, DiskFull."""
     for sample in SAMPLES:
         if sample.title == title:
-            with workplace(studio) as place:
-                copy = Path(shutil.copyfile(SAMPLES_PLACE / sample.path, place / "recording"))
+            with scratch_folder(studio) as scratch:
+                copy = Path(shutil.copyfile(SAMPLES_PLACE / sample.path, scratch / "recording"))
                 return start_analysis(studio, account, copy, Path(sample.path).name)
     raise NotFound(f"There is no sample '{title}'.")

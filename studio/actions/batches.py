@@ -10,12 +10,13 @@ from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.account import name_of_take, named_file, unlike, voice_name
-from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
+from studio.actions.conversion_views import key_of_take
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
 from studio.actions.recordings import shown_name
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound, WrongState
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
 from studio.store.records.conversion import Conversion, Rendered
@@ -84,7 +85,7 @@ def cancel_batch(studio: Studio, account: Account, rows: Sequence[Row]) -> None:
     for row in batch_view(studio, account, rows):
         if row["state"] in ACTIVE:
             try:
-                request_cancel(studio.database, account.id, row["task"], also=settle)
+                request_cancel(studio.database, account.id, row["task"], also=end_training)
             except WrongState:
                 continue  # it ended meanwhile
 
@@ -105,12 +106,12 @@ def batch_zip(
     digest = hashlib.sha256("\n".join([kind, *(task.id for task in tasks)]).encode()).hexdigest()[:16]
     key = f"{place_of_first}/batch-{digest}.zip"
     if studio.storage.head(key) is None:
-        with workplace(studio) as place:
-            made, taken = place / "batch.zip", set[str]()
+        with scratch_folder(studio) as scratch:
+            made, taken = scratch / "batch.zip", set[str]()
             with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
                 for task in tasks:
                     for take in range(1, len(task.result_as(Rendered).outputs) + 1):
-                        file = studio.storage.fetch(stored_take(studio, task, take, kind), place / task.id)
+                        file = studio.storage.fetch(stored_take(studio, task, take, kind), scratch / task.id)
                         archive.write(file, unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)
     voice = voice_name(studio.database, account, tasks[0])

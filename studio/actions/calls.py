@@ -2,12 +2,13 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields
+from collections.abc import Iterator
+from dataclasses import Field, fields, replace
 from typing import Any
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF
+from engine.settings import Limits, limits_of
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION, TRAINING
 from studio.store.records.conversion import Conversion, Song
@@ -40,13 +41,13 @@ def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
     return None
 
 
-def published_metadata(one: "Field[Any]") -> Mapping[str, Any]:
-    """Return the metadata of a setting of conversions as the call takes it: published fields keep their whole numbers
+def published_limits(one: "Field[Any]") -> Limits:
+    """Return the limits of a setting of conversions as the call takes it: published fields keep their whole numbers
     and limits."""
     if one.name not in PUBLISHED_SETTINGS:
-        return one.metadata
+        return limits_of(one)
     lowest, highest = _PUBLISHED_RANGES.get(one.name, (int(one.metadata["minimum"]), int(one.metadata["maximum"])))
-    return {**one.metadata, "minimum": lowest, "maximum": highest}
+    return replace(limits_of(one), minimum=lowest, maximum=highest)
 
 
 def published_default(one: "Field[Any]") -> Any:
@@ -84,10 +85,10 @@ def _written(name: str, value: int | float | str) -> int | float | str | None:
     """Return a setting as the call takes it, None if it takes no such value; sliders give 2.0 for 2."""
     if isinstance(value, str) or name not in _SETTINGS:
         return value
-    metadata = published_metadata(_SETTINGS[name])
-    if not isinstance(metadata["minimum"], int):
+    limits = published_limits(_SETTINGS[name])
+    if not isinstance(limits.minimum, int) or limits.maximum is None:
         return value
-    return int(value) if metadata["minimum"] <= value <= metadata["maximum"] and value == int(value) else None
+    return int(value) if limits.minimum <= value <= limits.maximum and value == int(value) else None
 
 
 def _song_fields(song: Song | None) -> Iterator[str]:

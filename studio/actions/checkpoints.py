@@ -16,13 +16,13 @@ from engine.voices.card import (
     load_card,
     read_card,
 )
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.actions.voices import training_history
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import TRAINING, Model, find_model, held_model, training_completed
 from studio.store.studio import Studio
-from studio.store.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_place
+from studio.store.workspaces import drop_older_voices, keep_voice_folder, training_files, untrained_prefix
 
 _SCORES = ("likeness", "content", "mel_distance", "pitch_error_cents", "voicing_error", "score")
 
@@ -34,12 +34,12 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     """
     model = find_model(studio.database, account, model_id)
     history = None if model.is_demo else training_history(studio, model)
-    line = next((line for line in (history or {}).get("evaluations", ()) if line["epoch"] == epoch), None)
+    line = next((line for line in (history["evaluations"] if history else ()) if line["epoch"] == epoch), None)
     if history is None or line is None:
         raise NotFound(f"The training of '{model_id}' has no checkpoint after {epoch} epochs.", "no_checkpoint")
     _refuse_in_training(model)
-    with workplace(studio) as place:
-        folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", place)
+    with scratch_folder(studio) as scratch:
+        folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", scratch)
         made = load_card(folder)
         if made.is_earlier:
             raise WrongState(earlier_voice(model_id), "model_not_ready")
@@ -52,11 +52,11 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
             "scores": {name: line.get(name) for name in _SCORES},
             "chosen": True,  # by ear, not by its score
         }
-        put_in_place(studio, account, model, folder, replace(made, **model.stated, training=training))
-    studio.storage.delete_below(untrained_place(model))
+        replace_voice_files(studio, account, model, folder, replace(made, **model.stated, training=training))
+    studio.storage.delete_below(untrained_prefix(model))
 
 
-def put_in_place(studio: Studio, account: Account, model: Model, folder: Path, card: VoiceCard) -> None:
+def replace_voice_files(studio: Studio, account: Account, model: Model, folder: Path, card: VoiceCard) -> None:
     """Make the files in `folder`, with this card, the voice; its id, recordings and training stay.
 
     Raises NotFound, and WrongState during training, which would overwrite it.
@@ -72,17 +72,17 @@ def put_in_place(studio: Studio, account: Account, model: Model, folder: Path, c
     drop_older_voices(studio.storage, account, model.id, voice_key)
 
 
-def kept_card(studio: Studio, model: Model) -> VoiceCard | None:
+def stored_card(studio: Studio, model: Model) -> VoiceCard | None:
     """Return the card of a voice as stored, with what it states about the training; None before there is one."""
     if model.voice_key is None:
         return None
     return read_card(b"".join(studio.storage.read(f"{model.voice_key}/{CARD_FILE}")), f"'{model.id}'")
 
 
-def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path:
+def _fetched(studio: Studio, model: Model, evaluation: str, scratch: Path) -> Path:
     """Return a folder with a copy of the voice at this checkpoint."""
     files = training_files(studio.storage, model)
-    folder, fetched = place / "voice", place / "fetched"
+    folder, fetched = scratch / "voice", scratch / "fetched"
     folder.mkdir()
     for name in (CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE):
         key = files.get(f"{evaluation}/{name}")
@@ -96,7 +96,7 @@ def _fetched(studio: Studio, model: Model, evaluation: str, place: Path) -> Path
 
 def _amount(studio: Studio, model: Model) -> dict[str, Any]:
     """Return the minutes it was trained on, if known."""
-    before = kept_card(studio, model)
+    before = stored_card(studio, model)
     if before is not None and "minutes" in before.training:
         return {"minutes": before.training["minutes"]}
     usable_s = (model.data_report or {}).get("usable_s")

@@ -11,7 +11,8 @@ from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
 from studio.actions.account import name_of_take
-from studio.actions.analyses import start_analysis, taken_recording
+from studio.actions.analyses import analysed_recording, start_analysis
+from studio.actions.conversion_views import ConversionView, key_of_take
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -23,10 +24,10 @@ from studio.actions.recordings import (
     suffix_of,
 )
 from studio.actions.rvc_models import refuse_without_contentvec
-from studio.actions.songs import SongRequest, check_song, lane_links, song_again
+from studio.actions.songs import SongRequest, check_song, song_again
 from studio.actions.submission import Work, new_task, submit_work
-from studio.actions.uploads import borrowed
-from studio.errors import Invalid, NotFound
+from studio.actions.uploads import stored_copy
+from studio.errors import Invalid
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
@@ -37,7 +38,6 @@ from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
-_NO_LINKS_AFTER = "Its recording and its takes have been deleted."
 _GONE = "Its recording has been deleted: add it again."
 
 
@@ -60,6 +60,17 @@ class ConversionRequest:
     form: ResultFormat = PUBLISHED
 
 
+@dataclass(frozen=True)
+class CheckedConversion:
+    """A request that can be carried out with a recording; cost: seconds x channels x takes, those of a song's files
+    included."""
+
+    request: ConversionRequest
+    voice: Model
+    file_name: str
+    cost: float
+
+
 def start_conversion(
     studio: Studio,
     account: Account,
@@ -71,43 +82,73 @@ def start_conversion(
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
 ) -> str:
-    """Move a recording into the storage and queue its conversion; return the task's id.
+    """Check a conversion, move its recording into the storage and queue it; return the task's id.
 
-    origin: what the recording is a part or a copy of; by default it is a recording of its own.
-
-    Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
-    NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable, DiskFull;
-    then nothing is left behind.
+    origin: what the recording is a part or a copy of; by default it is a recording of its own. Raises as
+    `check_conversion` and `submit_conversion` do; then nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
-    voice = check_request(studio, account, request)
-    length = check_recording(audio, file_name, studio.service)
-    task, song = new_task(account), request.song
+    checked = check_conversion(studio, account, audio, file_name, request)
+    return submit_conversion(
+        studio, account, audio, checked, origin=origin, idempotency=idempotency, request_id=request_id
+    )  # fmt: skip
+
+
+def check_conversion(
+    studio: Studio, account: Account, audio: Path, file_name: str, request: ConversionRequest
+) -> CheckedConversion:
+    """Check all that can be checked before a worker has it.
+
+    Raises SettingsError for a setting out of range, NotFound for an unknown voice, WrongState for an untrained one,
+    NotReadable for a file that is not audio, Invalid for a recording that is too long, Unavailable.
+    """
+    voice = _check_request(studio, account, request)
+    length, takes = check_recording(audio, file_name, studio.service), int(request.settings.get("takes", 1))
+    refuse_too_costly(length, takes, studio.service)
+    cost = length.channel_seconds * takes
+    if request.song is not None:
+        has_effects = not effects_of(request.effects).is_off
+        cost += check_song(studio, account, request.song, takes, has_effects, request.untrained)
+    return CheckedConversion(request, voice, file_name, cost)
+
+
+def submit_conversion(
+    studio: Studio,
+    account: Account,
+    audio: Path,
+    checked: CheckedConversion,
+    *,
+    origin: Origin | None = None,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+) -> str:
+    """Move the recording of a conversion into the storage and queue it; return the task's id.
+
+    Raises TooMany, Unavailable, DiskFull; then nothing is left behind.
+    """
+    task, request, song = new_task(account), checked.request, checked.request.song
     asked = Conversion(
-        input_key=f"{task.place}/input{suffix_of(file_name, audio)}",
-        file_name=shown_name(file_name),
+        input_key=f"{task.prefix}/input{suffix_of(checked.file_name, audio)}",
+        file_name=shown_name(checked.file_name),
         preset=request.preset,
         settings=dict(request.settings),
         effects=plain_effects(request.effects),
-        model_account=DEMO if voice.is_demo else account.id,
-        untrained=voice.is_untrained,
-        song=None if song is None else song.record(task.place),
+        model_account=DEMO if checked.voice.is_demo else account.id,
+        untrained=checked.voice.is_untrained,
+        song=None if song is None else song.record(task.prefix),
         form=None if request.form == PUBLISHED else request.form,
         **asdict(origin or origin_of_file(audio)),
     )
-    refuse_too_costly(length, asked.takes, studio.service)
-    cost, files = length.channel_seconds * asked.takes, {asked.input_key: audio}
+    files = {asked.input_key: audio}
     if song is not None and asked.song is not None:
-        has_effects = not effects_of(request.effects).is_off
-        cost += check_song(studio, account, song, asked.takes, has_effects, request.untrained)
         files |= {asked.song.keys[name]: sent.path for name, sent in song.files.items()}
-    work = Work(CONVERSION, asked, request.model, cost, request_id)
+    work = Work(CONVERSION, asked, request.model, checked.cost, request_id)
     return submit_work(studio, task, work, files=files, idempotency=idempotency)
 
 
-def check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
-    """Check all that can be checked without the recording; return the voice. Raises as `start_conversion`."""
+def _check_request(studio: Studio, account: Account, request: ConversionRequest) -> Model:
+    """Check all that can be checked without the recording; return the voice."""
     by_style(request.preset, request.settings)
     effects_of(request.effects)
     if request.song is not None and request.form != PUBLISHED:
@@ -132,38 +173,14 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
-def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, object]:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:
         return {"status": "in_progress"}
     if task.state != "completed":
         return {"status": "failed"}
-    rendered = task.result_as(Rendered)
-    return {
-        "status": "completed",
-        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in rendered.outputs],
-        "output_settings": rendered.output_settings and asdict(rendered.output_settings),
-        **lane_links(studio, task, base_url, now_s),
-    }
-
-
-def was_untrained(task: Task) -> bool:
-    """Return whether a conversion used an untrained voice, or will unless the voice is trained by then."""
-    used = task.result_as(Rendered).untrained
-    return task.asked_as(Conversion).untrained if used is None else used
-
-
-def audio_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return links to the recording and its takes; none once they have been deleted."""
-    if task.outputs_deleted_at is not None:
-        return {"input_audio_url": None, "output_audio_urls": [], "note": _NO_LINKS_AFTER}
-    return {
-        "input_audio_url": studio.link(task.asked_as(Conversion).input_key, base_url, now_s),
-        "output_audio_urls": [studio.link(key, base_url, now_s) for key in task.result_as(Rendered).outputs],
-        **lane_links(studio, task, base_url, now_s),
-    }
+    return ConversionView(studio, task, base_url, now_s).published()
 
 
 def convert_recording(
@@ -179,7 +196,7 @@ def convert_recording(
     all of it; the times of a song are those of the whole recording. Raises NotFound, SettingsError for an invalid
     stretch, and what `start_conversion` raises.
     """
-    with taken_recording(studio, account, recording) as (copy, file_name, origin):
+    with analysed_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
@@ -197,7 +214,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
+    with stored_copy(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
             model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song
         )  # fmt: skip
@@ -208,7 +225,7 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     """Analyse the recording of a conversion; return the id of the analysis. Raises NotFound, TooMany."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
-    with borrowed(studio, asked.input_key, _GONE) as copy:
+    with stored_copy(studio, asked.input_key, _GONE) as copy:
         return start_analysis(studio, account, copy, asked.file_name, _origin(task))
 
 
@@ -220,19 +237,10 @@ def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> s
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     key = (task.result_as(Rendered).lanes or {}).get("vocal") or key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
-    with borrowed(studio, key, _GONE) as copy:
+    with stored_copy(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)
 
 
 def _origin(task: Task) -> Origin | None:
     """Return the origin of a conversion's recording; one of an earlier version is a project by itself."""
     return origin_of(task.asked_as(Conversion)) or (Origin(task.recording) if task.recording else None)
-
-
-def key_of_take(task: Task, take: int, dry: bool = False) -> str:
-    """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
-    rendered = task.result_as(Rendered)
-    outputs = rendered.dry if dry and rendered.dry is not None else rendered.outputs
-    if not 1 <= take <= len(outputs):
-        raise NotFound("There is no such take.", "take_not_found")
-    return outputs[take - 1]

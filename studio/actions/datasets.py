@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from sqlalchemy import Connection
 
@@ -17,12 +17,13 @@ from engine.progress import Report
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.actions.uploads import called, seems_zip, take, workplace
+from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
+from studio.store.answers import Answer
 from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
-from studio.store.idempotency import Answer, Idempotency, answered, once
+from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
@@ -89,7 +90,7 @@ def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> 
         raise DatasetError(f'"{name}" contains no audio.')
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
-    take(file, target)
+    link_or_copy(file, target)
 
 
 def _model_file(file: Path) -> dict[str, Any]:
@@ -125,9 +126,9 @@ def create_model(
         return str(known["model_id"])
     if not seems_zip(archive):
         raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
-    with workplace(studio) as place:
+    with scratch_folder(studio) as scratch:
         with called(archive, "the zip"):
-            dataset = create_dataset(archive, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
+            dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 
@@ -141,9 +142,9 @@ def create_examined(
     """
     from engine.datasets.report import examined, refuse_unusable
 
-    with workplace(studio) as place:
+    with scratch_folder(studio) as scratch:
         report(0.0, "copying the recordings")
-        dataset = create_dataset(source, place / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
+        dataset = create_dataset(source, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
         refuse_unusable(found)
         return keep_dataset(studio, account, dataset, data_report=found.as_json()), found
@@ -182,9 +183,17 @@ def keep_dataset(
     return str(answer["model_id"])
 
 
-def examination_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
-    """Return how far the examination of a voice's recordings is: `state` (completed once its task is gone), `progress`,
-    `message` and `error`. Raises NotFound."""
+class Examination(TypedDict):
+    """How far the examination of a voice's recordings is; state: completed once its task is gone."""
+
+    state: str
+    progress: float
+    message: str
+    error: str | None
+
+
+def examination_view(studio: Studio, account: Account, model_id: str) -> Examination:
+    """Return how far the examination of a voice's recordings is. Raises NotFound."""
     model = find_model(studio.database, account, model_id)
     task = latest(studio.database, account.id, model.id, REPORT)
     if task is None or task.created_at < model.created_at:  # belongs to an earlier voice with this id

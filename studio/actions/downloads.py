@@ -10,8 +10,8 @@ from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of
 from engine.progress import no_report
 from studio.actions.account import FORMATS, name_of_take, preferences_of
-from studio.actions.conversions import key_of_take
-from studio.actions.uploads import workplace
+from studio.actions.conversion_views import key_of_take
+from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
@@ -62,7 +62,7 @@ def wet_take(studio: Studio, task: Task, take: int, effects: Effects | None) -> 
     if studio.storage.head(key) is None:
         from engine.effects.chain import apply_effects_to_file  # loads scipy.signal
 
-        with workplace(studio) as folder:
+        with scratch_folder(studio) as folder:
             made = folder / "wet.wav"
             source = studio.storage.fetch(dry, folder)
             statement = task.result_as(Rendered).statement
@@ -122,10 +122,10 @@ def stored_take(
     rate = f".{mp3_kbps}" if kind == "mp3" and mp3_kbps else ""
     key = str(PurePath(original).with_suffix(f"{rate}.{kind}"))
     if key != original and studio.storage.head(key) is None:
-        with workplace(studio) as place:
-            made = place / f"take.{kind}"
+        with scratch_folder(studio) as scratch:
+            made = scratch / f"take.{kind}"
             statement = task.result_as(Rendered).statement
-            source = studio.storage.fetch(original, place)
+            source = studio.storage.fetch(original, scratch)
             cut_recording(source, made, statement=statement, installation=studio.installation, mp3_kbps=mp3_kbps)
             studio.storage.put_file(made, key)
     return key

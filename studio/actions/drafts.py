@@ -11,7 +11,7 @@ from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dat
 from engine.errors import EngineError
 from engine.voices.profile import is_blank, profile_as_json, read_profile
 from studio.actions.datasets import free_path, gather, gather_dataset, keep_dataset
-from studio.actions.uploads import refuse_large, take, workplace
+from studio.actions.uploads import link_or_copy, refuse_large, scratch_folder
 from studio.actions.voices import delete_model
 from studio.errors import Invalid, NotFound, WrongState
 from studio.settings.service import MEGABYTE
@@ -22,7 +22,7 @@ from studio.store.studio import Studio
 
 
 @dataclass(frozen=True)
-class Brought:
+class DraftUpload:
     """The result of adding files: their draft, the contents of a model.json among them, and a sentence for each file
     refused."""
 
@@ -37,7 +37,7 @@ class Brought:
 
 def add_recordings(
     studio: Studio, account: Account, draft_id: str | None, files: Sequence[Path], now_s: float
-) -> Brought:
+) -> DraftUpload:
     """Copy files to a draft, or to a new one: recordings, zips of them, or a model.json.
 
     Raises NotFound for an unknown draft, DiskFull, Unavailable. Unreadable files are reported and left out.
@@ -46,12 +46,12 @@ def add_recordings(
     values: dict[str, Any] = {}
     refused: list[str] = []
     kept_free = studio.service.free_disk_mb * MEGABYTE
-    with workplace(studio) as place:
-        gathered = place / "gathered"
+    with scratch_folder(studio) as scratch:
+        gathered = scratch / "gathered"
         for number, file in enumerate(files):
             try:
                 refuse_large(studio, file)
-                values |= gather(file, place / f"zip-{number}", gathered, refused, kept_free)
+                values |= gather(file, scratch / f"zip-{number}", gathered, refused, kept_free)
             except EngineError as cause:
                 refused.append(str(cause))
         added = sum(path.is_file() for path in gathered.rglob("*"))
@@ -62,16 +62,16 @@ def add_recordings(
             studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
         if values:
             studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
-    return Brought(draft_id, added, values, tuple(refused))
+    return DraftUpload(draft_id, added, values, tuple(refused))
 
 
-def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> Brought:
+def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:
     """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
     there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
     names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
-    with workplace(studio) as place:
-        named = place / next(name for name in names if name not in there)
-        take(recorded, named)
+    with scratch_folder(studio) as scratch:
+        named = scratch / next(name for name in names if name not in there)
+        link_or_copy(recorded, named)
         return add_recordings(studio, account, draft_id, [named], now_s)
 
 
@@ -119,18 +119,20 @@ def create_from_draft(
     assert draft_id is not None
     given = {**_other(studio, account, draft_id), **values}
     read_profile(given)  # raises before anything is copied
-    with workplace(studio) as place:
-        gathered = place / "recordings"
+    with scratch_folder(studio) as scratch:
+        gathered = scratch / "recordings"
         for number, one in enumerate(recordings):
             target = free_path(gathered / one.name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            take(studio.storage.fetch(one.key, place / str(number)), target)
-        model_id = keep_dataset(studio, account, create_dataset(gathered, place / "dataset", given))
+            link_or_copy(studio.storage.fetch(one.key, scratch / str(number)), target)
+        model_id = keep_dataset(studio, account, create_dataset(gathered, scratch / "dataset", given))
     drop_draft(studio, account, draft_id)
     return model_id
 
 
-def take_back(studio: Studio, account: Account, model_id: str, now_s: float, only_good: bool = False) -> Brought:
+def reopen_as_draft(
+    studio: Studio, account: Account, model_id: str, now_s: float, only_good: bool = False
+) -> DraftUpload:
     """Turn an untrained voice back into a draft, so that it can be made from other recordings.
 
     only_good: leave out recordings that the data report advises against. Raises NotFound, WrongState for a voice that
@@ -142,10 +144,10 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
         raise WrongState(text, "model_trained")
     report = model.data_report or {}
     bad = {one["name"] for one in report.get("recordings", ()) if one["verdict"] == "fail"} if only_good else set()
-    with workplace(studio) as place:
-        studio.storage.pull_folder(model.dataset_key, place / "dataset")
-        dataset = load_dataset(place / "dataset")
-        gathered, refused = place / "gathered", list[str]()
+    with scratch_folder(studio) as scratch:
+        studio.storage.pull_folder(model.dataset_key, scratch / "dataset")
+        dataset = load_dataset(scratch / "dataset")
+        gathered, refused = scratch / "gathered", list[str]()
         gather_dataset(dataset, gathered, refused, bad)
         draft_id = new_draft_id()
         values = profile_as_json(dataset.profile)
@@ -158,7 +160,7 @@ def take_back(studio: Studio, account: Account, model_id: str, now_s: float, onl
     except BaseException:
         drop_draft(studio, account, draft_id)
         raise
-    return Brought(draft_id, added, values, tuple(refused))
+    return DraftUpload(draft_id, added, values, tuple(refused))
 
 
 def refuse_incomplete(

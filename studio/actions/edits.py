@@ -14,7 +14,7 @@ from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.units import FRAME_RATE
 from studio.actions.account import voice_name
-from studio.actions.conversions import key_of_take, was_untrained
+from studio.actions.conversion_views import ConversionView, key_of_take, was_untrained
 from studio.actions.submission import Work, new_task, submit_work
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account
@@ -33,7 +33,6 @@ from studio.store.records.conversion import (
     Rendered,
 )
 from studio.store.studio import Studio
-from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, list_tasks
 
@@ -62,16 +61,16 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
     takes = [
         {
             "task": one.id,
-            "take": take,
-            "title": _title(one, take),
+            "take": take.number,
+            "title": _title(one, take.number),
             "created_at": one.created_at,
-            "url": studio.link(key_of_take(one, take), base_url, now_s),
-            "name": label_of(one, take).name,
-            "starred": label_of(one, take).starred,
+            "url": studio.link(take.key, base_url, now_s),
+            "name": take.label.name,
+            "starred": take.label.starred,
         }
         for one in reversed(found)
         if one.outputs_deleted_at is None and _starts(one) == _starts(task)
-        for take in range(1, len(one.result_as(Rendered).outputs) + 1)
+        for take in ConversionView(studio, one, base_url, now_s).takes
     ]
     comp = task.asked_as(Conversion).comp
     return {"starts_s": _starts(task), "takes": takes, "choice": comp and [asdict(one) for one in comp.choice]}
@@ -118,8 +117,8 @@ def repeat_comp(studio: Studio, account: Account, task_id: str) -> str:
 def _submit_comp(studio: Studio, account: Account, task: Task, comp: Comp, idempotency: Idempotency | None) -> str:
     """Queue a comp with copies of its sources. task: whose recording and effects it has."""
     new, asked = new_task(account), task.asked_as(Conversion)
-    takes = {f"{new.place}/takes/{number}{PurePath(key).suffix}": key for number, key in enumerate(comp.takes, 1)}
-    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
+    takes = {f"{new.prefix}/takes/{number}{PurePath(key).suffix}": key for number, key in enumerate(comp.takes, 1)}
+    input_key = f"{new.prefix}/input{PurePath(asked.input_key).suffix}"
     again = replace(
         asked,
         input_key=input_key,
@@ -254,8 +253,8 @@ def _submit_edit(studio: Studio, account: Account, task: Task, origin: _Origin, 
     """Queue an edit with copies of its sources; of: the task whose take is edited."""
     _need_voice(studio, account, task)  # fail now, not in the worker
     new, asked = new_task(account), task.asked_as(Conversion)
-    input_key = f"{new.place}/input{PurePath(asked.input_key).suffix}"
-    original = EditSources(f"{new.place}/original/take.wav", f"{new.place}/original/groundwork.npz")
+    input_key = f"{new.prefix}/input{PurePath(asked.input_key).suffix}"
+    original = EditSources(f"{new.prefix}/original/take.wav", f"{new.prefix}/original/groundwork.npz")
     again = replace(
         asked,
         input_key=input_key,

@@ -62,14 +62,13 @@ def work_view(studio: Studio, account: Account) -> dict[str, int]:
 
 
 def limits_view(studio: Studio) -> list[dict[str, Any]]:
-    """Return the limits that hold on the page: name, value, meaning, and the option of `serve` that changes each."""
+    """Return the limits that hold on the page: name, value, and the option of `serve` for it, or None."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
         {
             "name": name,
             "value": getattr(studio.service, name),
-            "meaning": known[name].metadata["meaning"],
-            "option": f"--{name.replace('_', '-')}",
+            "option": f"--{name.replace('_', '-')}" if known[name].metadata else None,
         }
         for name in LIMITS
         if name != "largest_upload_mb" or studio.service.page_upload_mb  # on one's own machine the disk is the limit

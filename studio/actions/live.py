@@ -119,12 +119,12 @@ class LiveSession:
         known = asdict(ConversionSettings())
         settings = known | {name: value for name, value in live.items() if name in known}
         asked = Conversion(
-            f"{new.place}/input.wav", {"transpose": settings["transpose"]}, _LIVE_NAME, live=live,
+            f"{new.prefix}/input.wav", {"transpose": settings["transpose"]}, _LIVE_NAME, live=live,
             model_account=DEMO if voice.is_demo else account.id, untrained=voice.is_untrained,
             **asdict(origin_of_file(dry)),
         )  # fmt: skip
         rendered = Rendered(
-            (f"{new.place}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
+            (f"{new.prefix}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
             settings, voice.is_untrained, statement=Statement(**recorded["statement"]), seconds=recorded["seconds"],
         )  # fmt: skip
         studio.storage.put_file(dry, asked.input_key)
@@ -138,7 +138,7 @@ class LiveSession:
                 assert task is not None  # not visible to others yet
                 complete(connection, task, written(rendered))
         except BaseException:
-            studio.storage.delete_below(new.place)
+            studio.storage.delete_below(new.prefix)
             raise
         return new.id
 

@@ -16,10 +16,10 @@ from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.account import named_file
-from studio.actions.checkpoints import put_in_place
+from studio.actions.checkpoints import replace_voice_files
 from studio.actions.recordings import refuse_without_consent
 from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
-from studio.actions.uploads import called, seems_zip, take, workplace
+from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -62,10 +62,10 @@ def namesakes(
     Raises what `packaged_name` raises.
     """
     packaged = packaged_name(package, name)
-    return packaged, voices_called(studio, account, packaged)
+    return packaged, voices_named(studio, account, packaged)
 
 
-def voices_called(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
+def voices_named(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
     """Return `id` and `demo` of the voices with this name."""
     known = all_models(studio.database, account)
     return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
@@ -93,9 +93,9 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
         raise WrongState(f"{model.name} is a demo voice and cannot be replaced.", "demo_voice")
     if is_rvc_model(package):
         raise WrongState("A model of RVC cannot replace a voice: import it under a name of its own.", "imported_voice")
-    with workplace(studio) as place:
-        card = _unpacked(studio, package, place, "the file")
-        put_in_place(studio, account, model, place / card.id, card)
+    with scratch_folder(studio) as scratch:
+        card = _unpacked(studio, package, scratch, "the file")
+        replace_voice_files(studio, account, model, scratch / card.id, card)
 
 
 def import_model(
@@ -116,9 +116,9 @@ def import_model(
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
-    with workplace(studio) as place:
-        card = _unpacked(studio, package, place, name, files, stated)
-        folder = place / card.id
+    with scratch_folder(studio) as scratch:
+        card = _unpacked(studio, package, scratch, name, files, stated)
+        folder = scratch / card.id
         if voice_name is not None:
             card = replace(card, name=read_profile({"name": voice_name}).name)
         with arriving(studio.storage, account, VOICES, folder) as arrive:
@@ -142,9 +142,9 @@ def import_upload(
     stem, suffix = Path(file_name).stem, Path(file_name).suffix.lower()
     if not is_rvc_model(Path(file_name)):
         return import_model(studio, account, upload, idempotency, files=files)
-    with workplace(studio) as place:
-        path = place / (new_identifier(stem) + suffix)
-        take(upload, path)
+    with scratch_folder(studio) as scratch:
+        path = scratch / (new_identifier(stem) + suffix)
+        link_or_copy(upload, path)
         name = free_name(studio, account, stem)
         return import_model(studio, account, path, idempotency, f'"{file_name}"', voice_name=name, files=files)
 
@@ -152,14 +152,14 @@ def import_upload(
 def _unpacked(
     studio: Studio,
     package: Path,
-    place: Path,
+    scratch: Path,
     name: str,
     files: RvcFiles | None = None,
     stated: Mapping[str, Any] | None = None,
 ) -> VoiceCard:
     """Unpack a voice into a folder of its id in `place`, and return its card. Raises what `package_card` raises."""
     if is_rvc_model(package):
-        card = _stated(unpack_rvc(package, place, name, files or RvcFiles()), stated or {})
+        card = _stated(unpack_rvc(package, scratch, name, files or RvcFiles()), stated or {})
         refuse_without_consent(studio, card.consent)
         return card
     if files not in (None, RvcFiles()):
@@ -170,9 +170,9 @@ def _unpacked(
 
     _refuse_other_files(package, name)
     with called(package, name):
-        card = import_voice(package, place)
+        card = import_voice(package, scratch)
         refuse_without_consent(studio, card.consent)
-        refuse_senseless(load_voice(card.id, place))
+        refuse_senseless(load_voice(card.id, scratch))
     return card
 
 
@@ -222,8 +222,8 @@ def package_link(studio: Studio, account: Account, model_id: str, base_url: str,
 
     It is kept until the next export of this voice, or its deletion. Raises as `export_model` does.
     """
-    with workplace(studio) as place:
-        made = place / f"{model_id}.voice.zip"
+    with scratch_folder(studio) as scratch:
+        made = scratch / f"{model_id}.voice.zip"
         export_model(studio, account, model_id, made)
         key = f"{account_prefix(account)}{PACKAGES}/{model_id}/{made.name}"
         studio.storage.put_file(made, key)

@@ -10,12 +10,13 @@ from sqlalchemy import Connection
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
 from engine.voices.card import CARD_FILE, card_text, read_card
 from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, profile_text, read_profile
-from studio.actions.packages import free_name, voices_called
+from studio.actions.packages import free_name, voices_named
 from studio.actions.submission import Work, queue_task
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, describe, find_model, held_model
 from studio.store.kinds import REPORT
+from studio.store.records.cards import Card, Stated
 from studio.store.records.voices import Nothing
 from studio.store.studio import Studio
 
@@ -23,7 +24,7 @@ _MEASURED = ("voice_type", "vocal_range")  # unless stated
 _JUDGED_BY = ("gender", *_MEASURED)  # what the data report compares the recordings with
 
 
-def profile_values(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+def profile_values(studio: Studio, account: Account, model_id: str) -> Stated:
     """Return the profile of a voice as values. Raises NotFound."""
     return find_model(studio.database, account, model_id).stated
 
@@ -44,7 +45,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
         measured = {name: model.stated.get(name) for name in _MEASURED} if model.voice_key is not None else {}
-        unchanged = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
+        unchanged: Card = {"id": model_id, "format": model.card.get("format"), "kind": model.card.get("kind")}
         if stated.get("consent") == model.card.get("consent"):  # another one has not been signed
             unchanged["consent_seal"] = model.card.get("consent_seal")
         describe(connection, account.id, model_id, {**measured, **stated, **unchanged})
@@ -58,7 +59,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
 
 def _refuse_taken(studio: Studio, account: Account, model_id: str, name: str) -> None:
     """Raise Invalid if another voice has the name; one that two voices have already may stay."""
-    there = [one["id"] for one in voices_called(studio, account, name)]
+    there = [one["id"] for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
         raise Invalid([("name", f"There is already a voice called {name}: choose another name, such as {free}.")])

@@ -21,18 +21,18 @@ from engine.errors import SettingsError
 from engine.files import replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
+from engine.settings import from_values
 from engine.spelling import composed
 from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversions import key_of_take
+from studio.actions.conversion_views import TakeView, takes_of
 from studio.actions.tasks import delete_tasks, task_views_of
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import PACKAGES
 from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
 from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
-from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task
 
@@ -82,7 +82,7 @@ def change_project(
     account: Account,
     project_id: str,
     name: str | None = None,
-    timeline: Mapping[str, Any] | None = None,
+    timeline: Mapping[str, object] | None = None,
 ) -> None:
     """Name a project ("": as its recording), and change fields of its Timeline; what is left out stays.
 
@@ -93,7 +93,7 @@ def change_project(
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
     try:
-        changed = Timeline(**{**project.timeline, **(timeline or {})})
+        changed = from_values(Timeline, {**project.timeline, **(timeline or {})})
     except TypeError as cause:
         raise SettingsError(f"A timeline has no such setting ({cause}).") from cause
     with studio.database.write() as connection:
@@ -102,7 +102,7 @@ def change_project(
 
 def timeline_of(project: Project) -> Timeline:
     """Return the tempo of a project's song, and where in it the recording begins."""
-    return Timeline(**project.timeline)
+    return from_values(Timeline, project.timeline)
 
 
 def delete_project(studio: Studio, account: Account, project_id: str) -> int:
@@ -124,7 +124,7 @@ class _Sound:
     key: str
     start_s: float
     task: Task
-    take: int | None = None  # None: the recording
+    take: TakeView | None = None  # None: the recording
 
     @property
     def statement(self) -> Statement | None:
@@ -142,7 +142,7 @@ def project_zip(
     place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}"
     key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.zip"
     if studio.storage.head(key) is None:
-        with workplace(studio) as folder:
+        with scratch_folder(studio) as folder:
             made = export_project(studio, account, project.id, folder / "project.zip", dry=dry)
             studio.storage.delete_below(place)
             studio.storage.put_file(made, key)
@@ -171,8 +171,8 @@ def export_project(
     if target.is_dir():
         target = target / named_file(project.shown_name, "zip")
     try:
-        with workplace(studio) as place, replacing(target) as unfinished:
-            _Export(studio, account, project, timeline or timeline_of(project), place, dry).write(unfinished, report)
+        with scratch_folder(studio) as scratch, replacing(target) as unfinished:
+            _Export(studio, account, project, timeline or timeline_of(project), scratch, dry).write(unfinished, report)
     except OSError as cause:
         text = f'"{target}" cannot be written: {cause.strerror or cause}.'
         raise Invalid([("output", text)], "not_writable") from cause
@@ -183,9 +183,9 @@ class _Export:
     """One export of a project. place: an empty folder for its files."""
 
     def __init__(
-        self, studio: Studio, account: Account, project: Project, timeline: Timeline, place: Path, dry: bool
+        self, studio: Studio, account: Account, project: Project, timeline: Timeline, scratch: Path, dry: bool
     ) -> None:
-        self._studio, self._project, self._place = studio, project, place
+        self._studio, self._project, self._place = studio, project, scratch
         done = _done(project)
         named = voice_names(studio.database, account, done)
         counted: Counter[str] = Counter()
@@ -252,7 +252,7 @@ class _Export:
             with open_audio(path) as opened:
                 seconds = opened.duration_s
                 if seconds is None:
-                    seconds = sum(block.shape[1] for block in opened.blocks(1 << 18)) / opened.rate
+                    seconds = sum(block.shape[1] for block in opened.blocks()) / opened.rate
             found.append((sound, path, seconds))
         end_s = -1.0
         for sound, path, seconds in sorted(found, key=lambda one: (one[0].start_s, -one[2])):
@@ -278,12 +278,12 @@ def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator
     """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
     asked = task.asked_as(Conversion)
     made = "comp" if asked.comp else "edited" if asked.edit else "take"
-    for take in range(1, len(task.result_as(Rendered).outputs) + 1):
+    for take in takes_of(task):
         label = f"{voice} {made}"
         counted[label] += 1
         number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
-        label = " ".join(filter(None, [label, number, label_of(task, take).name]))
-        yield _Sound(label, key_of_take(task, take, dry), _start_s(task), task, take)
+        label = " ".join(filter(None, [label, number, take.label.name]))
+        yield _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
 
 
 def _later(part: Part, by_s: float) -> Part:
@@ -296,16 +296,15 @@ def _start_s(task: Task) -> float:
 
 def _told(sound: _Sound, name: str) -> dict[str, Any]:
     """Return what project.json says of a stem."""
-    asked, rendered = sound.task.asked_as(Conversion), sound.task.result_as(Rendered)
+    asked, rendered, take = sound.task.asked_as(Conversion), sound.task.result_as(Rendered), sound.take
     facts: dict[str, Any] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}
-    if sound.take is None:
+    if take is None:
         return facts
-    scores = rendered.scores
     return facts | {
-        "take": sound.take,
-        "starred": label_of(sound.task, sound.take).starred,
+        "take": take.number,
+        "starred": take.label.starred,
         "voice": sound.task.model_id,
         "settings": rendered.settings or asked.settings,
         "effects": asked.effects,
-        "scores": scores[sound.take - 1] if sound.take <= len(scores) else None,
+        "scores": take.scores or None,
     }

@@ -42,10 +42,9 @@ def consent_origin(studio: Studio, model: Model) -> str:
     return consent_recorded_by(consent, seal, studio.installation)
 
 
-def consent_line(view: Mapping[str, Any]) -> str:
-    """Return who consented, when, and who recorded it, of a voice's `model_view`."""
-    consent = view["consent"]
-    return ", ".join(one for one in (consent.get("by"), consent.get("date"), view["consent_origin"]) if one)
+def consent_line(consent: Mapping[str, str], origin: str) -> str:
+    """Return who consented, when, and who recorded it; origin: see `consent_origin`."""
+    return ", ".join(one for one in (consent.get("by"), consent.get("date"), origin) if one)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def is_rvc_model(path: Path) -> bool:
     return path.suffix.lower() in MODELS
 
 
-def unpack_rvc(path: Path, place: Path, name: str, files: RvcFiles) -> VoiceCard:
+def unpack_rvc(path: Path, scratch: Path, name: str, files: RvcFiles) -> VoiceCard:
     """Turn a model of RVC into a voice in a folder of its id in `place`; errors call the file `name`.
 
     Raises NotReadable, which names what the file is instead.
@@ -54,7 +54,7 @@ def unpack_rvc(path: Path, place: Path, name: str, files: RvcFiles) -> VoiceCard
     from engine.voices.imported import import_rvc
 
     try:
-        return import_rvc(path, place, files.index, speaker=files.speaker)
+        return import_rvc(path, scratch, files.index, speaker=files.speaker)
     except ModelFileError as cause:
         raise NotReadable(naming(cause, path, name), cause.code) from cause
 

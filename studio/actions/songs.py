@@ -15,7 +15,7 @@ from engine.songs.parts import KEEP, Part, checked_parts
 from studio.actions.account import FORMATS, voice_name
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
-from studio.actions.uploads import borrowed, workplace
+from studio.actions.uploads import scratch_folder, stored_copy
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
@@ -130,7 +130,7 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         return
     with ExitStack() as stack:
         sent = {
-            name: SentFile(stack.enter_context(borrowed(studio, key, _RECORDING_GONE)), asked.names[name])
+            name: SentFile(stack.enter_context(stored_copy(studio, key, _RECORDING_GONE)), asked.names[name])
             for name, key in asked.keys.items()
         }
         parts = [
@@ -139,15 +139,6 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         yield SongRequest(
             parts, asked.separate, sent.get("backing"), sent.get("stem"), asked.stem_parts, asked.offset_s, asked.faders
         )
-
-
-def lane_links(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, str]:
-    """Return links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
-    rendered = task.result_as(Rendered)
-    if not rendered.lanes or task.outputs_deleted_at is not None:
-        return {}
-    keys = {**rendered.lanes, "mix": rendered.outputs[0]}
-    return {name: studio.link(key, base_url, now_s) for name, key in keys.items()}
 
 
 def mix_again(
@@ -169,17 +160,17 @@ def mix_again(
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
-        with workplace(studio) as place:
-            (place / "fetched").mkdir()
+        with scratch_folder(studio) as scratch:
+            (scratch / "fetched").mkdir()
             files = [
                 Lane(
-                    studio.storage.fetch(lanes[name], place / "fetched"), fader,
+                    studio.storage.fetch(lanes[name], scratch / "fetched"), fader,
                     statement=rendered.statement if name in _SYNTHETIC else None,
                 )
                 for name, fader in given.items()
             ]  # fmt: skip
-            mix_files(files, place / f"mix.{kind}", installation=studio.installation)
-            studio.storage.put_file(place / f"mix.{kind}", key)
+            mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
+            studio.storage.put_file(scratch / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)
     name = fitting_name(PurePath(task.asked_as(Conversion).file_name).stem, f" - {voice} mix.{kind}")
     return {"url": studio.link(key, base_url, now_s), "name": name}

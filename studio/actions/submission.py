@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 
 from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, account_prefix
+from studio.store.answers import Answer
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
-from studio.store.idempotency import Answer, Idempotency, once
+from studio.store.idempotency import Idempotency, once
 from studio.store.kinds import ANALYSIS, BLEND, CONVERSION, KINDS, TEACHING, TRAINING
 from studio.store.records.codec import written
 from studio.store.studio import Studio
@@ -61,7 +62,7 @@ class NewTask:
     id: str
 
     @property
-    def place(self) -> str:
+    def prefix(self) -> str:
         """The prefix of its files in the storage."""
         return f"{account_prefix(self.account)}tasks/{self.id}"
 
@@ -112,7 +113,7 @@ def submit_work(
         answer, kept = once(studio, task.account, idempotency, act)
     finally:
         if not kept:
-            studio.storage.delete_below(task.place)
+            studio.storage.delete_below(task.prefix)
     studio.wake()
     return str(answer["task_id"])
 

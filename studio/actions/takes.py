@@ -7,19 +7,18 @@ from engine.conversion.settings import AUTO, BEST
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversions import key_of_take, was_untrained
-from studio.actions.songs import lane_links
+from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
+from studio.store.records.cards import Card
 from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
 
 _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
-_DELETED = "Its recording and its takes have been deleted."
 LONGEST_NAME = 60
 
 
@@ -46,9 +45,8 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
-    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
-    is_there = task.outputs_deleted_at is None
-    found = rendered.output_settings
+    view = ConversionView(studio, task, base_url, now_s)
+    asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
     card = _card(studio, account, task.model_id or "")
     waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
     busy = _busy(studio) if task.state == "queued" else []
@@ -66,22 +64,22 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
         "model": task.model_id,
         "voice": voice_name(studio.database, account, task),
-        "untrained": was_untrained(task),
+        "untrained": view.untrained,
         "range": _range(card),
         "file_name": asked.file_name,
         "preset": asked.preset,
         "effects": asked.effects,
-        "settings": rendered.settings or asked.settings,
+        "settings": view.settings,
         "asked_settings": _shown_settings(asked, rendered),
         "transpose": found and found.transpose,
         "style": found and found.vocal_style,
-        "input_url": studio.link(asked.input_key, base_url, now_s) if is_there else None,
-        "takes": _takes(studio, task, base_url, now_s) if is_there else [],
+        "input_url": view.input_url if view.has_files else None,
+        "takes": _takes(view) if view.has_files else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
         "edited": asked.edit and asked.edit.of,
-        "note": rendered.unsigned if is_there else _DELETED,
-        "lanes": lane_links(studio, task, base_url, now_s),
+        "note": rendered.unsigned if view.has_files else DELETED,
+        "lanes": view.lanes,
         "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
@@ -89,7 +87,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     }
 
 
-def kept_share(scores: Scores) -> float | None:
+def fidelity(scores: Scores) -> float | None:
     """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
     recording and take; None if nothing is voiced."""
     on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
@@ -99,7 +97,7 @@ def kept_share(scores: Scores) -> float | None:
 
 
 def best_first(marks: Sequence[float | None]) -> list[int]:
-    """Return the numbers of takes, from 1 on, best `kept_share` first."""
+    """Return the numbers of takes, from 1 on, best `fidelity` first."""
     # the first take has no variation, so it leads among equals
     return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
 
@@ -112,21 +110,18 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(studio: Studio, task: Task, base_url: str, now_s: float) -> list[dict[str, Any]]:
-    rendered = task.result_as(Rendered)
-    outputs, scores = rendered.outputs, rendered.scores
+def _takes(view: ConversionView) -> list[dict[str, Any]]:
     takes: list[dict[str, Any]] = [
         {
-            "number": number,
-            "url": studio.link(key, base_url, now_s),
-            "scores": scores[number - 1] if number <= len(scores) else {},
-            "name": label_of(task, number).name,
-            "starred": label_of(task, number).starred,
+            "number": take.number,
+            "url": view.link(take.key),
+            "scores": take.scores,
+            "mark": fidelity(take.scores),
+            "name": take.label.name,
+            "starred": take.label.starred,
         }
-        for number, key in enumerate(outputs, 1)
+        for take in view.takes
     ]
-    for take in takes:
-        take["mark"] = kept_share(take["scores"])
     return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
 
 
@@ -164,14 +159,14 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
-def _card(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+def _card(studio: Studio, account: Account, model_id: str) -> Card:
     try:
-        return find_model(studio.database, account, model_id).published
+        return find_model(studio.database, account, model_id).card
     except NotFound:  # deleted meanwhile
         return {}
 
 
-def _range(card: dict[str, Any]) -> dict[str, Any] | None:
+def _range(card: Card) -> dict[str, str | float] | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None

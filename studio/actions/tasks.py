@@ -10,18 +10,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from studio.actions.account import voice_names
-from studio.actions.conversions import audio_links, was_untrained
+from studio.actions.conversion_views import ConversionView
 from studio.errors import NotFound, TooMany, WrongState
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
 from studio.store.callback_signatures import secret_of_account
 from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
 from studio.store.kinds import CONVERSION, TEACHING, TRAINING
 from studio.store.projects import forget_empty
-from studio.store.records.conversion import Conversion, Rendered
 from studio.store.records.voices import NewVoice, Teaching, Training
 from studio.store.studio import Studio
-from studio.store.take_labels import label_of
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import (
     ACTIVE,
@@ -75,7 +73,7 @@ def task_views_of(
 
 def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
     """Cancel a task: at once if it is queued, else as soon as its worker notices. Raises NotFound, WrongState."""
-    task = request_cancel(studio.database, account.id, task_id, also=settle)
+    task = request_cancel(studio.database, account.id, task_id, also=end_training)
     return _named_view(studio, account, task, base_url, now_s)
 
 
@@ -139,7 +137,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "finished_at": written_time(task.finished_at),
     }
     if task.kind == CONVERSION:
-        view |= _conversion_view(task) | audio_links(studio, task, base_url, now_s)
+        view |= ConversionView(studio, task, base_url, now_s).in_full()
     if task.kind == TEACHING:
         teaching = task.asked_as(Teaching)
         view["warning"] = " ".join(f"{one.name}: {one.reason}" for one in teaching.left_out) or None
@@ -148,31 +146,6 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
     if task.kind == TRAINING:
         view |= asdict(task.asked_as(Training))
     return view
-
-
-def _conversion_view(task: Task) -> dict[str, Any]:
-    asked, rendered = task.asked_as(Conversion), task.result_as(Rendered)
-    labels = [label_of(task, take) for take in range(1, len(rendered.outputs) + 1)]
-    view = {
-        "project": task.recording,
-        "start_s": asked.start_s,
-        "file_name": asked.file_name,
-        "preset": asked.preset,
-        "effects": asked.effects,
-        "settings": rendered.settings or asked.settings,  # all of them once it is completed
-        "edit_of": asked.edit and asked.edit.of,
-        "edit_count": len(asked.edit.edits) if asked.edit else 0,
-        "comp": asked.comp and [asdict(one) for one in asked.comp.choice],
-        "phrase_starts_s": list(rendered.phrase_starts_s),
-        "take_labels": [asdict(label) for label in labels],
-        "untrained": was_untrained(task),
-        "warning": rendered.warning,
-        "unsigned": rendered.unsigned,
-        "scores": list(rendered.scores),
-        "output_settings": rendered.output_settings and asdict(rendered.output_settings),
-        "cost_minutes": round(task.cost / 60, 3),
-    }
-    return view if rendered.notes is None else view | {"notes": list(rendered.notes)}
 
 
 def written_time(time_s: float | None) -> str | None:

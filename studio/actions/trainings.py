@@ -1,23 +1,30 @@
 """Start, watch and estimate trainings, and hear each evaluation."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Estimate
 from engine.voices.card import WEIGHTS_FILE
-from studio.actions.checkpoints import kept_card
+from studio.actions.checkpoints import stored_card
 from studio.actions.submission import Work, queue_task
-from studio.actions.tasks import task_view, task_views
-from studio.actions.voices import checked_plan, train_model, training_history
+from studio.actions.tasks import task_views
+from studio.actions.voices import (
+    EpochLine,
+    EvaluationLine,
+    HistoryLines,
+    TimedTraining,
+    checked_plan,
+    train_model,
+    training_history,
+)
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
 from studio.store.kinds import ESTIMATE, TRAINING
-from studio.store.records.voices import EstimateAsked
+from studio.store.records.voices import EstimateAsked, Training
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, places
@@ -34,19 +41,83 @@ _LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
 
 
-def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return the parts rendered at each evaluation, and all evaluations, oldest first. Raises NotFound.
+class Part(TypedDict):
+    """A recording that each evaluation renders; url: of the original."""
 
-    parts: {"name", "label", "url" of the original}; evaluations: lines of the history with `kept` (whether it is the
-    best so far), `complete` (whether it can become the voice) and `sounds` (part -> url).
+    name: str
+    label: str
+    url: str
+
+
+class Audition(EvaluationLine):
+    """An evaluation. kept: whether it is the best so far; complete: whether it can become the voice; sounds: urls by
+    part."""
+
+    kept: bool
+    complete: bool
+    sounds: dict[str, str]
+
+
+class Auditions(TypedDict):
+    """The parts rendered at each evaluation, and all evaluations, oldest first."""
+
+    parts: list[Part]
+    evaluations: list[Audition]
+
+
+class TrainableVoice(TypedDict):
+    """A voice that has recordings here."""
+
+    id: str
+    name: str
+    state: str
+    epoch: int
+    epochs: int
+
+
+class PlacedTraining(TypedDict):
+    """A training; place: in the queue while it waits, 1 for the next."""
+
+    id: str
+    state: str
+    epochs: int
+    place: int | None
+
+
+class ShownEstimate(TypedDict):
+    """A task that estimates the time of a training."""
+
+    id: str
+    state: str
+    message: str
+    error: str | None
+
+
+class TrainingView(TrainableVoice, Auditions):
+    """All that is known about a voice's training.
+
+    task: its latest; chosen_epoch: the checkpoint that was chosen by hand, or None for the best one; estimating: the
+    task that makes an estimate.
     """
+
+    error: str | None
+    chosen_epoch: int | None
+    begun: bool
+    task: PlacedTraining | None
+    timed: TimedTraining | None
+    estimating: ShownEstimate | None
+    history: HistoryLines | None
+
+
+def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> Auditions:
+    """Return what can be heard of a training. Raises NotFound."""
     model = find_model(studio.database, account, model_id)
     return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
 
 
 def auditions_of(
-    studio: Studio, model: Model, history: Mapping[str, Any] | None, base_url: str, now_s: float
-) -> dict[str, Any]:
+    studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float
+) -> Auditions:
     """Return the same for a voice whose training history is already loaded."""
     if not history:
         return {"parts": [], "evaluations": []}
@@ -89,8 +160,8 @@ def _label(part: str) -> str:
 # ---- views
 
 
-def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
-    """Return the voices that have recordings here, by name: id, name, state, epoch, epochs."""
+def trainable_view(studio: Studio, account: Account) -> list[TrainableVoice]:
+    """Return the voices that have recordings here, by name."""
     return [
         {"id": one.id, "name": one.name, "state": one.state, "epoch": one.epoch, "epochs": one.epochs}
         for one in all_models(studio.database, account)
@@ -98,13 +169,8 @@ def trainable_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
     ]
 
 
-def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return all that is known about a voice's training. Raises NotFound, and WrongState if it has no recordings.
-
-    task: its latest training, with its `place` in the queue while it waits; chosen_epoch: the checkpoint that was
-    chosen by hand, or None for the best one; timed: an engine Estimate as plain values, or None; estimating: the task
-    that makes one, or None; history: the engine's; with the parts and evaluations of `auditions_view`.
-    """
+def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> TrainingView:
+    """Return all that is known about a voice's training. Raises NotFound, and WrongState if it has no recordings."""
     model = _trainable(studio, account, model_id)
     history = training_history(studio, model)
     task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (TRAINING, ESTIMATE))
@@ -121,7 +187,7 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         "epochs": model.epochs,
         "chosen_epoch": _chosen_epoch(studio, model),
         "begun": history is not None,
-        "task": None if task is None else _placed(studio, task_view(studio, account, task.id, base_url, now_s)),
+        "task": None if task is None else _placed(studio, task),
         "timed": _timed(history, estimating),
         "estimating": None if estimating is None else _shown_estimate(estimating),
         "history": history,
@@ -143,7 +209,7 @@ def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) ->
     return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
 
 
-def seconds_left(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0) -> float | None:
+def seconds_left(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> float | None:
     """Estimate how long a training still takes up to `epochs` if nothing ends it sooner; None if unknown.
 
     view: from `training_view`.
@@ -217,31 +283,42 @@ def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
 
 def _chosen_epoch(studio: Studio, model: Model) -> int | None:
     try:
-        card = kept_card(studio, model)
+        card = stored_card(studio, model)
     except EngineError:  # it is being replaced
         return None
     return card.training.get("best_epoch") if card is not None and card.training.get("chosen") else None
 
 
-def _placed(studio: Studio, view: dict[str, Any]) -> dict[str, Any]:
-    return view | {"place": places(studio.database, TRAINING).get(view["id"]) if view["state"] == "queued" else None}
+def _placed(studio: Studio, task: Task) -> PlacedTraining:
+    place = places(studio.database, TRAINING).get(task.id) if task.state == "queued" else None
+    return {"id": task.id, "state": task.state, "epochs": task.asked_as(Training).epochs, "place": place}
 
 
-def _shown_estimate(task: Task) -> dict[str, Any]:
+def _shown_estimate(task: Task) -> ShownEstimate:
     return {"id": task.id, "state": task.state, "message": task.message, "error": task.error}
 
 
-def _timed(history: Mapping[str, Any] | None, estimate: Task | None) -> dict[str, Any] | None:
+def _timed(history: HistoryLines | None, estimate: Task | None) -> TimedTraining | None:
     """Return the time measured by the training itself, else by the estimate, else by the training at its start."""
-    begun = (history or {}).get("estimate")
+    begun = history.get("estimate") if history else None
     if history and history["epochs"] and history["evaluations"]:
         epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]
-        apart = (begun or {}).get("epochs_apart", 1)
-        return asdict(Estimate(_mean(epochs, "seconds"), _mean(evaluations, "seconds"), 0.0, apart))
+        apart = begun.get("epochs_apart", 1) if begun else 1
+        return _plain(Estimate(_mean_s(epochs), _mean_s(evaluations), 0.0, apart))
     if estimate is not None and estimate.state == "completed":
-        return asdict(estimate.result_as(Estimate))
-    return asdict(Estimate(**begun)) if begun else None
+        return _plain(estimate.result_as(Estimate))
+    return _plain(Estimate(**begun)) if begun else None
 
 
-def _mean(lines: list[dict[str, Any]], name: str) -> float:
-    return sum(line[name] for line in lines) / len(lines)
+def _plain(estimate: Estimate) -> TimedTraining:
+    return {
+        "epoch_s": estimate.epoch_s,
+        "evaluation_s": estimate.evaluation_s,
+        "total_s": estimate.total_s,
+        "epochs_apart": estimate.epochs_apart,
+        "setup_s": estimate.setup_s,
+    }
+
+
+def _mean_s(lines: Sequence[EpochLine] | Sequence[EvaluationLine]) -> float:
+    return sum(line["seconds"] for line in lines) / len(lines)

@@ -33,7 +33,7 @@ _MOST_REDIRECTS = 5
 
 
 @contextmanager
-def workplace(studio: Studio) -> Iterator[Path]:
+def scratch_folder(studio: Studio) -> Iterator[Path]:
     """Create a temporary folder and delete it afterwards. Raises DiskFull if there is no room to spare."""
     refuse_full_disk(studio)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
@@ -46,28 +46,28 @@ def workplace(studio: Studio) -> Iterator[Path]:
         release()
 
 
-def take_upload(studio: Studio, upload: Path, copy: Path) -> Path:
+def receive_upload(studio: Studio, upload: Path, copy: Path) -> Path:
     """Link or copy a file uploaded on the page. Raises DiskFull, and Invalid if it is too large or the page has deleted
     it meanwhile."""
     refuse_large(studio, upload)
     refuse_full_disk(studio, upload.stat().st_size)
-    take(upload, copy)
+    link_or_copy(upload, copy)
     return copy
 
 
 @contextmanager
-def borrowed(studio: Studio, key: str, gone: str) -> Iterator[Path]:
+def stored_copy(studio: Studio, key: str, gone: str) -> Iterator[Path]:
     """Link or copy a stored file, which may then be moved. Raises NotFound with the sentence `gone`."""
-    with workplace(studio) as place:
-        copy = place / "recording"
+    with scratch_folder(studio) as scratch:
+        copy = scratch / "recording"
         try:
-            take(studio.storage.fetch(key, place / "fetched"), copy)
+            link_or_copy(studio.storage.fetch(key, scratch / "fetched"), copy)
         except NotFound as cause:
             raise NotFound(gone, "recording_gone") from cause
         yield copy
 
 
-def take(file: Path, target: Path) -> None:
+def link_or_copy(file: Path, target: Path) -> None:
     """Hard-link a file, or copy it to another disk."""
     try:
         os.link(file, target)

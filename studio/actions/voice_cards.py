@@ -4,7 +4,7 @@ import colorsys
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -16,26 +16,63 @@ from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, VoiceCard, load_card, read_card
 from engine.voices.card_rules import STUDIO
 from studio.actions.analyses import stretch_view
-from studio.actions.checkpoints import kept_card
-from studio.actions.voices import model_view
+from studio.actions.checkpoints import stored_card
+from studio.actions.voices import VoiceView, model_view
 from studio.errors import NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, Model, all_models, find_model
+from studio.store.records.cards import PublishedVoice
 from studio.store.studio import Studio
-from studio.store.workspaces import untrained_place
+from studio.store.workspaces import untrained_prefix
 
 LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
 _SATURATION, _LIGHTEST = 0.55, 0.46
 _BARS = 5
-_SALT = 56  # with which the demo voices look least alike
+_SALT = 9632  # with which the demo voices look least alike
 _KINDS = {(True, True): "speaks and sings", (True, False): "speaks", (False, True): "sings"}
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 _LARGEST_CARD = 4 << 20  # bytes
 
 
-def avatar_of(name: str) -> dict[str, Any]:
-    """Return how a voice is shown: `colour` (#rrggbb, on which white is legible), `initials`, and `bars`, heights 0..1
-    of a small waveform.
+class Avatar(TypedDict):
+    """How a voice is shown: #rrggbb, on which white is legible, and heights 0..1 of a small waveform."""
+
+    colour: str
+    initials: str
+    bars: list[float]
+
+
+class VoiceCardView(PublishedVoice):
+    """A voice for <timbre-voices>.
+
+    state: TRAIN_AGAIN if it was made with an earlier base; uses: what it is good for; untrained: whether it can convert
+    only because that is allowed untrained.
+    """
+
+    state: str
+    untrained: bool
+    demo: bool
+    avatar: Avatar
+    uses: list[str]
+    preview_url: str | None
+
+
+class VoiceDetails(VoiceView):
+    """All that is known about a voice, here.
+
+    kind: studio or rvc; learned: minutes, epochs and scores of its training, or the voices it was blended from.
+    """
+
+    avatar: Avatar
+    uses: list[str]
+    preview_url: str | None
+    kind: str
+    has_recordings: bool
+    learned: Mapping[str, object]
+
+
+def avatar_of(name: str) -> Avatar:
+    """Return how a voice with this name is shown.
 
     >>> avatar_of("Kathleen") == avatar_of(" kathleen ")
     True
@@ -77,7 +114,7 @@ def _initials(name: str) -> str:
     return (words[0][0] + words[-1][0] if len(words) > 1 else words[0][:1]).upper()[:2]
 
 
-def uses_of(card: Mapping[str, Any]) -> list[str]:
+def uses_of(card: Mapping[str, object]) -> list[str]:
     """Return what a card says a voice is good for, the most important first; nothing is guessed.
 
     >>> uses_of({"sung_pitch": {"low": 50.0}, "training": {"minutes": 11.5, "scores": {"likeness": 0.94}}})
@@ -85,10 +122,10 @@ def uses_of(card: Mapping[str, Any]) -> list[str]:
     """
     kind = _KINDS.get((bool(card.get("spoken_pitch")), bool(card.get("sung_pitch"))))
     uses = [kind] if kind else []
-    learned = card.get("training") or {}
+    learned = _object(card.get("training"))
     if isinstance(minutes := learned.get("minutes"), int | float):
         uses.append(f"{minutes:.0f} min of training" if minutes >= 1 else f"{60 * minutes:.0f} s of training")
-    scores = learned.get("scores") or {}
+    scores = _object(learned.get("scores"))
     if isinstance(score := scores.get("likeness"), int | float):
         uses.append(f"likeness {score:.2f}")
     if isinstance(score := scores.get("content"), int | float):
@@ -98,15 +135,16 @@ def uses_of(card: Mapping[str, Any]) -> list[str]:
     return uses
 
 
+def _object(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
 def voice_cards(
     studio: Studio, account: Account, base_url: str, now_s: float, ready_only: bool = True
-) -> list[dict[str, Any]]:
+) -> list[VoiceCardView]:
     """Return cards of the account's voices, and then of the demo voices, each by name, for <timbre-voices>.
 
-    ready_only: only those that can convert, trained or untrained. Each has the published fields, its `state`
-    (TRAIN_AGAIN if it was made with an earlier base), its `avatar`, the `uses` that it is good for, `untrained`
-    (whether it can convert only because that is allowed untrained), whether it is a `demo` voice, and `preview_url`, or
-    None without a preview.
+    ready_only: only those that can convert, trained or untrained.
     """
     found = sorted(all_models(studio.database, account), key=lambda model: model.is_demo)
     return [
@@ -116,29 +154,24 @@ def voice_cards(
     ]
 
 
-def voice_details(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return all that is known about a voice: its `model_view`, with `preview_url`, whether it can be trained here, and
-    what it `learned`: minutes, epochs and scores of its training, or the voices it was blended from.
-
-    Raises NotFound.
-    """
+def voice_details(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> VoiceDetails:
+    """Return all that is known about a voice. Raises NotFound."""
     model = find_model(studio.database, account, model_id)
     try:
-        card = load_card(DEMO_VOICES / model.id) if model.is_demo else kept_card(studio, model)
+        card = load_card(DEMO_VOICES / model.id) if model.is_demo else stored_card(studio, model)
     except EngineError:  # it is being replaced
         card = None
-    return (
-        model_view(studio, account, model_id)
-        | _state(model)
-        | {
-            "avatar": avatar_of(model.name),
-            "uses": [] if card is None else uses_of(asdict(card)),
-            "preview_url": preview_link(studio, model, base_url, now_s),
-            "kind": model.card.get("kind") or STUDIO,
-            "has_recordings": model.dataset_key is not None,
-            "learned": card.training if card is not None else {},
-        }
-    )
+    return {
+        **model_view(studio, account, model_id),
+        "state": _state(model),
+        "untrained": model.is_usable_untrained,
+        "avatar": avatar_of(model.name),
+        "uses": [] if card is None else uses_of(asdict(card)),
+        "preview_url": preview_link(studio, model, base_url, now_s),
+        "kind": model.card.get("kind") or STUDIO,
+        "has_recordings": model.dataset_key is not None,
+        "learned": card.training if card is not None else {},
+    }
 
 
 def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> str | None:
@@ -155,35 +188,31 @@ def preview_link(studio: Studio, model: Model, base_url: str, now_s: float) -> s
     return f"{studio.link(key, base_url, now_s)}&changed={model.updated_at:.0f}"
 
 
-def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> dict[str, Any]:
-    return (
-        model.published
-        | _state(model)
-        | {
-            "demo": model.is_demo,
-            "avatar": avatar_of(model.name),
-            "uses": uses_of(_whole_card(studio, model)),
-            "preview_url": preview_link(studio, model, base_url, now_s),
-        }
-    )
+def _card(studio: Studio, model: Model, base_url: str, now_s: float) -> VoiceCardView:
+    return {
+        **model.published,
+        "state": _state(model),
+        "untrained": model.is_usable_untrained,
+        "demo": model.is_demo,
+        "avatar": avatar_of(model.name),
+        "uses": uses_of(_whole_card(studio, model)),
+        "preview_url": preview_link(studio, model, base_url, now_s),
+    }
 
 
-def _whole_card(studio: Studio, model: Model) -> dict[str, Any]:
+def _whole_card(studio: Studio, model: Model) -> Mapping[str, object]:
     """Return the card with what it states about the training, where that is a file and not a request."""
     if model.is_demo or model.voice_key is None or studio.storage.folder(model.voice_key) is None:
         return model.card
     try:
-        card = kept_card(studio, model)
+        card = stored_card(studio, model)
     except EngineError:  # it is being replaced
         return model.card
     return model.card if card is None else asdict(card)
 
 
-def _state(model: Model) -> dict[str, Any]:
-    return {
-        "state": TRAIN_AGAIN if model.must_be_trained_again else model.state,
-        "untrained": model.is_usable_untrained,
-    }
+def _state(model: Model) -> str:
+    return TRAIN_AGAIN if model.must_be_trained_again else model.state
 
 
 def fit_view(
@@ -262,7 +291,7 @@ def _read_card(studio: Studio, model: Model) -> VoiceCard | None:
     try:
         if model.is_demo:
             return load_card(DEMO_VOICES / model.id)
-        place = untrained_place(model) if model.is_untrained else model.voice_key
+        place = untrained_prefix(model) if model.is_untrained else model.voice_key
         if place is None:
             return None
         content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))

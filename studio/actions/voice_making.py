@@ -15,7 +15,7 @@ from engine.voices.profile import forbids_derivatives, read_profile
 from studio.actions.recordings import check_recording, refuse_without_consent
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
-from studio.actions.uploads import take, workplace
+from studio.actions.uploads import link_or_copy, scratch_folder
 from studio.actions.voices import allowed_plan
 from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
@@ -125,9 +125,9 @@ def start_teaching(
         allowed_plan(studio, request.epochs)
     name = checked_name(request.name.strip() or teacher.name)
     task = new_task(account)
-    with workplace(studio) as folder:
+    with scratch_folder(studio) as folder:
         sources, cost, left_out = _sources(studio, request.recordings, folder)
-        files = {f"{task.place}/{name}": path for name, path in sources.items()}
+        files = {f"{task.prefix}/{name}": path for name, path in sources.items()}
         asked = Teaching(model_id, name, request.epochs, tuple(files), left_out)
         return submit_work(
             studio,
@@ -161,9 +161,9 @@ def teach_from_upload(
     if upload is None:
         return start_teaching(studio, account, model_id, request, idempotency, request_id)
     path, file_name = upload
-    with workplace(studio) as place:
-        named = place / (new_identifier(Path(file_name).stem) + Path(file_name).suffix.lower())
-        take(path, named)
+    with scratch_folder(studio) as scratch:
+        named = scratch / (new_identifier(Path(file_name).stem) + Path(file_name).suffix.lower())
+        link_or_copy(path, named)
         asked = replace(request, recordings=[named])
         return start_teaching(studio, account, model_id, asked, idempotency, request_id)
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection
@@ -19,11 +19,13 @@ from studio.actions.rvc_models import missing_for
 from studio.actions.submission import Work, queue_task
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
+from studio.store.answers import Answer
 from studio.store.catalogue import (
     COMPLETED,
     FAILED,
     TRAINING,
     Model,
+    VoiceFilters,
     all_models,
     find_model,
     held_model,
@@ -33,9 +35,10 @@ from studio.store.catalogue import (
     training_begun,
     training_reached,
 )
-from studio.store.idempotency import Answer, Idempotency, once
+from studio.store.idempotency import Idempotency, once
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.cards import PublishedVoice, ReportedData
 from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_running
@@ -65,18 +68,110 @@ class _TaughtBy(BaseModel):
     scores: _Scores | None = None
 
 
-def taught_by(studio: Studio, model: Model) -> dict[str, Any] | None:
+class EpochLine(TypedDict):
+    """An epoch of a training; the others of its fields are mean losses."""
+
+    epoch: int
+    seconds: float
+    envelope: NotRequired[float | None]
+    taken: NotRequired[float | None]
+    kept: NotRequired[float | None]
+
+
+class EvaluationLine(TypedDict):
+    """An evaluation of a training, with its scores."""
+
+    epoch: int
+    folder: str
+    seconds: float
+    score: float
+    likeness: NotRequired[float | None]
+    content: NotRequired[float | None]
+    mel_distance: NotRequired[float | None]
+    pitch_error_cents: NotRequired[float | None]
+
+
+class TrainingEvent(TypedDict):
+    """Something that the user is told of a training."""
+
+    epoch: int
+    text: str
+
+
+class TimedTraining(TypedDict):
+    """An `engine.training.history.Estimate`."""
+
+    epoch_s: float
+    evaluation_s: float
+    total_s: float
+    epochs_apart: NotRequired[int]
+    setup_s: NotRequired[float]
+
+
+class HistoryLines(TypedDict):
+    """A training as its history.json has it; see `engine.training.history.TrainingHistory`."""
+
+    state: str
+    ceiling: int
+    epochs: list[EpochLine]
+    evaluations: list[EvaluationLine]
+    events: list[TrainingEvent]
+    best_epoch: NotRequired[int | None]
+    estimate: NotRequired[TimedTraining | None]
+
+
+class TaughtBy(TypedDict):
+    """The imported voice that taught another."""
+
+    name: str
+    file: str
+    sha256: str
+    scores: NotRequired[Mapping[str, float]]
+
+
+def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
     """Return the imported voice that taught this one: `name`, `file`, `sha256`, and `scores`; None if none did."""
     if model.dataset_key is None:
         return None
     try:
         text = b"".join(studio.storage.read(f"{model.dataset_key}/{MODEL_FILE}", 0, LARGEST_MODEL_FILE))
-        return _TaughtBy.model_validate(json.loads(text)[TAUGHT_BY]).model_dump(exclude_none=True)
+        found = _TaughtBy.model_validate(json.loads(text)[TAUGHT_BY])
     except (NotFound, ValueError, KeyError, TypeError):
         return None
+    taught: TaughtBy = {"name": found.name, "file": found.file, "sha256": found.sha256}
+    if found.scores is not None:
+        taught["scores"] = found.scores.model_dump()
+    return taught
 
 
-def score_lines(view: Mapping[str, Any]) -> list[str]:
+class TrainingSummary(TypedDict):
+    """How far the training of a voice is; epochs: the total asked for."""
+
+    current_epoch: int
+    epochs: int
+    task_id: str | None
+    progress: float | None
+    message: str
+    history: HistoryLines | None
+
+
+class VoiceView(PublishedVoice):
+    """All that is known about a voice. untrained: whether it can convert only untrained."""
+
+    state: str
+    untrained: bool
+    demo: bool
+    error: str | None
+    licence: str
+    source: str
+    consent: Mapping[str, str]
+    consent_origin: str
+    taught_by: TaughtBy | None
+    training: TrainingSummary
+    data_report: ReportedData | None
+
+
+def score_lines(view: VoiceView) -> list[str]:
     """Return a line of scores for the imported voice and one for the voice that it taught, of a `model_view`; none for
     another voice.
 
@@ -85,14 +180,19 @@ def score_lines(view: Mapping[str, Any]) -> list[str]:
     taught = view["taught_by"]
     if taught is None or "scores" not in taught:
         return []
-    evaluations = (view["training"]["history"] or {}).get("evaluations") or []
+    history = view["training"]["history"]
+    evaluations = history["evaluations"] if history else []
     lines = [f"{taught['name']}, imported: {_said(taught['scores'])}"]
     if evaluations:
-        lines.append(f"{view['name']}, taught: {_said(max(evaluations, key=lambda line: line['score']))}")
+        lines.append(f"{view['name']}, taught: {_said(_figures(max(evaluations, key=lambda line: line['score'])))}")
     return lines
 
 
-def _said(scores: Mapping[str, Any]) -> str:
+def _figures(line: EvaluationLine) -> Mapping[str, float]:
+    return {"likeness": line.get("likeness") or 0.0, "content": line.get("content") or 0.0, "score": line["score"]}
+
+
+def _said(scores: Mapping[str, float]) -> str:
     return f"likeness {scores['likeness']:.2f}, intelligibility {scores['content']:.2f}, score {scores['score']:.2f}"
 
 
@@ -104,13 +204,28 @@ def voice_names(studio: Studio, account: Account) -> list[tuple[str, str]]:
     return sorted((model.name, model.id) for model in all_models(studio.database, account))
 
 
-def models_view(studio: Studio, account: Account, **narrowed: Any) -> dict[str, Any]:
+class Narrowed(VoiceFilters, total=False):
+    """What a list of voices is narrowed to; see `list_models`."""
+
+    q: str | None
+    limit: int | None
+    cursor: str | None
+
+
+class ListedVoices(TypedDict):
+    """Usable voices; the cursor of the next page is there with a `limit`."""
+
+    models: list[PublishedVoice]
+    next_cursor: NotRequired[str | None]
+
+
+def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> ListedVoices:
     """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
     models, following = list_models(studio.database, account, **narrowed)
-    return {"models": models} | ({"next_cursor": following} if narrowed.get("limit") else {})
+    return {"models": models, "next_cursor": following} if narrowed.get("limit") else {"models": models}
 
 
-def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any]:
+def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
     """Return all that is known about a voice: its state, its training with losses and scores, and its data report.
 
     Raises NotFound.
@@ -141,7 +256,7 @@ def model_view(studio: Studio, account: Account, model_id: str) -> dict[str, Any
     }
 
 
-def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
+def training_history(studio: Studio, model: Model) -> HistoryLines | None:
     """Return losses and scores of a voice's training, as engine.training.history has them; None before there are any,
     or if an earlier version began it, which cannot be continued."""
     place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
@@ -151,7 +266,9 @@ def training_history(studio: Studio, model: Model) -> dict[str, Any] | None:
         history = json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY)))
     except (NotFound, ValueError):
         return None
-    return history if isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT else None
+    is_ours = isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT
+    lines: HistoryLines | None = history if is_ours else None
+    return lines
 
 
 # ---- train
@@ -205,8 +322,7 @@ def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None
     """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
     plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
     if epochs > most:
-        hint = studio.service.raised_by("epochs_at_most")
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.{hint}")
+        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
     return plan
 
 

@@ -3,12 +3,12 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.files import write_atomically, writing_errors
-from studio.commands.convert import Overwrite, Recording
+from studio.commands.arguments import Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
@@ -58,7 +58,7 @@ def analyse(
     _print(analysis, notes)
 
 
-def _described(analysis: "Analysis", notes: "list[Note]") -> dict[str, Any]:
+def _described(analysis: "Analysis", notes: "list[Note]") -> dict[str, object]:
     """Return the analysis for programs; pitch is null where nothing is voiced."""
     from engine.units import FRAME_RATE, note_name
 

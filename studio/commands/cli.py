@@ -6,24 +6,26 @@ command imports what it needs when it runs: `--help` stays fast.
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import TyperException
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from engine.cores import wait_quietly
 from studio.commands.analyse import analyse
+from studio.commands.arguments import RESULTS, AsJson
 from studio.commands.comp import comp
-from studio.commands.convert import RESULTS, AsJson, convert, demo
+from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
+from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
@@ -53,6 +55,9 @@ from studio.commands.wording import (
 )
 from studio.settings.options import DEFAULT, setting_options, with_options
 
+if TYPE_CHECKING:
+    from typer._click import Command, Context
+
 PROGRAM = "timbre-studio"
 _COMPLETIONS = ("--install-completion", "--show-completion")
 OR_THE_PRESETS = "(Default: {default}, or the preset's.)"
@@ -77,7 +82,7 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
 class Commands(TyperGroup):
     """The commands in the language of the terminal; options that mirror engine settings are added only when used."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         be_quiet(False)
         choose_language(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
@@ -85,16 +90,18 @@ class Commands(TyperGroup):
         translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, Command | None, list[str]]":
         if args[0] in _WITH_SETTINGS:
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
-        for one in _leaves(command):
+        for one in _leaves(command) if command is not None else ():
             add_quiet(one)
         return name, command, rest
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: "Context") -> object:
         try:
             return super().invoke(ctx)
         except TyperException as error:
@@ -102,16 +109,17 @@ class Commands(TyperGroup):
             raise
 
 
-def _leaves(command: Any) -> Iterator[Any]:
+def _leaves(command: "Command") -> "Iterator[Command]":
     """Yield the commands of a group, or the command itself."""
-    if not hasattr(command, "commands"):
+    if not isinstance(command, TyperGroup):
         yield command
-    for one in getattr(command, "commands", {}).values():
+        return
+    for one in command.commands.values():
         yield from _leaves(one)
 
 
 @in_one_sentence
-def _completed(name: str) -> Any:
+def _completed(name: str) -> "Command":
     """Return a command with an option for every setting."""
     command, mirrored = _WITH_SETTINGS[name]
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -200,9 +208,7 @@ app.command()(demo)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
-    # must precede the import of torch, which reads it: spinning idle threads take the processor from others (a training
-    # here took five times as long while the service trained)
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()  # before anything brings torch
     name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else called_as()
     be_called(name)
     with writable_output():

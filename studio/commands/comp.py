@@ -8,7 +8,7 @@ import typer
 
 from engine.errors import SettingsError
 from engine.files import beside
-from studio.commands.convert import AsJson, Overwrite, Recording
+from studio.commands.arguments import AsJson, Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording

@@ -1,42 +1,32 @@
-"""`convert` and `demo`: convert recordings to another voice."""
+"""`convert`: convert recordings to another voice, each into its takes, or one into a song."""
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.errors import EngineError, SettingsError
+from engine.errors import SettingsError
+from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, VoiceId
 from studio.commands.failures import in_one_sentence
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
-from studio.commands.scores_text import print_scores, score_units
+from studio.commands.results_text import TakesPrinter, print_song
 from studio.commands.song_options import SongOptions
-from studio.commands.wording import complain, say
 from studio.settings.options import DeviceOption, read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.audio.result_format import ResultFormat
     from studio.actions.account import Preset
-    from studio.commands.takes import Converted, Outcome, TakesWanted
+    from studio.commands.takes import TakesWanted
 
-DEFAULT_VOICE = "kathleen"
 _SONGS = "Songs and several voices"
-RESULTS = "Where the results go"
-SAMPLE = "singing.flac"  # in the engine's folder of samples
 
-Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
 Recordings = Annotated[
     list[Path],
     typer.Argument(metavar="FILE", help="Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a."),
-]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to convert with; `voices` lists them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files that exist; else a result gets a number.")
 ]
 
 
@@ -139,39 +129,24 @@ def convert(
     wanted = replace(
         _wanted(voice, _preset(preset), values, effects, form, names, device), project=project, is_kept=not no_project
     )
-    shown = _Shown(scores, as_json, preset, several=len(recordings) > 1)
     if song.is_used:
         from studio.commands.songs import convert_song
 
-        shown.song(convert_song(recordings[0], song, wanted))
+        print_song(convert_song(recordings[0], song, wanted), as_json)
     else:
-        from studio.commands.takes import convert_takes
+        _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
 
-        try:
-            convert_takes(recordings, wanted, shown.outcome)
-        finally:
-            shown.end()
-    if shown.failures:
+
+def _convert_each(recordings: Sequence[Path], wanted: "TakesWanted", printer: TakesPrinter) -> None:
+    """Convert recordings into their takes; exit status 1 if one of several failed."""
+    from studio.commands.takes import convert_takes
+
+    try:
+        convert_takes(recordings, wanted, printer.converted, printer.failed)
+    finally:
+        printer.end()
+    if printer.failures:
         raise typer.Exit(1)
-
-
-@in_one_sentence
-def demo(voice: VoiceId = DEFAULT_VOICE, as_json: AsJson = False) -> None:
-    """Convert the bundled recording with a demo voice and score the result."""
-    sample = bundled_sample()
-    say(f"Converting {sample.name}, a recording that comes with the project ...")
-    convert([sample], voice, str(Path.cwd()), scores=True, as_json=as_json)
-    say("Now convert one of your own: python -m studio convert RECORDING")
-
-
-def bundled_sample() -> Path:
-    """Return the recording that `demo` converts. Raises EngineError if the installation lacks it."""
-    import engine
-
-    sample = Path(engine.__path__[0]) / "samples" / SAMPLE
-    if not sample.is_file():
-        raise EngineError(f'The bundled recording "{SAMPLE}" is missing: install the project again.')
-    return sample
 
 
 def _read(given: Mapping[str, str | None]) -> "tuple[dict[str, Any], ResultFormat]":
@@ -218,56 +193,3 @@ def _preset(name: str) -> "Preset":
         return Preset(name, {})
     with local_studio() as studio:
         return find_preset(studio, studio.local, name)
-
-
-@dataclass
-class _Shown:
-    """What is printed of results: paths as they come, or all as JSON at the end."""
-
-    scores: bool
-    as_json: bool
-    preset: str
-    several: bool = False
-    records: list[dict[str, Any]] = field(default_factory=list)
-    failures: int = 0
-
-    def outcome(self, outcome: "Outcome") -> None:
-        """Show a recording's takes, or why it has none."""
-        from studio.commands.takes import Failed
-
-        if isinstance(outcome, Failed):
-            self.failures += 1
-            self.records.append({"recording": str(outcome.recording), "error": outcome.reason})
-            complain(outcome.reason, about=str(outcome.recording))
-            return
-        self._say(outcome)
-        self.records.append(outcome.as_json())
-        for number, (path, scores) in enumerate(zip(outcome.takes, outcome.scores, strict=True), 1):
-            if not self.as_json:
-                typer.echo(path)
-            if self.scores:
-                print_scores(number, scores)
-
-    def song(self, files: Mapping[str, Any]) -> None:
-        """Show the files of a song."""
-        if self.as_json:
-            typer.echo(json.dumps({"conversions": [files]}, indent=2, ensure_ascii=False))
-            return
-        for path in files["files"].values():
-            typer.echo(path)
-
-    def end(self) -> None:
-        """Print the JSON of all that was converted."""
-        if self.as_json:
-            found = {"conversions": self.records, "score_units": score_units()}
-            typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
-
-    def _say(self, done: "Converted") -> None:
-        facts, about = done.facts, str(done.recording) if self.several else ""
-        name = facts["model"]
-        if facts["untrained"] and not any("error" not in one for one in self.records):
-            say(f"{done.name} is untrained: python -m studio train {name} makes it more like the recordings.")
-        used = self.preset if self.preset != "auto" else facts["style"]
-        say(f"{done.name}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
-        for sentence in done.warnings:
-            say(sentence, about)

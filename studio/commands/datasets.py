@@ -4,13 +4,14 @@ import json
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from engine.errors import ProfileError
 from engine.progress import Report
-from studio.commands.convert import Overwrite
+from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
@@ -25,8 +26,9 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 PANEL = "About the voice (replaces what model.json says)"
 
 
-def _stated(meaning: str, shape: str = "TEXT") -> Any:
-    return typer.Option(metavar=shape, help=meaning, rich_help_panel=PANEL)
+def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
+    option: OptionInfo = typer.Option(metavar=shape, help=meaning, rich_help_panel=PANEL)
+    return option
 
 
 @in_one_sentence
@@ -67,7 +69,7 @@ def create(
         "source": credit,
     }
     consent = {"statement": consent_statement, "by": consent_by, "date": consent_date}
-    given: dict[str, Any] = {field: value for field, value in stated.items() if value is not None}
+    given: dict[str, object] = {field: value for field, value in stated.items() if value is not None}
     if agreed := {field: value for field, value in consent.items() if value is not None}:
         given["consent"] = agreed
     files = source[0] if len(source) == 1 else source

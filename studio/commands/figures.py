@@ -1,10 +1,13 @@
 """Plots as files."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.errors import SettingsError
 from engine.files import replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -15,7 +18,7 @@ def refuse_unknown_plot(target: Path | None) -> None:
         raise SettingsError(f'Plots cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
 
 
-def write_figure(figure: Any, target: Path) -> None:
+def write_figure(figure: "Figure", target: Path) -> None:
     """Write a matplotlib figure atomically. Raises AudioError if that fails."""
     from engine.files import writing_errors
 

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
-from typing import Any
 
 import structlog
 from sqlalchemy import Connection
@@ -21,12 +20,13 @@ from engine.progress import Report
 from studio.commands.progress import progress_bar
 from studio.errors import NotFound, StudioError, WrongState
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
-from studio.executors.recovery import recover, settle
+from studio.executors.job import WorkerContext
+from studio.executors.recovery import end_training, recover
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.executors.worker_ids import owner_of
 from studio.settings.environment import load_service_settings, load_settings
+from studio.settings.service import ServiceSettings
 from studio.store.studio import Studio, open_studio
 from studio.store.tasks import Task, cancelled, claim_one, find, request_cancel
 
@@ -35,7 +35,7 @@ _LONGEST_STALL_MINUTES = 10_000.0  # a terminal may be suspended for days
 
 
 # limits are there for others: who sits at the machine knows what it can do
-_LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_per_account", "waiting_at_most")
+_LIMITS = ("longest_audio_minutes", "largest_conversion_minutes", "conversions_per_account")
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def local_studio(limited: bool = True) -> Iterator[Studio]:
     service = load_service_settings()
     if not limited:
         highest = {one.name: one.metadata["maximum"] for one in fields(service) if one.name in _LIMITS}
-        service = replace(service, **highest)
+        service = replace(service, waiting_at_most=ServiceSettings.waiting_at_most, **highest)
     studio = open_studio(load_settings(), service)
     try:
         yield studio
@@ -54,8 +54,8 @@ def local_studio(limited: bool = True) -> Iterator[Studio]:
 
 def carry_out(
     studio: Studio, start: Callable[[Studio], object], device: str = "auto", time_left: bool = True
-) -> dict[str, Any]:
-    """Carry out the task that `start` queues, with a progress bar; return its result, empty if none is queued.
+) -> Task | None:
+    """Carry out the task that `start` queues, with a progress bar; return it completed, None if none is queued.
 
     time_left: as for `progress_bar`. Raises StudioError if the task fails, Cancelled if it is stopped.
     """
@@ -65,7 +65,7 @@ def carry_out(
 
 def carry_out_reporting(
     studio: Studio, start: Callable[[Studio], object], report: Report, device: str, voices: VoiceCache
-) -> dict[str, Any]:
+) -> Task | None:
     """Carry out the task that `start` queues as `carry_out` does, one of several with the same voices in memory."""
     claimed: list[Task] = []
 
@@ -76,13 +76,13 @@ def carry_out_reporting(
 
     start(replace(studio, submitted=claim))
     if not claimed:
-        return {}
+        return None
     task = claimed[-1]
     with _followed(studio, task, report):
         _run(studio, task, device, voices)
     task = find(studio.database, task.account_id, task.id)
     if task.state == "completed":
-        return task.result or {}
+        return task
     if task.state == "cancelled":
         raise Cancelled
     raise StudioError(task.error or "Another process took over this task: see the history.", task.error_code)
@@ -93,7 +93,7 @@ def withdraw(studio: Studio, task: Task) -> None:
     with studio.database.write() as connection:
         claimed = claim_one(connection, task.id, owner_of(os.getpid()), studio.service.lease_s)
         if claimed is not None:
-            settle(connection, cancelled(connection, claimed))
+            end_training(connection, cancelled(connection, claimed))
 
 
 def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
@@ -104,16 +104,16 @@ def _run(studio: Studio, task: Task, device: str, voices: VoiceCache) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
     )
     service = replace(studio.service, device=device, attempts=1, stalled_minutes=_LONGEST_STALL_MINUTES)
-    bench = Workbench(
+    context = WorkerContext(
         studio.settings, service, studio.database, studio.storage, voices, Stopping(service.grace_s), log
     )
     outcome = "given back"  # stays so after a second Ctrl-C, which nothing below catches
     try:
-        outcome = run_task(bench, task)
+        outcome = run_task(context, task)
     finally:
         if outcome == "given back":
             with suppress(NotFound, WrongState):
-                request_cancel(studio.database, task.account_id, task.id, also=settle)
+                request_cancel(studio.database, task.account_id, task.id, also=end_training)
             recover(studio.database, studio.service.attempts, [task.owner or ""])
 
 

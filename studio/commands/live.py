@@ -4,19 +4,22 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
-from studio.commands.convert import Overwrite
+from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
+    import numpy as np
+
     from engine.live.converter import LiveConverter
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
@@ -119,7 +122,7 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
         )
 
 
-def _sounddevice() -> Any:
+def _sounddevice() -> ModuleType:
     try:
         import sounddevice
     except (ImportError, OSError) as cause:  # the package, or PortAudio
@@ -150,12 +153,12 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
         work = warm_up(converter)
     if work > TOO_SLOW:
         raise EngineError(_too_slow(settings))
-    scheduled: list[Any] = []  # how the device's thread was before; empty until its first call
+    scheduled: list[object] = []  # how the device's thread was before; empty until its first call
     with ExitStack() as stack:
         performance = stack.enter_context(Performance(converter, voice, record))
         keys = stack.enter_context(Keys(performance, voice))
 
-        def callback(indata: Any, outdata: Any, frames: int, when: Any, status: Any) -> None:
+        def callback(indata: "np.ndarray", outdata: "np.ndarray", frames: int, when: object, status: object) -> None:
             if not scheduled:
                 scheduled.append(ask_for_real_time())
             try:
@@ -188,7 +191,7 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
             raise EngineError("The sound device is gone: connect it and start again.")
 
 
-def _usable_rate(sounddevice: Any, devices: tuple[int | str | None, int | str | None]) -> int:
+def _usable_rate(sounddevice: ModuleType, devices: tuple[int | str | None, int | str | None]) -> int:
     """Return 48,000, or the input's own rate where a device does not take that."""
     try:
         sounddevice.check_input_settings(devices[0], 1, "float32", None, _RATE)

@@ -2,7 +2,7 @@
 
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.voices.card import list_voices
@@ -19,7 +19,7 @@ class Keys:
     def __init__(self, performance: "Performance", voice: "Voice") -> None:
         self._performance, self._voice = performance, voice.card.id
         self._bypassed, self._muted = False, False
-        self._before: Any = None
+        self._before: list[int | list[bytes | int]] | None = None
 
     def __enter__(self) -> "Keys":
         if sys.stdin.isatty():

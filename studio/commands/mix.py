@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from studio.commands.convert import Overwrite
+from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -16,6 +16,21 @@ _PREPARES = "widgets.prepare()"
 _SPEAKS = """from studio.languages.translation import translator
 
 widgets.prepare(translator({code!r}).translate)"""
+
+
+
+class Cell(TypedDict):
+    """A cell of a notebook; others of its fields stay as they are."""
+
+    id: str
+    cell_type: str
+    source: list[str]
+
+
+class Notebook(TypedDict):
+    """A notebook; others of its fields stay as they are."""
+
+    cells: list[Cell]
 
 
 @in_one_sentence
@@ -42,11 +57,11 @@ def notebooks(
         typer.echo(target)
 
 
-def translated_notebook(notebook: dict[str, Any], translate: Callable[[str], str], code: str) -> dict[str, Any]:
+def translated_notebook(notebook: Notebook, translate: Callable[[str], str], code: str) -> Notebook:
     """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`."""
     from studio.languages.extraction import pieces_of_markdown
 
-    cells = []
+    cells: list[Cell] = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":

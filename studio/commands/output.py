@@ -6,9 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, TextIO
 
 from studio.commands.wording import say
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 
 class _OutputError(OSError):
@@ -18,7 +21,7 @@ class _OutputError(OSError):
 class _Raw(io.FileIO):
     """An output stream whose errors are known from those of other files."""
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: "ReadableBuffer", /) -> int:
         try:
             return super().write(data)
         except OSError as cause:
@@ -48,7 +51,7 @@ def writable_output() -> Iterator[None]:
         raise SystemExit(1) from cause
 
 
-def _lenient(stream: Any) -> Any:
+def _lenient(stream: TextIO) -> TextIO:
     """Return a stream of the process that replaces what its encoding lacks; others, as those of tests, as they are."""
     if not isinstance(stream, io.TextIOWrapper) or not isinstance(
         getattr(stream.buffer, "raw", stream.buffer), io.FileIO
@@ -64,7 +67,7 @@ def _lenient(stream: Any) -> Any:
     )  # fmt: skip
 
 
-def _discard(stream: Any) -> None:
+def _discard(stream: TextIO) -> None:
     """Send what a stream still holds nowhere, so that Python does not complain about it at the end."""
     with suppress(OSError, ValueError):
         stream.flush()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import SettingsError
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
@@ -83,8 +83,10 @@ def export(
     start: Start = None,
 ) -> None:  # fmt: skip
     """Export a project as a zip with stems and a cue sheet for other programs; prints its path."""
-    from dataclasses import replace
+    from dataclasses import asdict
 
+    from engine.analysis.timeline import Timeline
+    from engine.settings import from_values
     from studio.actions.account import named_file
     from studio.actions.projects import export_project, timeline_of
     from studio.commands.in_process import local_studio
@@ -92,7 +94,8 @@ def export(
 
     with local_studio() as studio, progress_bar(time_left=False) as report:
         found = find_project(studio.database, studio.local.id, _id_of(studio, project))
-        timeline, target = replace(timeline_of(found), **_given(tempo, beats, start)), output or Path()
+        timeline = from_values(Timeline, asdict(timeline_of(found)) | _given(tempo, beats, start))
+        target = output or Path()
         target = free_path(target / named_file(found.shown_name, "zip") if target.is_dir() else target, overwrite)
         made = export_project(studio, studio.local, found.id, target, report, dry=dry, timeline=timeline)
     typer.echo(made)
@@ -148,6 +151,6 @@ def _id_of(studio: "Studio", name: str) -> str:
     return str(named[0]) if named else name
 
 
-def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, Any]:
+def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, float]:
     values = {"tempo_bpm": tempo, "beats_per_bar": beats, "start_s": start}
     return {name: value for name, value in values.items() if value is not None}

@@ -1,11 +1,15 @@
 """`-q`: before a command, or after it."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperOption
 from typer.main import get_command
 
 from studio.commands.wording import be_quiet, translated
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 
 def _choose(quiet: bool) -> None:
@@ -22,14 +26,14 @@ QuietOption = Annotated[
 _FLAG = "--quiet"
 
 
-def add_quiet(command: Any) -> None:
+def add_quiet(command: "Command") -> None:
     """Give a command of typer the option, unless it has it."""
     if any(_FLAG in parameter.opts for parameter in command.params):
         return
     single = typer.Typer(add_completion=False)
     single.command()(_with_it)
-    option: Any = next(one for one in get_command(single).params if _FLAG in one.opts)
-    option.help, option.metavar = translated(option.help), ""
+    [option] = [one for one in get_command(single).params if isinstance(one, TyperOption) and _FLAG in one.opts]
+    option.help, option.metavar = translated(option.help or ""), ""
     command.params.append(option)
 
 

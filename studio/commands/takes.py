@@ -16,17 +16,19 @@ from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
-from studio.actions.conversions import ConversionRequest, key_of_take, start_conversion
+from studio.actions.conversion_views import key_of_take
+from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
 from studio.actions.takes import result_view
 from studio.actions.tasks import delete_tasks
-from studio.actions.uploads import workplace
+from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
 from studio.executors.voice_cache import VoiceCache
 from studio.store.free_space import refuse_full_disk
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.tasks import find
 
 if TYPE_CHECKING:
@@ -77,7 +79,6 @@ class Converted:
         ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
         return [one["scores"] for one in ordered]
 
-
     def as_json(self) -> dict[str, Any]:
         """Return what programs may want to know of it."""
         facts = self.facts
@@ -104,11 +105,13 @@ class Failed:
     reason: str
 
 
-Outcome = Converted | Failed
-
-
-def convert_takes(recordings: Sequence[Path], wanted: TakesWanted, done: Callable[[Outcome], None]) -> None:
-    """Convert recordings one after the other, under one bar; `done` receives each as it ends.
+def convert_takes(
+    recordings: Sequence[Path],
+    wanted: TakesWanted,
+    converted: Callable[[Converted], None],
+    failed: Callable[[Failed], None],
+) -> None:
+    """Convert recordings one after the other, under one bar; `converted` or `failed` receives each as it ends.
 
     Those whose results are there already are left out where that is wanted. Raises the error of a single recording, and
     Cancelled.
@@ -121,13 +124,13 @@ def convert_takes(recordings: Sequence[Path], wanted: TakesWanted, done: Callabl
             showing = share.named(recording.name) if len(waiting) > 1 else report
             try:
                 task = _converted(studio, recording, wanted, showing, voices)
-                done(_written(studio, recording, recordings, wanted, task))
+                converted(_written(studio, recording, recordings, wanted, task))
             except Cancelled:
                 raise
             except EngineError as error:
                 if len(recordings) == 1:
                     raise
-                done(Failed(recording, str(error)))
+                failed(Failed(recording, str(error)))
 
 
 def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
@@ -169,7 +172,7 @@ def _converted(studio: "Studio", recording: Path, wanted: TakesWanted, report: R
     started: list[str] = []
 
     def start(here: "Studio") -> None:
-        with workplace(here) as place:
+        with scratch_folder(here) as place:
             copy = _copied(here, recording, place / "recording")  # which the action takes away
             started.append(start_conversion(here, here.local, copy, recording.name, wanted.request))
 
@@ -195,7 +198,7 @@ def _written(
     planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
     targets, statement = wanted.names.free(planned, recordings), _statement(task)
     unsigned: str | None = facts["note"]
-    with workplace(studio) as place:
+    with scratch_folder(studio) as place:
         for number, target in enumerate(targets, 1):
             rendered = studio.storage.fetch(key_of_take(task, number), place)
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
@@ -207,6 +210,6 @@ def _written(
 
 def _statement(task: "Task") -> Statement:
     """Return what the takes of a task state of how they were made, effects included."""
-    statement = Statement(**(task.result or {})["statement"])
-    effects = effects_of(task.parameters["effects"])
+    statement, effects = task.result_as(Rendered).statement, effects_of(task.asked_as(Conversion).effects)
+    assert statement is not None  # of a task of this version
     return statement if effects.is_off else stating_effects(statement, effects)

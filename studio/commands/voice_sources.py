@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,7 +25,7 @@ class Statements:
     consent: str | None = None
     source: str | None = None
 
-    def as_profile(self) -> dict[str, Any]:
+    def as_profile(self) -> dict[str, object]:
         """Return those that are made, as fields of a profile."""
         consent = {"statement": self.consent} if self.consent else None
         made = {"licence": self.licence, "source": self.source, "consent": consent}
@@ -50,10 +50,10 @@ def found_voices(
     yes: do not ask. Raises SettingsError without an answer, and what `fetch_link` and `models_in` raise.
     """
     from studio.actions.rvc_models import FoundModel, models_in
-    from studio.actions.uploads import is_link, workplace
+    from studio.actions.uploads import is_link, scratch_folder
 
     linked = [one for one in (source, index) if one is not None and is_link(one)]
-    with workplace(studio) as place:
+    with scratch_folder(studio) as place:
         paths = {link: _fetched(studio, link, place, yes) for link in linked}
         path = paths.get(source, Path(source))
         own_index = None if index is None else paths.get(index, Path(index))

@@ -8,8 +8,8 @@ import typer
 
 from engine.errors import EngineError, SettingsError
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
+from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
-from studio.commands.convert import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
@@ -186,8 +186,9 @@ def _report(studio: "Studio", identifier: str) -> None:
     from studio.actions.voices import model_view
 
     voice = model_view(studio, studio.local, identifier)
-    licence, source = (voice[name] or "not stated" for name in ("licence", "source"))
-    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent_line(voice)}.")
+    licence, source = voice["licence"] or "not stated", voice["source"] or "not stated"
+    consent = consent_line(voice["consent"], voice["consent_origin"])
+    say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent}.")
     typer.echo(identifier)
 
 
@@ -203,12 +204,14 @@ def blend(
     from studio.actions.voice_making import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
+    from studio.store.records.voices import NewVoice
 
     if name is not None and not name.strip():
         raise SettingsError("--name must be a name: leave it out to name the voice after both.")
     with local_studio() as studio:
         done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
-        made = find_model(studio.database, studio.local, done["model_id"])
+        assert done is not None
+        made = find_model(studio.database, studio.local, done.result_as(NewVoice).model_id)
     say(f"{made.card['description']} Licence: {made.card['licence'] or 'not stated'}.")
     typer.echo(made.id)
 

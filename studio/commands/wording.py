@@ -2,14 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
 from rich.cells import cell_len
 from rich.markup import escape
+from typer import TyperException
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context
 
 OPTION = "--language"
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
@@ -155,28 +160,34 @@ def _wish(arguments: Sequence[str]) -> str:
     return ""
 
 
-def translate_help(command: Any, context: Any) -> None:
+def translate_help(command: "Command", context: "Context") -> None:
     """Translate the help of a command of typer, of its options and arguments, and of the commands in it."""
     if command.help:
         command.help = escape(_paragraphs(_plain(command)))
     for parameter in command.get_params(context):
-        if getattr(parameter, "help", None):
-            parameter.help = escape(translated(_plain(parameter)))
-        if getattr(parameter, "is_flag", False):
-            parameter.metavar = ""  # else it reads as if it took a value
-        panel = getattr(parameter, "rich_help_panel", None)
-        usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
-        if panel or translated(usual) != usual:
-            parameter.rich_help_panel = translated(panel or usual)
-    for one in getattr(command, "commands", {}).values():
-        translate_help(one, context)
-        if (titled := translated("Commands")) != "Commands":
-            one.rich_help_panel = titled
+        if isinstance(parameter, TyperOption | TyperArgument):
+            _translate_parameter(parameter)
+    if isinstance(command, TyperGroup):
+        for one in command.commands.values():
+            translate_help(one, context)
+            titled = translated("Commands")
+            if titled != "Commands" and isinstance(one, TyperCommand | TyperGroup):
+                one.rich_help_panel = titled
 
 
-def _plain(described: Any) -> str:
+def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
+    if parameter.help:
+        parameter.help = escape(translated(_plain(parameter)))
+    if isinstance(parameter, TyperOption) and parameter.is_flag:
+        parameter.metavar = ""  # else it reads as if it took a value
+    panel, usual = parameter.rich_help_panel, "Options" if isinstance(parameter, TyperOption) else "Arguments"
+    if panel or translated(usual) != usual:
+        parameter.rich_help_panel = translated(panel or usual)
+
+
+def _plain(described: "Command | TyperOption | TyperArgument") -> str:
     """Return the help as it stands in the code: typer takes what is in brackets for markup, so it shows it escaped."""
-    plain: str = vars(described).setdefault("plain_help", described.help)
+    plain: str = vars(described).setdefault("plain_help", described.help or "")
     return plain
 
 
@@ -184,7 +195,7 @@ def _paragraphs(text: str) -> str:
     return "\n\n".join(map(translated, text.split("\n\n")))
 
 
-def translate_error(error: Any) -> None:
+def translate_error(error: TyperException) -> None:
     """Make an error of typer's parser speak the language: what it prints is its `format_message`."""
     said = translated(error.format_message())
-    error.format_message = lambda: said
+    vars(error)["format_message"] = lambda: said

@@ -12,7 +12,7 @@ from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError, EngineError
 from engine.progress import within
 from studio.errors import NotFound, Unavailable, naming
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry, shown
 from studio.store.records.analysis import (
     Analysis,
     Explored,
@@ -26,6 +26,8 @@ from studio.store.records.analysis import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from engine.analysis.exploration import Curves, Exploration
     from engine.analysis.exploration import Tile as Drawn
     from engine.analysis.spectrogram import Scale
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 HEARD = tuple(suffix for container in CONTAINERS if container.played for suffix in container.suffixes)
 CURVES, TABLE, MIDI = "curves.json", "curves.csv", "notes.mid"
 _LOOKING_SHARE = 0.9  # of the progress; the rest is storing
-_BLOCK_S = 4
 _RETRY_S = 5.0
 
 
@@ -43,12 +44,12 @@ def explore(job: Job) -> None:
     from engine.analysis.notes import notes_as_midi
 
     asked = job.task.asked_as(Analysis)
-    source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
-    folder = job.place / "shown"
+    source = retry(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
+    folder = job.folder / "shown"
     folder.mkdir()
-    report = within(job.heart.report, 0.0, _LOOKING_SHARE)
+    report = within(job.heartbeat.report, 0.0, _LOOKING_SHARE)
     try:
-        found = explore_file(source, folder, 60 * job.bench.service.longest_audio_minutes, report=report)
+        found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
     except AudioError as cause:
         raise AudioError(naming(cause, source, shown(asked))) from cause
@@ -72,21 +73,21 @@ def explore(job: Job) -> None:
         heard=asked.input_key if heard == source else _key(job, heard.name),
         pictures=tuple(_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures),
     )
-    job.heart.report(_LOOKING_SHARE, "Storing")
+    job.heartbeat.report(_LOOKING_SHARE, "Storing")
     _store(job, folder)
     job.publish(explored)
 
 
 def _store(job: Job, folder: Path) -> None:
     try:
-        insist(lambda: job.bench.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
+        retry(lambda: job.context.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
     except NotFound as cause:  # moved, but lost when the storage failed: render it again
         raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
 
 
 def _fetched(job: Job, asked: Analysis) -> Path:
     try:
-        return job.bench.storage.fetch(asked.input_key, job.place)
+        return job.context.storage.fetch(asked.input_key, job.folder)
     except NotFound as cause:
         raise NotFound("The recording has been deleted: add it again.", "recording_gone") from cause
 
@@ -94,7 +95,7 @@ def _fetched(job: Job, asked: Analysis) -> Path:
 def _playable(source: Path, target: Path) -> Path:
     """Return the recording in a format that browsers play."""
     with open_audio(source) as recording, AudioWriter(target, recording.rate, recording.channels) as copy:
-        for block in recording.blocks(_BLOCK_S * recording.rate):
+        for block in recording.blocks():
             copy.write(block)
     return target
 
@@ -120,7 +121,7 @@ def _origin(job: Job, asked: Analysis, source: Path) -> str:
     from engine.provenance.verification import verify
 
     try:
-        return verify(source, job.bench.installation).sentence
+        return verify(source, job.context.installation).sentence
     except EngineError as cause:
         return naming(cause, source, shown(asked))
 
@@ -164,5 +165,5 @@ def _table(curves: "Curves") -> str:
     return pitch_table(curves.hertz, curves.confidence, curves.loudness_db, curves.step_s)
 
 
-def _numbers(values: np.ndarray, digits: int) -> list[float]:
+def _numbers(values: "NDArray[np.float64]", digits: int) -> list[float]:
     return [round(one, digits) for one in values.tolist()]

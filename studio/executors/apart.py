@@ -9,12 +9,13 @@ action is finished, and where the process dies, nothing of it is there.
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TypeVar
 
 import structlog
 
@@ -32,6 +33,7 @@ from studio.store.storage import open_storage
 from studio.store.studio import Action, Studio
 from studio.tracing import send_spans, span, start_tracing
 
+T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
 _END_S = 5.0  # for a process to end by itself
@@ -44,35 +46,40 @@ class ApartActions:
     """Carries out the actions of a server in `service.action_processes` processes, until `close`."""
 
     def __init__(self, studio: Studio) -> None:
-        self._studio = studio
+        self._studio, self._thread = studio, _Thread()
         self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process)
 
-    def submit(self, studio: Studio, account: Account, action: Action, at_most: int | None = None) -> Future[Any]:
+    def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.
 
         at_most: see `Turns.submit`. Raises TooMany if too many of the account wait already.
         """
-        return self._turns.submit(account.id, action, at_most)
+        return self._turns.submit(account.id, lambda: self._done(action), at_most)
 
     def close(self) -> None:
         """Do no more; what is still being done ends with this process, and nothing of it is left."""
         self._turns.close()
 
-    @contextmanager
-    def _process(self) -> Iterator[Callable[[Action], Any]]:
-        """Yield a function that has actions done by a process, which it starts when it needs one."""
-        process = _Process(self._studio)
-
-        def carry_out(action: Action) -> Any:
-            try:
-                return process.ask(action)
-            finally:
-                self._studio.wake()  # what was queued by another process
-
+    def _done(self, action: Action[T]) -> T:
         try:
-            yield carry_out
+            return self._thread.process.ask(action)
         finally:
-            process.end()
+            self._studio.wake()  # what was queued by another process
+
+    @contextmanager
+    def _process(self) -> Iterator[None]:
+        """Give this thread a process, which starts when it is needed."""
+        self._thread.process = _Process(self._studio)
+        try:
+            yield
+        finally:
+            self._thread.process.end()
+
+
+class _Thread(threading.local):
+    """What each thread has of its own."""
+
+    process: "_Process"
 
 
 class _Process:
@@ -84,7 +91,7 @@ class _Process:
         self._pipe: Connection | None = None
         self._log = structlog.get_logger("studio.apart")
 
-    def ask(self, action: Action) -> Any:
+    def ask(self, action: Action[T]) -> T:
         """Have an action done. Raises what it raises, and Unavailable if the process dies or takes too long."""
         with span(f"apart {action.name}") as traced:
             try:
@@ -147,7 +154,7 @@ def _serve(
             pipe.send(_answered(studio, action, traceparent))
 
 
-def _answered(studio: Studio, action: Action, traceparent: str | None) -> tuple[str, Any]:
+def _answered(studio: Studio, action: Action[T], traceparent: str | None) -> tuple[str, T | Exception | str]:
     """Return what became of an action: ("done", its answer) or ("failed", an error for the user, or the trace)."""
     try:
         with span(action.name, parent=traceparent):

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from engine.errors import VoiceError
 from engine.progress import within
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.store.records.voices import Blend, NewVoice
 from studio.store.workspaces import arriving, voice_folder
@@ -28,23 +28,23 @@ def blend(job: Job) -> None:
     from engine.voices.voice import save_voice
 
     asked = job.task.asked_as(Blend)
-    job.heart.report(0.0, "blending")
+    job.heartbeat.report(0.0, "blending")
     first, second = (_voice(job, model_id) for model_id in (asked.first, asked.second))
     blended = blend_voices(first, second, asked.share, asked.name, _PASSING_ID)
-    preview, folder = job.place / "preview.wav", job.place / "voice"
-    render_preview(blended, preview, within(job.heart.report, 0.0, _RENDERING_SHARE))
+    preview, folder = job.folder / "preview.wav", job.folder / "voice"
+    render_preview(blended, preview, within(job.heartbeat.report, 0.0, _RENDERING_SHARE))
     save_voice(blended, folder, preview)
-    with arriving(job.bench.storage, job.account, VOICES, folder) as arrive:
+    with arriving(job.context.storage, job.account, VOICES, folder) as arrive:
         job.publish(lambda connection: _added(job, connection, blended.card, arrive))
 
 
 def _voice(job: Job, model_id: str) -> "Voice":
-    bench = job.bench
-    folder = insist(
-        lambda: voice_folder(bench.storage, find_model(bench.database, job.account, model_id)),
+    context = job.context
+    folder = retry(
+        lambda: voice_folder(context.storage, find_model(context.database, job.account, model_id)),
         SHORT_PATIENCE_S,
     )
-    voice = bench.voices.voice(folder)
+    voice = context.voices.voice(folder)
     if voice.card.is_imported:
         raise VoiceError(f"{voice.card.name} is an imported model of RVC, and cannot be blended.")
     return cast("Voice", voice)
@@ -52,8 +52,8 @@ def _voice(job: Job, model_id: str) -> "Voice":
 
 def _added(job: Job, connection: Connection, card: VoiceCard, arrive: Callable[[str], str]) -> NewVoice:
     """Add the row of the new voice, and store its files where the row says."""
-    storage, account = job.bench.storage, job.account
-    refuse_too_many(connection, account.id, job.bench.service)
+    storage, account = job.context.storage, job.account
+    refuse_too_many(connection, account.id, job.context.service)
     model = add_model(connection, storage, account, asdict(card), COMPLETED)
     key = arrive(model.id)
     set_keys(connection, model, voice_key=key)

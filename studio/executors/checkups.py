@@ -11,5 +11,5 @@ def check_up(job: Job) -> None:
     found = []
     for finding in examine():
         found.append(finding)
-        job.heart.report(0.0, finding.subject)
+        job.heartbeat.report(0.0, finding.subject)
     job.publish(Checkup(tuple(found)))

@@ -14,7 +14,7 @@ from engine.errors import AudioError, VoiceError
 from engine.progress import within
 from studio.errors import NotFound, StudioError, naming
 from studio.executors import songs
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist, shown
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry, shown
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.catalogue import find_model
 from studio.store.records.conversion import Comp, Conversion, Edit, OutputSettings, Rendered, Scores
@@ -22,11 +22,12 @@ from studio.store.workspaces import voice_folder
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from engine.analysis.pitch import Pitch
     from engine.conversion.convert import Chosen, FileConversion
     from engine.effects.settings import EffectSettings
-    from engine.evaluation.scores import Performance
+    from engine.evaluation.performance import Performance
     from engine.provenance.statement import Statement
     from engine.voices.imported import AnyVoice
 
@@ -38,7 +39,7 @@ def convert(job: Job) -> None:
     """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
     asked = job.task.asked_as(Conversion)
-    source = insist(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
+    source = retry(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     try:
         rendered = _rendered(job, asked, source)
     except AudioError as cause:
@@ -46,7 +47,7 @@ def convert(job: Job) -> None:
     job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
     if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses
-            job.bench.storage.delete_below(songs.stages_prefix(job))
+            job.context.storage.delete_below(songs.stages_prefix(job))
 
 
 def _rendered(job: Job, asked: Conversion, source: Path) -> Rendered:
@@ -64,12 +65,12 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
     from engine.conversion.edit_data import write_edit_data
 
     settings = by_style(asked.preset, asked.settings)
-    targets = [job.place / f"take-{number}.{asked.format}" for number in range(1, asked.takes + 1)]
+    targets = [job.folder / f"take-{number}.{asked.format}" for number in range(1, asked.takes + 1)]
     job.refuse_too_long(source, len(targets))
     voice = _voice(job, asked)
     found = _converted(job, source, targets, settings, voice)
     scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
-    write_edit_data(job.place / "groundwork.npz", found.edit_data)
+    write_edit_data(job.folder / "groundwork.npz", found.edit_data)
     return Rendered(
         output_settings=OutputSettings(job.task.model_id, found.transpose, found.style),
         settings=asdict(found.settings),
@@ -79,7 +80,7 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
         statement=found.statement,
         unsigned=found.unsigned,
         warning=found.warning,
-        groundwork=job.store(job.place / "groundwork.npz"),
+        groundwork=job.store(job.folder / "groundwork.npz"),
         **_takes(job, asked, source, targets, found.statement),
     )
 
@@ -94,16 +95,16 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
     earlier = _earlier(job, edit)
     before = EarlierEdit(earlier, read_edits(edit.earlier.edits)) if earlier and edit.earlier else None
     edit_data = read_edit_data(groundwork.read_bytes())
-    target, voice = job.place / "take-1.wav", _voice(job, asked)
+    target, voice = job.folder / "take-1.wav", _voice(job, asked)
     done = edit_file(
         FileTake(source, take, edit_data, edit.take - 1),
         target,
         voice,
         read_edits(edit.edits),
         before,
-        within(job.heart.report, 0.0, _CONVERTING_SHARE),
-        job.bench.device,
-        job.bench.installation,
+        within(job.heartbeat.report, 0.0, _CONVERTING_SHARE),
+        job.context.device,
+        job.context.installation,
     )
     pitch = edit_data.pitch(edit.take - 1)
     scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
@@ -125,14 +126,14 @@ def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
     from engine.conversion.comping import comp_files
 
     takes = [job.fetch_as(key, f"take-{number}") for number, key in enumerate(comp.takes, 1)]
-    target, of = job.place / "take-1.wav", comp.of
+    target, of = job.folder / "take-1.wav", comp.of
     unsigned = comp_files(
         takes,
         comp.parts,
         target,
-        within(job.heart.report, 0.0, _CONVERTING_SHARE),
+        within(job.heartbeat.report, 0.0, _CONVERTING_SHARE),
         of.statement,
-        job.bench.installation,
+        job.context.installation,
     )
     scores, _ = _scores(job, source, [target], of.output_settings.transpose)
     return Rendered(
@@ -168,7 +169,7 @@ def _takes(job: Job, asked: Conversion, source: Path, targets: list[Path], state
 def _in_form(job: Job, source: Path, takes: list[Path], form: ResultFormat, statement: "Statement") -> list[Path]:
     written = [take.with_stem(f"{take.stem}-result") for take in takes]
     for take, target in zip(takes, written, strict=True):
-        write_result(take, target, form, source, statement, job.bench.installation)
+        write_result(take, target, form, source, statement, job.context.installation)
     return written
 
 
@@ -177,10 +178,10 @@ def _with_effects(
 ) -> "tuple[list[Path], Statement]":
     from engine.effects.chain import apply_effects_to_file, stating_effects
 
-    report = within(job.heart.report, _SCORED_SHARE, 1.0)
+    report = within(job.heartbeat.report, _SCORED_SHARE, 1.0)
     finished = [target.with_stem(f"{target.stem}-effects") for target in targets]
     for target, wet in zip(targets, finished, strict=True):
-        apply_effects_to_file(target, wet, effects, report, statement, job.bench.installation)
+        apply_effects_to_file(target, wet, effects, report, statement, job.context.installation)
     return finished, stating_effects(statement, effects)
 
 
@@ -194,7 +195,7 @@ def _earlier(job: Job, edit: Edit) -> Path | None:
 
 def _fetched(job: Job, asked: Conversion) -> Path:
     try:
-        return job.bench.storage.fetch(asked.input_key, job.place)
+        return job.context.storage.fetch(asked.input_key, job.folder)
     except NotFound as cause:
         raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
 
@@ -202,23 +203,23 @@ def _fetched(job: Job, asked: Conversion) -> Path:
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":
     from engine.conversion.convert import convert_file
 
-    report = within(job.heart.report, 0.0, _CONVERTING_SHARE)
-    return convert_file(source, targets, voice, settings, report, job.bench.device, job.bench.installation)
+    report = within(job.heartbeat.report, 0.0, _CONVERTING_SHARE)
+    return convert_file(source, targets, voice, settings, report, job.context.device, job.context.installation)
 
 
 def _voice(job: Job, asked: Conversion) -> "AnyVoice":
     try:
-        return insist(lambda: job.bench.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
+        return retry(lambda: job.context.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
     except (NotFound, VoiceError):  # or it has just been trained, and is elsewhere now
-        return insist(lambda: job.bench.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
+        return retry(lambda: job.context.voices.voice(_voice_folder(job, asked)), SHORT_PATIENCE_S)
 
 
 def _voice_folder(job: Job, asked: Conversion) -> Path:
     """Return the voice's folder; the untrained one if that was requested and the voice is still not trained."""
-    bench = job.bench
-    model = find_model(bench.database, job.account, job.task.model_id or "")
+    context = job.context
+    model = find_model(context.database, job.account, job.task.model_id or "")
     if not (model.is_untrained and asked.untrained):
-        return voice_folder(bench.storage, model)
+        return voice_folder(context.storage, model)
     return untrained_voice_folder(job, model)
 
 
@@ -228,7 +229,7 @@ def _scores(
     targets: list[Path],
     transpose: float,
     pitch: "Pitch | None" = None,
-    semitones: "np.ndarray | None" = None,
+    semitones: "NDArray[np.float64] | None" = None,
 ) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
 
@@ -236,10 +237,10 @@ def _scores(
     """
     from engine.analysis.phrases import find_phrases
     from engine.conversion.comping import joins
-    from engine.evaluation.scores import compare_performances, moved, trace_file
+    from engine.evaluation.performance import compare_performances, moved, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
-        report, files = within(job.heart.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
+        report, files = within(job.heartbeat.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
         return trace_file(path, within(report, number / files, (number + 1) / files))
 
     recording = traced(source, 0)

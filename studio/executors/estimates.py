@@ -16,8 +16,8 @@ def estimate(job: Job) -> None:
 
     model = job.model()
     plan = plan_of(job.task.asked_as(EstimateAsked).settings)
-    with dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace:
-        clips = usable_clips(load_dataset(workspace.folder), job.heart.report)
-        job.heart.report(1.0, "timing a few steps")
-        estimated = estimate_training(clips, plan, job.bench.device)
+    with dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace:
+        clips = usable_clips(load_dataset(workspace.folder), job.heartbeat.report)
+        job.heartbeat.report(1.0, "timing a few steps")
+        estimated = estimate_training(clips, plan, job.context.device)
     job.publish(estimated)

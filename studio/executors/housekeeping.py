@@ -4,13 +4,12 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 
 from engine.files import UNFINISHED
 from studio.executors.recovery import WORK_FOLDER
@@ -19,7 +18,7 @@ from studio.settings.service import ServiceSettings
 from studio.store import answers, deliveries
 from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
-from studio.store.database import Database, Now
+from studio.store.database import AnyRow, Database, Now
 from studio.store.drafts import DRAFTS, moment_of
 from studio.store.holds import CAN_TELL, is_held
 from studio.store.kinds import ANALYSIS, CONVERSION
@@ -117,7 +116,7 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
     return found
 
 
-def _needed(row: Any) -> set[str] | None:
+def _needed(row: AnyRow) -> set[str] | None:
     """Return the keys of a conversion's recording, its takes, and the sources of their edits; None if a later version
     has stored it, which may need others."""
     try:
@@ -147,13 +146,13 @@ def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S,
     return deleted
 
 
-def _some(database: Database, condition: Any) -> list[Any]:
+def _some(database: Database, condition: ColumnElement[bool]) -> Sequence[AnyRow]:
     wanted = select(tasks.c.id, tasks.c.parameters, tasks.c.result).where(condition).order_by(tasks.c.id)
     with database.read() as connection:
-        return list(connection.execute(wanted.limit(_AT_ONCE)).all())
+        return connection.execute(wanted.limit(_AT_ONCE)).all()
 
 
-def _place(row: Any) -> str:
+def _place(row: AnyRow) -> str:
     """Return the prefix of all files of a task, which is that of its recording."""
     place = str(row.parameters["input_key"]).rpartition("/")[0]
     assert place.endswith(f"tasks/{row.id}")

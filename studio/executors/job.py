@@ -33,12 +33,11 @@ T = TypeVar("T")
 SHORT_PATIENCE_S = 3.0  # retries of a failing storage before the task is requeued
 LONG_PATIENCE_S = 60.0  # retries of a failing database once the work is done
 _RETRY_S = 5.0
-_SAMPLES_AT_ONCE = 1 << 18
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
-class Workbench:
+class WorkerContext:
     """The context of a worker process, for any task."""
 
     settings: Settings
@@ -60,23 +59,23 @@ class Workbench:
         """Return the device to compute on, as the engine names it. Raises SettingsError if it does not work."""
         from engine.devices import working_device
 
-        return working_device(self.service.device).of_several(self.number).called
+        return working_device(self.service.device).of_several(self.number).identifier
 
 
 @dataclass(frozen=True)
 class Job:
-    """A running task. `place`: its own temporary folder."""
+    """A running task. `folder`: its own temporary folder."""
 
-    bench: Workbench
+    context: WorkerContext
     task: tasks.Task
-    heart: Heartbeat
-    place: Path
+    heartbeat: Heartbeat
+    folder: Path
     log: FilteringBoundLogger
 
     @cached_property
     def account(self) -> Account:
         """Return the task's account."""
-        return account_of_id(self.bench.database, self.task.account_id)
+        return account_of_id(self.context.database, self.task.account_id)
 
     @property
     def output_prefix(self) -> str:
@@ -95,15 +94,15 @@ class Job:
         """
 
         def write() -> None:
-            with self.bench.database.write() as connection:
+            with self.context.database.write() as connection:
                 values = result(connection) if callable(result) else result
                 tasks.complete(connection, self.task, written(values))
                 also(connection)
 
         try:
-            insist(write, LONG_PATIENCE_S)
+            retry(write, LONG_PATIENCE_S)
         except LeaseLost:
-            if not insist(self.is_published, LONG_PATIENCE_S):  # else an earlier try was committed, but its answer lost
+            if not retry(self.is_published, LONG_PATIENCE_S):  # else an earlier try was committed, but its answer lost
                 raise
 
     def write_held(self, change: Callable[[Connection], None]) -> None:
@@ -111,7 +110,7 @@ class Job:
         held = select(rows.c.id).where(
             rows.c.id == self.task.id, rows.c.fence == self.task.fence, rows.c.state == "running"
         )
-        with self.bench.database.write() as connection:
+        with self.context.database.write() as connection:
             if connection.scalar(held.with_for_update()) is None:
                 raise LeaseLost("Another worker has taken over this task.")
             change(connection)
@@ -120,27 +119,27 @@ class Job:
         """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
         key = f"{self.output_prefix}/{path.name}"
         try:
-            insist(lambda: self.bench.storage.put_file(path, key), SHORT_PATIENCE_S)
+            retry(lambda: self.context.storage.put_file(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
             raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
         return key
 
     def fetch_as(self, key: str, name: str) -> Path:
         """Fetch a stored file into a folder of its own, since several may have the same name. Raises NotFound."""
-        place = self.place / name
+        place = self.folder / name
         place.mkdir(exist_ok=True)
-        return insist(lambda: self.bench.storage.fetch(key, place), SHORT_PATIENCE_S)
+        return retry(lambda: self.context.storage.fetch(key, place), SHORT_PATIENCE_S)
 
     def refuse_too_long(self, path: Path, takes: int) -> None:
         """Measure a recording, as its header, checked on upload, may be wrong. Raises Invalid, and AudioError if it
         holds nothing."""
-        service = self.bench.service
+        service = self.context.service
         with open_audio(path) as source:
             most_minutes = min(
                 service.longest_audio_minutes, service.largest_conversion_minutes / (source.channels * takes)
             )
             longest, samples = most_minutes * 60 * source.rate, 0
-            for block in source.blocks(_SAMPLES_AT_ONCE):
+            for block in source.blocks():
                 samples += block.shape[1]
                 if samples > longest:
                     longest_said = in_words(60 * most_minutes)
@@ -152,13 +151,13 @@ class Job:
 
     def model(self) -> Model:
         """Return the current row of the task's voice. Raises NotFound."""
-        bench = self.bench
-        return insist(lambda: find_model(bench.database, self.account, self.task.model_id or ""), SHORT_PATIENCE_S)
+        context = self.context
+        return retry(lambda: find_model(context.database, self.account, self.task.model_id or ""), SHORT_PATIENCE_S)
 
     def is_published(self) -> bool:
         """Return whether the task was completed by this attempt."""
         try:
-            now = tasks.find(self.bench.database, self.task.account_id, self.task.id)
+            now = tasks.find(self.context.database, self.task.account_id, self.task.id)
         except NotFound:
             return False
         return now.state == "completed" and now.fence == self.task.fence
@@ -169,7 +168,7 @@ def shown(asked: Conversion | Analysis) -> str:
     return f'"{asked.file_name}"' if asked.file_name else "the recording"
 
 
-def insist(action: Callable[[], T], patience_s: float) -> T:
+def retry(action: Callable[[], T], patience_s: float) -> T:
     """Call `action`, and retry while the database or the storage is busy, unreachable or full.
 
     After `patience_s` seconds raises the error; other errors are raised at once.

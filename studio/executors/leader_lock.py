@@ -5,7 +5,6 @@ the status it stores with the lock.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from sqlalchemy import and_, delete, or_, select
 
@@ -13,7 +12,7 @@ from studio.store.database import Database, Now, insert_into
 from studio.store.tables import leader_locks
 
 
-def acquire(database: Database, name: str, owner: str, held_s: float, status: Mapping[str, Any]) -> bool:
+def acquire(database: Database, name: str, owner: str, held_s: float, status: Mapping[str, float]) -> bool:
     """Acquire a lock, or renew it, for `held_s` seconds; returns whether `owner` holds it. Raises Unavailable."""
     values = {"owner": owner, "until": Now() + held_s, "said": dict(status)}
     with database.write() as connection:
@@ -37,9 +36,9 @@ def release(database: Database, name: str, owner: str) -> None:
         connection.execute(delete(leader_locks).where(held))
 
 
-def read_status(database: Database, name: str) -> dict[str, Any]:
+def read_status(database: Database, name: str) -> dict[str, float]:
     """Return the leader's status; empty without a leader. Raises Unavailable."""
     written = select(leader_locks.c.said).where(leader_locks.c.name == name, leader_locks.c.until >= Now())
     with database.read() as connection:
-        status: dict[str, Any] | None = connection.scalar(written)
+        status: dict[str, float] | None = connection.scalar(written)
     return status or {}

@@ -3,16 +3,17 @@
 import multiprocessing
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
 from engine.errors import EngineError, SettingsError
+from engine.settings import from_values
 from studio.errors import Unavailable
 
 _START_S = 60.0  # until the networks are loaded, on a slow machine
@@ -22,6 +23,22 @@ _GONE = "The live conversion has ended unexpectedly. Start it again."
 _RETRY_S = 5.0
 
 
+Changes = Mapping[str, bool | int | float | str | None]  # of settings, `bypass`, or `voice` (its folder)
+T = TypeVar("T")
+Given = TypeVar("Given")
+
+
+class Facts(TypedDict):
+    """Of a session: sample rate, block, lag and reserve in samples, delay, and the share of real time it takes."""
+
+    rate: int
+    block: int
+    lag: int
+    reserve: int
+    delay_ms: int
+    work: float
+
+
 class LiveProcess:
     """A converter in another process. Raises EngineError with its sentence if it cannot start.
 
@@ -29,7 +46,7 @@ class LiveProcess:
     called from one thread at a time.
     """
 
-    def __init__(self, voice: Path, settings: Mapping[str, Any], rate: int, folder: Path, record: bool) -> None:
+    def __init__(self, voice: Path, settings: Mapping[str, object], rate: int, folder: Path, record: bool) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         arguments = (theirs, voice, dict(settings), rate, folder, record)
@@ -38,23 +55,23 @@ class LiveProcess:
         theirs.close()
         self._lock = threading.Lock()
         try:
-            self.facts: dict[str, Any] = self._answer(_START_S)
+            self.facts = self._answer(_Session.begun, _START_S)
         except BaseException:
             self.close()
             raise
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
         """Convert a block of float32 samples; return as many, and what a display shows. Raises Unavailable."""
-        return self._asked(("convert", block), _BLOCK_S)
+        return self._asked(_Session.convert, block, _BLOCK_S)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: Changes) -> None:
         """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on. Raises EngineError."""
-        self._asked(("change", dict(values)), _BLOCK_S)
+        self._asked(_Session.change, dict(values), _BLOCK_S)
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> dict[str, object]:
         """End the session and return what was recorded: seconds, settings and statement; empty if nothing was."""
         try:
-            return self._asked(("finish", None), _START_S)
+            return self._asked(_Session.finish, None, _START_S)
         finally:
             self.close()
 
@@ -71,15 +88,16 @@ class LiveProcess:
         """The number of the process."""
         return self._process.pid
 
-    def _asked(self, message: tuple[str, Any], patience_s: float) -> Any:
+    def _asked(self, what: Callable[["_Session", Given], T], given: Given, patience_s: float) -> T:
         with self._lock:
             try:
-                self._pipe.send(message)
+                self._pipe.send((what.__name__, given))
             except OSError as cause:
                 raise Unavailable(_GONE, _RETRY_S, "live_ended") from cause
-            return self._answer(patience_s)
+            return self._answer(what, patience_s)
 
-    def _answer(self, patience_s: float) -> Any:
+    def _answer(self, to: Callable[["_Session", Given], T], patience_s: float) -> T:
+        """Wait for the answer; to: what returns it in the process."""
         try:
             if not self._pipe.poll(patience_s):
                 raise Unavailable(_GONE, _RETRY_S, "live_ended")
@@ -92,7 +110,7 @@ class LiveProcess:
 
 
 def _serve(
-    pipe: Connection, voice: Path, settings: dict[str, Any], rate: int, folder: Path, record: bool
+    pipe: Connection, voice: Path, settings: dict[str, object], rate: int, folder: Path, record: bool
 ) -> None:  # pragma: no cover - in a process of its own
     """Answer messages until the pipe ends."""
     import signal
@@ -109,7 +127,7 @@ def _serve(
         except EngineError as error:
             pipe.send(("error", str(error)))
             return
-        pipe.send(("ready", session.facts))
+        pipe.send(("ready", session.begun(None)))
         with suppress(EOFError, OSError):
             while True:
                 kind, given = pipe.recv()
@@ -124,7 +142,7 @@ def _serve(
 class _Session:
     """What runs in the process."""
 
-    def __init__(self, voice: Path, settings: dict[str, Any], rate: int, folder: Path, record: bool) -> None:
+    def __init__(self, voice: Path, settings: dict[str, object], rate: int, folder: Path, record: bool) -> None:
         from engine.live.converter import LiveConverter
         from engine.live.measuring import warm_up
         from engine.live.session import Recording
@@ -132,7 +150,7 @@ class _Session:
         from engine.live.speaker import SpeakerProfile
         from engine.voices.voice import load_voice
 
-        self._voice, wanted = load_voice(voice), LiveSettings(**settings)
+        self._voice, wanted = load_voice(voice), from_values(LiveSettings, settings)
         work = warm_up(LiveConverter(self._voice, wanted, rate, whole_blocks=True))
         if work > _ENOUGH:
             raise SettingsError(
@@ -144,13 +162,16 @@ class _Session:
             profile = SpeakerProfile.load(self._profile_path)
         self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
-        self.facts = {
-            "rate": rate, "block": self._converter.block, "lag": self._converter.lag_samples,
-            "reserve": wanted.reserve_ms * rate // 1000, "delay_ms": round(1000 * self._converter.delay_s),
-            "work": round(work, 3),
-        }  # fmt: skip
+        self._facts = Facts(
+            rate=rate, block=self._converter.block, lag=self._converter.lag_samples,
+            reserve=wanted.reserve_ms * rate // 1000, delay_ms=round(1000 * self._converter.delay_s),
+            work=round(work, 3),
+        )  # fmt: skip
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+    def begun(self, _: None) -> Facts:
+        return self._facts
+
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
         begun = time.perf_counter()
         samples = np.frombuffer(block, np.float32)
         converted = self._converter.convert(samples)
@@ -159,17 +180,18 @@ class _Session:
         took = (time.perf_counter() - begun) * self._converter.rate / max(len(samples), 1)
         return converted.tobytes(), asdict(self._converter.meter) | {"work": round(took, 3)}
 
-    def change(self, values: dict[str, Any]) -> None:
+    def change(self, values: Changes) -> None:
         from engine.voices.voice import load_voice
 
         values = dict(values)
         folder, bypass = values.pop("voice", None), values.pop("bypass", None)
         settings = self._converter.settings.changed(**values)
         if folder is not None:
-            self._voice = load_voice(Path(folder))
-        self._converter.change(self._voice if folder is not None else None, settings, bypass)
+            self._voice = load_voice(Path(str(folder)))
+        is_bypassed = None if bypass is None else bool(bypass)
+        self._converter.change(self._voice if folder is not None else None, settings, is_bypassed)
 
-    def finish(self, _: None) -> dict[str, Any]:
+    def finish(self, _: None) -> dict[str, object]:
         profile = self._converter.profile
         if profile is not None:
             profile.save(self._profile_path)

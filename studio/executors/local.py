@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from structlog.typing import FilteringBoundLogger
 
@@ -183,7 +183,7 @@ class LocalExecutor:
         taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
         order = Order(
-            str(self._settings.data), asdict(self._service), name, "", threads, LANES[name].idle_s, number
+            str(self._settings.data), self._service, name, "", threads, LANES[name].idle_s, number
         )  # fmt: skip
         environment = environment_of(threads) | installation_of(self._settings, self._service).as_environment()
         worker = start_process(self._command, order, environment)

@@ -17,7 +17,7 @@ from studio.store.tables import tasks as rows
 WORK_FOLDER = re.compile(r"([0-9a-f]{24})-(\d+)")  # task and fence
 
 
-def settle(connection: Connection, task: tasks.Task) -> None:
+def end_training(connection: Connection, task: tasks.Task) -> None:
     """Update the voice of a task that ended without success."""
     if task.kind != TRAINING or task.model_id is None:
         return
@@ -29,7 +29,7 @@ def settle(connection: Connection, task: tasks.Task) -> None:
 
 def recover(database: Database, attempts: int, dead_owners: Sequence[str] = ()) -> list[tasks.Task]:
     """Requeue the tasks of lost workers, as `tasks.recover`; a training that ends updates its voice."""
-    return tasks.recover(database, attempts, dead_owners, also=settle)
+    return tasks.recover(database, attempts, dead_owners, also=end_training)
 
 
 def dead_owners(database: Database) -> list[str]:

@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.conversion.settings import by_style
 from engine.errors import AudioError
 from studio.errors import NotFound
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model
@@ -50,28 +50,28 @@ class StoredStages:
     def keep(self, name: str) -> Path:
         """Store the file written there; return where it is now."""
         path = self.new(name)
-        insist(lambda: self.job.bench.storage.put_file(path, self._key(name)), SHORT_PATIENCE_S)
+        retry(lambda: self.job.context.storage.put_file(path, self._key(name)), SHORT_PATIENCE_S)
         return path if path.exists() else self._fetched(self._key(name))
 
     @cached_property
     def _cancelled(self) -> list[str]:
         """The stages of tasks that were cancelled lately."""
-        task, database = self.job.task, self.job.bench.database
+        task, database = self.job.task, self.job.context.database
         wanted = TaskFilter("cancelled", task.kind, task.recording)
-        found = insist(
+        found = retry(
             lambda: list_tasks(database, task.account_id, limit=_MOST_CANCELLED, wanted=wanted), SHORT_PATIENCE_S
         )[0]
         return [stages_prefix(self.job, one.id) for one in found]
 
     def _fetched(self, key: str) -> Path:
-        storage = self.job.bench.storage
-        return insist(lambda: storage.fetch(key, self._folder()), SHORT_PATIENCE_S)
+        storage = self.job.context.storage
+        return retry(lambda: storage.fetch(key, self._folder()), SHORT_PATIENCE_S)
 
     def _key(self, name: str) -> str:
         return f"{stages_prefix(self.job)}/{name}"
 
     def _folder(self) -> Path:
-        folder = self.job.place / "stages"
+        folder = self.job.folder / "stages"
         folder.mkdir(exist_ok=True)
         return folder
 
@@ -120,11 +120,12 @@ def _made(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
         return _in_parts(job, asked, song, source)
     whole = _whole(job, song, source)
     names = ["vocal", "backing", *("stem" for _ in whole.stems)]
-    vocal, backing, *stems = (job.place / f"{name}.wav" for name in names)
-    files = SongFiles(job.place / "mix.wav", vocal, backing, stems)
+    vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
+    files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
     done = make_song(
         whole, files, lambda name: _voice(job, asked, name), StoredStages(job), lambda: _separator(job),
-        by_style(asked.preset, asked.settings), job.heart.report, Work(job.bench.device, job.bench.installation),
+        by_style(asked.preset, asked.settings), job.heartbeat.report,
+        Work(job.context.device, job.context.installation),
     )  # fmt: skip
     converted = [one for one in done.conversions if one]
     return replace(
@@ -142,7 +143,7 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
     from engine.songs.part_conversion import Work, convert_parts
     from engine.songs.two_pitches import find_two_pitches
 
-    target = job.place / "take-1.wav"
+    target = job.folder / "take-1.wav"
     warning: str | None = None
 
     def surveyed(survey: "Survey") -> None:
@@ -152,8 +153,8 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
 
     done = convert_parts(
         source, target, list(song.parts), lambda name: _voice(job, asked, name),
-        by_style(asked.preset, asked.settings), job.heart.report,
-        Work(job.bench.device, job.bench.installation), surveyed,
+        by_style(asked.preset, asked.settings), job.heartbeat.report,
+        Work(job.context.device, job.context.installation), surveyed,
     )  # fmt: skip
     notes = [find_two_pitches(source).sentence, done.notes_warning]
     return replace(
@@ -166,7 +167,7 @@ def _rendered(
 ) -> Rendered:
     first = converted[0]
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
-    style: Any = first.styles[voice]
+    style = first.styles[voice]
     return Rendered(
         (job.store(output),),
         OutputSettings(job.task.model_id, first.transposes[voice], style),
@@ -193,18 +194,18 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
 
 
 def _voice(job: Job, asked: Conversion, model_id: str) -> "AnyVoice":
-    bench = job.bench
-    model = insist(lambda: find_model(bench.database, job.account, model_id), SHORT_PATIENCE_S)
+    context = job.context
+    model = retry(lambda: find_model(context.database, job.account, model_id), SHORT_PATIENCE_S)
     if model.is_untrained and asked.untrained:
-        return bench.voices.voice(untrained_voice_folder(job, model))
-    return bench.voices.voice(insist(lambda: voice_folder(bench.storage, model), SHORT_PATIENCE_S))
+        return context.voices.voice(untrained_voice_folder(job, model))
+    return context.voices.voice(retry(lambda: voice_folder(context.storage, model), SHORT_PATIENCE_S))
 
 
 def _separator(job: Job) -> "OnnxSeparator":
     from engine.songs.separation import OnnxSeparator
     from engine.songs.separator_file import checked_separator
 
-    return OnnxSeparator(checked_separator(job.bench.settings.separators))
+    return OnnxSeparator(checked_separator(job.context.settings.separators))
 
 
 def _measure(job: Job, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from engine.voices.profile import profile_as_json
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry
 from studio.store.catalogue import (
     DATASETS,
     PENDING,
@@ -38,24 +38,24 @@ def teach(job: Job) -> None:
     from engine.datasets.report import examined
     from engine.training.teaching import teach as taught
 
-    bench, asked = job.bench, job.task.asked_as(Teaching)
-    voice = bench.voices.voice(insist(lambda: voice_folder(bench.storage, job.model()), SHORT_PATIENCE_S))
+    context, asked = job.context, job.task.asked_as(Teaching)
+    voice = context.voices.voice(retry(lambda: voice_folder(context.storage, job.model()), SHORT_PATIENCE_S))
     own = [teaching.TeachingSource(job.fetch_as(key, f"source-{at}")) for at, key in enumerate(asked.sources)]
     dataset = taught(
         voice,
         [*own, *teaching.bundled_sources()],
-        job.place / "dataset",
+        job.folder / "dataset",
         asked.name,
-        job.heart.report,
-        bench.device,
-        bench.installation,
+        job.heartbeat.report,
+        context.device,
+        context.installation,
     )
     write_left_out(dataset.folder, asked.left_out)
     found = examined(load_dataset(dataset.folder))
-    with arriving(bench.storage, job.account, DATASETS, dataset.folder) as arrive:
+    with arriving(context.storage, job.account, DATASETS, dataset.folder) as arrive:
         job.publish(lambda connection: _added(job, connection, dataset, found, arrive))
     for key in asked.sources:
-        bench.storage.delete(key)
+        context.storage.delete(key)
 
 
 def _added(
@@ -63,8 +63,8 @@ def _added(
 ) -> NewVoice:
     """Add the row of the new voice, and queue its training."""
     account, epochs = job.account, job.task.asked_as(Teaching).epochs
-    refuse_too_many(connection, account.id, job.bench.service)
-    model = add_model(connection, job.bench.storage, account, profile_as_json(dataset.profile), PENDING)
+    refuse_too_many(connection, account.id, job.context.service)
+    model = add_model(connection, job.context.storage, account, profile_as_json(dataset.profile), PENDING)
     report_made(connection, account.id, model.id, found.as_json())
     if epochs:
         submit(connection, account.id, TRAINING, written(Training(epochs)), model_id=model.id)

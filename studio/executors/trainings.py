@@ -5,19 +5,19 @@ publishes the voice, in its row and in the task's.
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Select, select
 
 from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled
+from engine.settings import from_values
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
-from studio.executors.job import SHORT_PATIENCE_S, Job, insist
+from studio.executors.job import SHORT_PATIENCE_S, Job, retry
 from studio.executors.untrained import make_ahead
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import (
@@ -30,6 +30,7 @@ from studio.store.catalogue import (
     training_completed,
     training_reached,
 )
+from studio.store.records.conversion import Settings
 from studio.store.records.voices import Nothing, Training
 from studio.store.tables import models
 from studio.store.workspaces import (
@@ -38,7 +39,7 @@ from studio.store.workspaces import (
     dataset_workspace,
     drop_older_voices,
     keep_voice,
-    untrained_place,
+    untrained_prefix,
 )
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ def examine(job: Job) -> None:
 
     model = job.model()
     with (
-        dataset_workspace(job.bench.storage, job.account, model, job.task.fence, training=False) as workspace,
-        alone_with_untrained(workspace.folder, job.heart.report),
+        dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace,
+        alone_with_untrained(workspace.folder, job.heartbeat.report),
     ):
-        found = examined(load_dataset(workspace.folder), job.heart.report).as_json()
+        found = examined(load_dataset(workspace.folder), job.heartbeat.report).as_json()
         workspace.save_report()
         if model.is_untrained:
             make_ahead(job, workspace)
@@ -70,51 +71,60 @@ def examine(job: Job) -> None:
 
 
 def train(job: Job) -> None:
-    """Train a voice, or continue its training, and complete the task."""
+    """Train a voice, or continue its training, and complete the task: fetch, train, publish."""
     model = job.model()
     try:
-        with dataset_workspace(job.bench.storage, job.account, model, job.task.fence) as workspace:
-            _publish(job, model, *_trained(job, model, workspace))
+        with dataset_workspace(job.context.storage, job.account, model, job.task.fence) as workspace:
+            plan, epoch = _fetched(job, model, workspace.folder / TRAINING_FOLDER)
+            voice, history = _trained(job, replace(model, epoch=epoch), workspace, plan)
+            _publish(job, model, voice, history)
     except Exception:
         _forget_if_deleted(job, model)
         raise
 
 
-def _trained(job: Job, model: Model, workspace: Workspace) -> "tuple[Voice, TrainingHistory]":
-    """Return the trained voice under its final id, and the history."""
-    from engine.training.train import train_dataset
+def _fetched(job: Job, model: Model, training: Path) -> tuple[TrainingPlan, int]:
+    """Return the plan, and the epoch it continues from: 0 for a training begun by an earlier version."""
+    from engine.training.checkpoint import load_checkpoint
+    from engine.training.train import CHECKPOINT_FILE
 
-    training = workspace.folder / TRAINING_FOLDER
-    begun_with = _begun_with(training)
+    state = load_checkpoint(training / CHECKPOINT_FILE)
+    begun_with = None if state is None or state.get("format") != TRAINING_FORMAT else state["plan"]
     plan = _plan(job.task.asked_as(Training), begun_with or {})
     if job.task.attempt > 1:  # the worker before was lost: attempts count from the last checkpoint
         plan = replace(plan, save_s=min(plan.save_s, _SAVED_AGAIN_S))
+    return plan, 0 if begun_with is None else model.epoch
+
+
+def _trained(job: Job, model: Model, workspace: Workspace, plan: TrainingPlan) -> "tuple[Voice, TrainingHistory]":
+    """Return the trained voice, and the history. model: with the epoch that the training continues from."""
+    from engine.training.train import train_dataset
 
     def begin(connection: Connection) -> None:
         training_begun(connection, model.account_id, model.id)
-        if begun_with is None:  # epochs of an earlier version do not count
-            training_reached(connection, model.account_id, model.id, 0)
+        training_reached(connection, model.account_id, model.id, model.epoch)
 
     job.write_held(begin)
-    course = _Course(job, model if begun_with is not None else replace(model, epoch=0), workspace, plan)
+    course = _Course(job, model, workspace, plan)
     try:
-        voice = train_dataset(load_dataset(workspace.folder), plan, course.report, job.bench.device)
+        voice = train_dataset(load_dataset(workspace.folder), plan, course.report, job.context.device)
     except Cancelled:
         course.save_if_possible()
         raise
     course.save()
-    history = read_history(training)
+    history = read_history(workspace.folder / TRAINING_FOLDER)
     assert history is not None  # it has just been written
-    # the profile may have changed since the training, or its best checkpoint, began
-    return replace(voice, card=replace(voice.card, id=model.id, **job.model().stated)), history
+    return voice, history
 
 
 def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -> None:
-    """Store the voice and update its row and the task's in one transaction."""
-    if job.heart.is_cancelled:
+    """Store the voice under its final id, and update its row and the task's in one transaction."""
+    # the profile may have changed since the training, or its best checkpoint, began
+    voice = replace(voice, card=replace(voice.card, id=model.id, **job.model().stated))
+    if job.heartbeat.is_cancelled:
         raise Cancelled
-    storage, account = job.bench.storage, job.account
-    voice_key = insist(
+    storage, account = job.context.storage, job.account
+    voice_key = retry(
         lambda: keep_voice(storage, account, model.id, job.task.fence, voice, voice.preview), SHORT_PATIENCE_S
     )
 
@@ -126,7 +136,7 @@ def _publish(job: Job, model: Model, voice: "Voice", history: TrainingHistory) -
     job.publish(voice.card.training, also)
     try:
         drop_older_voices(storage, account, model.id, voice_key)
-        storage.delete_below(untrained_place(model))
+        storage.delete_below(untrained_prefix(model))
     except StudioError as trouble:  # costs only disk space
         job.log.warning("older_voices_kept", reason=str(trouble))
 
@@ -141,22 +151,22 @@ class _Course:
         self._checkpoint = workspace.folder / TRAINING_FOLDER / CHECKPOINT_FILE
         self._epoch = self._written = model.epoch
         self._saved_at, self._saved = time.monotonic(), _changed_ns(self._checkpoint)
-        self._mark = job.place / _MARK
-        job.heart.watch(self._mark if workspace.is_copy else self._checkpoint)
-        job.heart.each_beat = self._write_epoch
+        self._mark = job.folder / _MARK
+        job.heartbeat.watch(self._mark if workspace.is_copy else self._checkpoint)
+        job.heartbeat.each_beat = self._write_epoch
 
     def report(self, fraction: float, message: str) -> None:
         """Report progress between two steps, when all files are consistent. Raises as a heartbeat does."""
         self._epoch = max(self._epoch, int(fraction * self._epochs + _ALMOST))
         if self._workspace.is_copy and time.monotonic() - self._saved_at > _SAVED_APART_S:
             self.save_if_possible()
-        self._job.heart.report(fraction, message)
+        self._job.heartbeat.report(fraction, message)
 
     def save(self) -> None:
         """Save the latest checkpoint to a remote storage, if it is new."""
         state = _changed_ns(self._checkpoint)
         if self._workspace.is_copy and state != self._saved:
-            insist(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
+            retry(lambda: self._workspace.save(self._point), SHORT_PATIENCE_S)
             self._saved = state
             self._mark.write_text(str(state))
         self._saved_at = time.monotonic()
@@ -187,25 +197,17 @@ class _Course:
         training_reached(connection, self._model.account_id, self._model.id, self._epoch, training_key)
 
 
-def _begun_with(training: Path) -> dict[str, Any] | None:
-    """Return the plan an existing training was started with; None without one of this version."""
-    from engine.training.checkpoint import load_checkpoint
-    from engine.training.train import CHECKPOINT_FILE
-
-    state = load_checkpoint(training / CHECKPOINT_FILE)
-    return None if state is None or state.get("format") != TRAINING_FORMAT else dict(state["plan"])
-
-
-def plan_of(settings: Mapping[str, Any]) -> TrainingPlan:
+def plan_of(settings: Settings) -> TrainingPlan:
     """Return the plan of a task; what earlier versions had beside it is left out."""
-    return TrainingPlan(**{one.name: settings[one.name] for one in fields(TrainingPlan) if one.name in settings})
+    known = {one.name for one in fields(TrainingPlan)}
+    return from_values(TrainingPlan, {name: value for name, value in settings.items() if name in known})
 
 
-def _plan(asked: Training, begun_with: dict[str, Any]) -> TrainingPlan:
+def _plan(asked: Training, begun_with: Settings) -> TrainingPlan:
     """Return the plan of a task, with fixed values taken from the existing training."""
     plan = plan_of({**asked.settings, "epochs": asked.epochs})
     kept = [name for name in plan.differences(begun_with) if name in begun_with and name not in asked.settings]
-    return replace(plan, **{name: begun_with[name] for name in kept})
+    return from_values(TrainingPlan, asdict(plan) | {name: begun_with[name] for name in kept})
 
 
 def _refuse_deleted(connection: Connection, model: Model) -> None:
@@ -218,15 +220,15 @@ def _forget_if_deleted(job: Job, model: Model) -> None:
     """If the voice was deleted meanwhile, delete what the training has stored since."""
     prefix = account_prefix(job.account)
     try:
-        with job.bench.database.write() as connection:
+        with job.context.database.write() as connection:
             if connection.scalar(_row_of(model)) is None:
                 for kind in (VOICES, DATASETS, TRAININGS):
-                    job.bench.storage.delete_below(f"{prefix}{kind}/{model.id}")
+                    job.context.storage.delete_below(f"{prefix}{kind}/{model.id}")
     except StudioError as trouble:
         job.log.warning("deleted_voice_not_removed", reason=str(trouble))
 
 
-def _row_of(model: Model) -> Select[Any]:
+def _row_of(model: Model) -> Select[float]:
     return select(models.c.created_at).where(models.c.account_id == model.account_id, models.c.id == model.id)
 
 

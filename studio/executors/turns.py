@@ -7,64 +7,67 @@ account every other account that waits is served.
 import contextvars
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Generic, TypeVar
 
 from studio.errors import TooMany, Unavailable
 
 T = TypeVar("T")
-Work = Callable[[], Any]
+T_co = TypeVar("T_co", covariant=True)
 _IDLE_S = 60.0  # then a thread ends, with what it works with
 _RETRY_S = 10.0
 _ENDS = "The service is shutting down. Try again in a moment."
 _FULL = "Too many of your calls wait for their turn. Try again when some have been answered."
 
 
-@contextmanager
-def bare_hands() -> Iterator[Callable[[Work], Any]]:
-    """Yield what a thread works with that needs nothing: a function that does the work."""
-    yield lambda work: work()
-
-
 @dataclass(frozen=True)
-class _Asked:
-    work: Work
-    future: Future[Any]
+class _Asked(Generic[T_co]):
+    work: Callable[[], T_co]
+    future: Future[T_co]
     context: contextvars.Context
+
+    def do(self) -> None:
+        """Do the work, unless it was cancelled."""
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.context.run(self.work))
+        except BaseException as error:  # noqa: BLE001 - whoever asked receives it
+            self.future.set_exception(error)
 
 
 class Turns:
     """Up to `threads` threads, of which one account has half at most, or the only one; they start when needed.
 
-    waiting: the most works of an account that may wait. hands: what each thread works with, from its first work to its
-    last: a function that does the work.
+    waiting: the most works of an account that may wait. around: what each thread does before its first work and after
+    its last, such as to open and close what it works with.
     """
 
     def __init__(
         self,
         threads: int,
         waiting: int,
-        hands: Callable[[], AbstractContextManager[Callable[[Any], Any]]] = bare_hands,
+        around: Callable[[], AbstractContextManager[None]] = nullcontext,
         idle_s: float = _IDLE_S,
     ) -> None:
         self._most, self._share, self._waiting_most = threads, max(1, threads // 2), waiting
-        self._hands, self._idle_s = hands, idle_s
-        self._waiting: dict[str, deque[_Asked]] = {}  # by account, the one whose turn it is first
+        self._around, self._idle_s = around, idle_s
+        self._waiting: dict[str, deque[_Asked[object]]] = {}  # by account, the one whose turn it is first
         self._running: Counter[str] = Counter()
         self._threads: set[threading.Thread] = set()
         self._idle = 0
         self._ended = False
         self._changed = threading.Condition()
 
-    def submit(self, account_id: str, work: Any, at_most: int | None = None) -> Future[Any]:
+    def submit(self, account_id: str, work: Callable[[], T], at_most: int | None = None) -> Future[T]:
         """Let a thread do a work when the account's turn comes; a work that waits may be cancelled.
 
         at_most: works of the account, waiting or running, beside which it is still taken. Raises TooMany.
         """
-        asked = _Asked(work, Future(), contextvars.copy_context())
+        asked: _Asked[T] = _Asked(work, Future(), contextvars.copy_context())
         with self._changed:
             if self._ended:
                 raise _ending()
@@ -92,23 +95,15 @@ class Turns:
             self._changed.notify_all()
 
     def _serve(self) -> None:
-        with self._hands() as carry_out:
+        with self._around():
             while (found := self._next()) is not None:
                 account_id, asked = found
                 try:
-                    self._done(asked, carry_out)
+                    asked.do()
                 finally:
                     self._give_back(account_id)
 
-    def _done(self, asked: _Asked, carry_out: Callable[[Any], Any]) -> None:
-        if not asked.future.set_running_or_notify_cancel():
-            return
-        try:
-            asked.future.set_result(asked.context.run(carry_out, asked.work))
-        except BaseException as error:  # noqa: BLE001 - whoever asked receives it
-            asked.future.set_exception(error)
-
-    def _next(self) -> tuple[str, _Asked] | None:
+    def _next(self) -> tuple[str, _Asked[object]] | None:
         """Wait for a work whose turn it is; None if none came for a while, or at the end."""
         with self._changed:
             self._idle += 1

@@ -10,7 +10,7 @@ from contextlib import suppress
 from sqlalchemy import Connection, delete, select
 
 from studio.errors import Invalid, NotFound, StudioError, WrongState
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.accounts import Account, create_account, find_account
 from studio.store.database import Database, Now
 from studio.store.storage import Storage
@@ -47,7 +47,7 @@ def delete_old_visitors(database: Database, storage: Storage, kept_s: float) -> 
 def _deleted(database: Database, storage: Storage, account_id: str) -> bool:
     for task_id in _active(database, account_id):
         with suppress(NotFound, WrongState):  # it ended meanwhile
-            request_cancel(database, account_id, task_id, also=settle)
+            request_cancel(database, account_id, task_id, also=end_training)
     if _active(database, account_id):
         return False
     # files first: while the row exists, files left over now are found next time

@@ -25,8 +25,8 @@ from sqlalchemy import Connection
 from engine.errors import Cancelled, EngineError, is_full_disk
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.heartbeat import Heartbeat
-from studio.executors.job import LONG_PATIENCE_S, Job, Workbench, insist
-from studio.executors.recovery import settle
+from studio.executors.job import LONG_PATIENCE_S, Job, WorkerContext, retry
+from studio.executors.recovery import end_training
 from studio.executors.songs import stages_prefix
 from studio.store import tasks
 from studio.store.durations import add_durations
@@ -44,20 +44,20 @@ _MEMORY_TEXT = "There was not enough memory for this: close other programs, or t
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}
 
 
-def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
+def run_task(context: WorkerContext, task: tasks.Task) -> Outcome:
     """Carry out a task just claimed, and record how it ended; raises nothing that a task can cause.
 
     Returns the outcome; "broken" means that the process should also be replaced.
     """
     started = time.monotonic()
-    log = bench.log.bind(
+    log = context.log.bind(
         task_id=task.id, kind=task.kind, account_id=task.account_id, request_id=task.request_id, attempt=task.attempt
     )
     if trace_id := trace_id_of(task.traceparent):
         log = log.bind(trace_id=trace_id)
     log.info("task_started")
     kind = KINDS[task.kind]
-    stalled_s = bench.service.stalled_minutes * 60
+    stalled_s = context.service.stalled_minutes * 60
     if task.traceparent:
         with span("queue", parent=task.traceparent, begun_s=task.created_at):
             pass  # it has waited until now
@@ -65,26 +65,26 @@ def run_task(bench: Workbench, task: tasks.Task) -> Outcome:
         span(f"run {task.kind}", "consumer", task.traceparent) as traced,
         Stages() as stages,
         Heartbeat(
-            bench.database, task, bench.service.lease_s, bench.stopping, log, not kind.resumes, stalled_s
-        ) as heart,
+            context.database, task, context.service.lease_s, context.stopping, log, not kind.resumes, stalled_s
+        ) as heartbeat,
     ):
-        heart.each_report = stages.enter
-        heart.check_room = lambda: refuse_full_disk(bench)
-        job = Job(bench, task, heart, bench.settings.work / f"{task.id}-{task.fence}", log)
+        heartbeat.each_report = stages.enter
+        heartbeat.check_room = lambda: refuse_full_disk(context)
+        job = Job(context, task, heartbeat, context.settings.work / f"{task.id}-{task.fence}", log)
         outcome = _outcome(job)
         traced.set({"task.id": task.id, "task.attempt": task.attempt, "task.outcome": outcome})
     log.info("task_ended", outcome=outcome, seconds=round(time.monotonic() - started, 2))
     if outcome == "completed":
         with contextlib.suppress(StudioError):  # the task has ended; only the metrics miss it
-            add_durations(bench.database, task.kind, stages.seconds)
+            add_durations(context.database, task.kind, stages.seconds)
     return outcome
 
 
 def _outcome(job: Job) -> Outcome:
     try:
-        with _own_folder(job.place):
+        with _own_folder(job.folder):
             kind = KINDS[job.task.kind]
-            refuse_full_disk(job.bench, TAKE_BYTES * job.task.cost if kind.renders else 0.0)
+            refuse_full_disk(job.context, TAKE_BYTES * job.task.cost if kind.renders else 0.0)
             resolve_name(kind.run)(job)
         return "completed"
     except Exception as cause:  # noqa: BLE001 - the task ends with it
@@ -97,9 +97,9 @@ def _outcome(job: Job) -> Outcome:
 def _how_it_ended(job: Job, cause: Exception) -> Outcome:
     """Record the end of a task that raised an error."""
     try:
-        if isinstance(cause, LeaseLost) or job.heart.is_lost:
+        if isinstance(cause, LeaseLost) or job.heartbeat.is_lost:
             raise LeaseLost
-        return insist(lambda: _written_end(job, cause), LONG_PATIENCE_S)
+        return retry(lambda: _written_end(job, cause), LONG_PATIENCE_S)
     except LeaseLost:
         return "completed" if _is_published(job) else "lost"
     except StudioError as trouble:  # it is found once its lease expires
@@ -108,10 +108,10 @@ def _how_it_ended(job: Job, cause: Exception) -> Outcome:
 
 
 def _written_end(job: Job, cause: Exception) -> Outcome:
-    if job.heart.is_cancelled:  # whatever the error
+    if job.heartbeat.is_cancelled:  # whatever the error
         return _end(job, lambda connection: tasks.cancelled(connection, job.task))
     if isinstance(cause, Cancelled):
-        tasks.requeue(job.bench.database, job.task, counts=False)
+        tasks.requeue(job.context.database, job.task, counts=False)
         return "given back"
     if isinstance(cause, Unavailable):
         job.log.warning("task_interrupted", reason=str(cause))
@@ -130,7 +130,7 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
 
 def _fail(job: Job, cause: EngineError) -> Outcome:
     job.log.warning("task_failed", code=code_of(cause), reason=str(cause))
-    text = str(cause).replace(f"{job.place}/", "").replace(f"{job.bench.settings.data}/", "")  # hide internal paths
+    text = str(cause).replace(f"{job.folder}/", "").replace(f"{job.context.settings.data}/", "")  # hide internal paths
     note_failure(text)
     return _end(job, lambda connection: tasks.fail(connection, job.task, text, code_of(cause)))
 
@@ -138,15 +138,15 @@ def _fail(job: Job, cause: EngineError) -> Outcome:
 def _again(job: Job, text: str, code: str) -> Outcome:
     """Requeue the task, or fail it after the last attempt."""
     note_failure(text)
-    attempts = job.bench.service.attempts
+    attempts = job.context.service.attempts
     return _end(job, lambda connection: tasks.give_up(connection, job.task, attempts, text, code))
 
 
 def _end(job: Job, write: Callable[[Connection], tasks.Task]) -> Outcome:
     """Write the end of a task; a training's voice changes its state in the same transaction."""
-    with job.bench.database.write() as connection:
+    with job.context.database.write() as connection:
         now = write(connection)
-        settle(connection, now)
+        end_training(connection, now)
     return _OUTCOMES[now.state]
 
 
@@ -168,7 +168,7 @@ def _own_folder(place: Path) -> Iterator[None]:
 
 def _is_published(job: Job) -> bool:
     with contextlib.suppress(StudioError):
-        return insist(job.is_published, LONG_PATIENCE_S)
+        return retry(job.is_published, LONG_PATIENCE_S)
     return False
 
 
@@ -177,12 +177,12 @@ def _tidy_up(job: Job, outcome: Outcome) -> None:
     next one of the same recording, until housekeeping finds them."""
     with contextlib.suppress(StudioError):
         if not job.is_published():  # read again: unless known, the result must keep its files
-            job.bench.storage.delete_below(job.output_prefix)
+            job.context.storage.delete_below(job.output_prefix)
             if outcome == "failed":
-                job.bench.storage.delete_below(stages_prefix(job))
+                job.context.storage.delete_below(stages_prefix(job))
             if job.task.kind == TEACHING and outcome in ("failed", "cancelled"):
                 for key in job.task.asked_as(Teaching).sources:
-                    job.bench.storage.delete(key)
+                    job.context.storage.delete(key)
 
 
 def _is_out_of_memory(cause: Exception) -> bool:

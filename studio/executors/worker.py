@@ -17,14 +17,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.trouble import LastingTrouble
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -50,7 +49,7 @@ class Order:
     lane."""
 
     data: str
-    service: dict[str, Any]
+    service: ServiceSettings
     lane: str
     owner: str
     threads: int
@@ -63,15 +62,16 @@ class Order:
 
 
 def read_order(line: str | bytes) -> Order:
-    """Parse an order from a line of JSON. Raises ValueError or TypeError if invalid."""
-    return Order(**json.loads(line))
+    """Parse an order from a line of JSON. Raises ValueError, TypeError or KeyError if invalid."""
+    given = json.loads(line)
+    return Order(**{**given, "service": ServiceSettings(**given["service"])})
 
 
 def main() -> int:
     """Work until asked to stop; returns the exit status. stdin: see the top of the module."""
     orders = io.FileIO(sys.stdin.fileno(), closefd=False)  # unbuffered: a buffer's lock would be held at exit
     order = read_order(orders.readline())
-    service = ServiceSettings(**order.service)
+    service = order.service
     stopping, woken = Stopping(service.grace_s), threading.Event()
     _obey_signals(stopping, woken)
     threading.Thread(target=_listen, args=(orders, stopping, woken), name="orders", daemon=True).start()
@@ -85,8 +85,8 @@ def main() -> int:
     try:
         _settle_down(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
-        bench = Workbench(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
-        return _work(bench, order, woken)
+        context = WorkerContext(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
+        return _work(context, order, woken)
     except StudioError as trouble:  # before the first task
         log.warning("worker_ended", reason=str(trouble))
         return DISTURBED
@@ -94,19 +94,19 @@ def main() -> int:
         database.close()
 
 
-def _work(bench: Workbench, order: Order, woken: threading.Event) -> int:
+def _work(context: WorkerContext, order: Order, woken: threading.Event) -> int:
     """Claim and carry out tasks until asked to stop."""
     idle_since = time.monotonic()
-    trouble = LastingTrouble(bench.log, "claim_failed")
-    while not bench.stopping.asked:
+    trouble = LastingTrouble(context.log, "claim_failed")
+    while not context.stopping.asked:
         woken.clear()  # before the query: later wake-ups are seen next time
-        task = _claimed(bench.database, order, bench.service.lease_s, trouble)
+        task = _claimed(context.database, order, context.service.lease_s, trouble)
         if task is None:
             if order.idle_s and time.monotonic() - idle_since > order.idle_s:
                 return 0
             woken.wait(_POLL_S)
             continue
-        if run_task(bench, task) == "broken":
+        if run_task(context, task) == "broken":
             return DISTURBED
         idle_since = time.monotonic()
     return 0

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl
 
 from python_multipart.exceptions import FormParserError
@@ -383,7 +382,7 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
         raise _malformed(f"The body is not an urlencoded UTF-8 form of at most {MOST_PARTS} fields.") from cause
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _Pairs(list[tuple[str, object]]):
     """An object of JSON, in which a name may stand twice."""
 
 
@@ -397,7 +396,7 @@ def _json_fields(body: bytes) -> _Pairs:
     return said
 
 
-def _plain_text(name: str, value: Any) -> str:
+def _plain_text(name: str, value: object) -> str:
     if isinstance(value, list):
         raise Invalid([(shown_name(name), f"{shown_name(name)} must be a text or a number.")])
     if isinstance(value, str):

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import anyio
 import structlog
@@ -234,7 +233,7 @@ class Exchange:
         self.received = 0
         self.left = False  # the client disconnected
         self._status = 0
-        self._state: dict[str, Any] = scope.setdefault("state", {})
+        self._state: dict[str, object] = scope.setdefault("state", {})
         self._receive, self._send, self._largest_body = receive, send, largest_body
         self.is_all_here = self.expected == 0  # the whole body
         self._waits = self.headers.get("expect", "").lower() == "100-continue"  # before it sends the body
@@ -264,7 +263,7 @@ class Exchange:
             if self.request_id:
                 headers["X-Request-ID"] = self.request_id
             headers["X-Content-Type-Options"] = "nosniff"
-            if ignored := self._state.get("ignored"):
+            if isinstance(ignored := self._state.get("ignored"), tuple):
                 headers[IGNORED] = ignored_header(ignored)
             self._closing = not self.is_all_here
             if self._closing:

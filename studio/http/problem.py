@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import JsonValue
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -107,19 +108,19 @@ class Problem:
     errors: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def as_json(self, language: Language = LANGUAGES[ENGLISH]) -> dict[str, Any]:
+    def as_json(self, language: Language = LANGUAGES[ENGLISH]) -> dict[str, JsonValue]:
         """Return the problem document; what is for people is in the language."""
         translate = translator(language.code).translate
-        document: dict[str, Any] = {
+        messages = [(name, translate(message)) for name, message in self.errors]
+        document: dict[str, JsonValue] = {
             "type": f"/docs#{self.code}",
             "title": translate(HTTPStatus(self.status).phrase),
             "status": self.status,
-            "detail": translate(self.detail),
+            "detail": " ".join(message for _, message in messages) or translate(self.detail),
             "code": self.code,
         }
-        if self.errors:
-            document["errors"] = [{"field": name, "message": translate(message)} for name, message in self.errors]
-            document["detail"] = " ".join(one["message"] for one in document["errors"])
+        if messages:
+            document["errors"] = [{"field": name, "message": message} for name, message in messages]
         return document
 
     def response(self, accept_language: str | None = None, path: str = "") -> JSONResponse:
@@ -184,7 +185,7 @@ def _of_fields(error: RequestValidationError) -> Problem:
     return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))
 
 
-def field_text(name: str, error: Mapping[str, Any]) -> str:
+def field_text(name: str, error: ErrorDetails) -> str:
     """Return the sentence about a field for an error of pydantic's."""
     pattern = _PATTERNS.get(name) if error["type"] == "string_pattern_mismatch" else None
     text = pattern or _FIELD_TEXTS.get(error["type"], _OTHER_FIELD_TEXT)

@@ -4,8 +4,8 @@ httptools buffers whatever arrives: without limits, any client could fill the me
 open by sending none. A WebSocket's messages are limited in number here, in size by uvicorn's `ws_max_size`.
 """
 
-from asyncio import BaseTransport, TimerHandle
-from typing import Any, cast
+from asyncio import BaseTransport, TimerHandle, Transport
+from typing import cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -21,14 +21,12 @@ _MOST_MESSAGES = 1000  # in one read of the network, which has up to 256 kB
 class BoundedProtocol(HttpToolsProtocol):
     """A connection that closes if a head is too large or too slow."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self._unused = 0  # bytes since the last complete part
-        self._timer: TimerHandle | None = None
+    _unused = 0  # bytes since the last complete part
+    _timer: TimerHandle | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
         """Start waiting for a head."""
-        super().connection_made(cast(Any, transport))
+        super().connection_made(cast(Transport, transport))
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 _ROOMS = ("engine", "studio")
 # read by developers and programs: benchmarks, the making of weights, networks, traces
 _NOT_READ = (
-    "engine/__init__.py", "engine/benchmark", "engine/pretraining", "engine/networks", "engine/rvc/onnx_operators.py",
+    "engine/__init__.py", "engine/research", "engine/networks", "engine/rvc/onnx_operators.py",
     "studio/typescript", "studio/mcp_server.py", "studio/tracing.py", "studio/client.py", "studio/languages",
     "studio/store/migrations", "studio/http/metrics.py", "studio/http/routes/documentation.py",
     "studio/http/routes/schemas.py", "studio/page/parts/theme.py", "studio/page/parts/memory.py",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
@@ -31,10 +31,14 @@ from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
+from studio.page.tab_names import tabs_of
 from studio.page.uploads import PageUploads, UploadNames
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
 from studio.store.studio import Studio
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
@@ -107,10 +111,10 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
 
 def build_page(
     studio: Studio,
-    account_of: Callable[[Any], Account],
+    account_of: Callable[["gr.Request"], Account],
     uploads: UploadNames,
     sessions: LiveSessions | None = None,
-) -> Any:
+) -> "gr.Blocks":
     """Build the page with all its tabs."""
     import gradio as gr
 
@@ -126,7 +130,7 @@ def build_page(
     from studio.page.tabs.train import TrainTab
     from studio.page.tabs.voices import VoicesTab
 
-    tabs: dict[str, Callable[[Page, gr.Tab], object]] = {
+    builders: dict[str, Callable[[Page, gr.Tab], object]] = {
         "Convert": ConvertTab,
         "Live": partial(LiveTab, sessions=sessions or LiveSessions(studio)),
         "History": HistoryTab,
@@ -136,18 +140,17 @@ def build_page(
         "Explore": ExploreTab,
         "Settings": SettingsTab,
     }
-    if studio.service.is_demo:
-        del tabs["Settings"]  # tokens and the machine are the host's concern
+    tabs = tabs_of(studio.service.is_demo)
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
-    with CheckedEvents(uploads, title="Timbre Studio", analytics_enabled=False, delete_cache=kept) as blocks:
+    with CheckedEvents(uploads, title="Timbre Studio", delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         returning = element("returning", events=("returned",), elem_id="returning")
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
             page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio))
-            for name, build in tabs.items():
+            for name in tabs:
                 with gr.Tab(name, id=name.lower()) as tab:
-                    build(page, tab)
+                    builders[name](page, tab)
         element("help", elem_id="help")
         element("drop", elem_id="drop")
         element("address", data={"tabs": list(wishes)}, elem_id="address")
@@ -167,13 +170,13 @@ def _demo_terms(service: ServiceSettings) -> str:
     )
 
 
-def _local(studio: Studio) -> Callable[[Any], Account]:
+def _local(studio: Studio) -> Callable[["gr.Request"], Account]:
     return lambda request: studio.local
 
 
-def _visitor(studio: Studio) -> Callable[[Any], Account]:
+def _visitor(studio: Studio) -> Callable[["gr.Request"], Account]:
     return lambda request: account_of_visitor(studio.database, request.state.visitor, request.session_hash or "")
 
 
-def _logged_in(log_ins: LogIns) -> Callable[[Any], Account]:
+def _logged_in(log_ins: LogIns) -> Callable[["gr.Request"], Account]:
     return lambda request: log_ins.account_of(request.state.visitor)

@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
@@ -23,6 +23,9 @@ from studio.http.middleware import Bucket
 from studio.http.problem import problem_of
 from studio.page.cookies import visitor_of
 from studio.settings.service import ServiceSettings
+
+if TYPE_CHECKING:  # gradio takes seconds to load
+    from gradio import Blocks
 
 PREFIX = "/gradio_api/"
 USED = frozenset(
@@ -102,7 +105,7 @@ class SessionRegister:
 class PageSessions:
     """Middleware that bounds the sessions of the page `blocks`."""
 
-    def __init__(self, app: ASGIApp, blocks: Any, service: ServiceSettings) -> None:
+    def __init__(self, app: ASGIApp, blocks: "Blocks", service: ServiceSettings) -> None:
         self._app, self._blocks = app, blocks
         self._register = SessionRegister(service)
 
@@ -139,7 +142,7 @@ class PageSessions:
         await queue.clean_events(session_hash=session)
         for kept in (
             queue.pending_messages_per_session, queue.pending_event_ids_session, states.session_data,
-            states.time_last_used, self._blocks.pending_streams, self._blocks.pending_diff_streams,
+            states.time_last_used,
         ):  # fmt: skip
             kept.pop(session, None)
 

@@ -100,6 +100,9 @@ def load_service_settings(
     environment = os.environ if environment is None else environment
     values: dict[str, str | None] = {}
     for one in fields(ServiceSettings):
+        if not one.metadata:
+            _refuse_constant(one.name, environment)
+            continue
         names = (PREFIX + one.name.upper(), *OF_HOSTS.get(one.name, ()))
         values[one.name] = next((text for name in names if (text := environment.get(name, "").strip())), None)
     if "://" in (values["root_path"] or ""):
@@ -109,3 +112,9 @@ def load_service_settings(
     if wish == "on" or (wish == "auto" and environment.get(SPACE_VARIABLE, "").strip()):
         return read_settings(DEMO, values | {"demo": "on"})
     return read_settings(ServiceSettings(), values)
+
+
+def _refuse_constant(name: str, environment: Mapping[str, str]) -> None:
+    variable = PREFIX + name.upper()
+    if environment.get(variable, "").strip():
+        raise SettingsError(f"{variable} is not a setting any more: remove it from the environment.")

@@ -6,11 +6,10 @@ Anything that looks like a token is masked, also in messages of other packages.
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
-from typing import Any, TextIO
+from typing import TextIO
 
 import structlog
-from structlog.typing import Processor
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 _TOKEN = re.compile(
     r"ts_[A-Za-z0-9_-]{20,}|(?i:(?<=bearer )\S+)|(?i:(?<=signature=)[A-Za-z0-9_%-]+)|(?<=/live/)[^\s\"?]+"
@@ -57,7 +56,7 @@ def start_logs(stream: TextIO | None = None, level: int = logging.INFO) -> None:
         logging.getLogger(name).propagate = True
 
 
-def hide_secrets(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def hide_secrets(logger: WrappedLogger, method: str, entry: EventDict) -> EventDict:
     """Mask anything that looks like a token, the signature of a link or the ticket of a live session."""
     for name, value in entry.items():
         if isinstance(value, str):

@@ -9,26 +9,30 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, fields, replace
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from engine.errors import SettingsError
 
-S = TypeVar("S")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+S = TypeVar("S", bound="DataclassInstance")
+Kinds = tuple[object, ...]  # of a field
 DEFAULT = "(Default: {default}.)"  # what the help says
 DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="What to compute on; auto takes a GPU that works.")
 ]
 
 
-def setting_options(settings: type[Any], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
-    """Return one option per field of the dataclass `settings`, in the panel `panel`.
+def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
+    """Return one option per setting of the dataclass `settings`, in the panel `panel`; other fields have none.
 
     Options left out are None; `default` is what the help says of a default.
     """
     kinds = _kinds(settings)
-    return [_option(field, kinds[field.name], panel, default) for field in fields(settings)]
+    return [_option(field, kinds[field.name], panel, default) for field in fields(settings) if field.metadata]
 
 
 def with_options(command: Callable[..., None], options: Sequence[inspect.Parameter]) -> Callable[..., None]:
@@ -37,7 +41,7 @@ def with_options(command: Callable[..., None], options: Sequence[inspect.Paramet
     own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
 
     @functools.wraps(command)
-    def complete(**values: Any) -> None:
+    def complete(**values: object) -> None:
         command(**values)
 
     complete.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
@@ -49,10 +53,10 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
     """Replace values of `base`, a settings dataclass, by those given as text. Raises SettingsError."""
     kinds = _kinds(type(base))
     chosen = {name: _value(name, text, kinds[name]) for name, text in given.items() if text is not None}
-    return replace(base, **chosen)  # type: ignore[type-var]
+    return replace(base, **chosen)
 
 
-def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, default: str) -> inspect.Parameter:
+def _option(field: Field[object], kinds: Kinds, panel: str, default: str) -> inspect.Parameter:
     stated = f" {default.format(default=field.default)}" if field.default != "" else ""
     meaning = field.metadata["meaning"] + stated
     shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
@@ -62,17 +66,17 @@ def _option(field: "Field[Any]", kinds: tuple[Any, ...], panel: str, default: st
     )
 
 
-def _range(field: "Field[Any]") -> list[str]:
+def _range(field: Field[object]) -> list[str]:
     return [f"{field.metadata['minimum']}..{field.metadata['maximum']}"] if "minimum" in field.metadata else []
 
 
-def _value(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
+def _value(name: str, text: str, kinds: Kinds) -> int | float | str:
     words = _words(kinds)
     if text in words or kinds == (str,):
         return text
     number: type[int] | type[float] = float if float in kinds else int
     try:
-        value = number(text)
+        value: float = number(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
@@ -94,10 +98,10 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _kinds(settings: type[Any]) -> dict[str, tuple[Any, ...]]:
+def _kinds(settings: type["DataclassInstance"]) -> dict[str, Kinds]:
     """Return the types of each field: (float,) or (int, Literal['auto'])."""
     return {name: get_args(hint) or (hint,) for name, hint in get_type_hints(settings).items()}
 
 
-def _words(kinds: tuple[Any, ...]) -> list[str]:
+def _words(kinds: Kinds) -> list[str]:
     return [word for kind in kinds if get_origin(kind) is Literal for word in get_args(kind)]

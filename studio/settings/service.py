@@ -14,7 +14,32 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 @dataclass(frozen=True)
-class ServiceSettings:
+class ServiceConstants:
+    """What nobody has to choose, each with its reason. A demo has some of its own, and tests shorten the times."""
+
+    # a demo keeps a visitor's files for an hour: longer than anybody listens, and what strangers leave stays little
+    visitor_minutes: float = 60.0
+    page_sessions: int = 300  # of 0.6 MB each, so 180 MB at most; whoever has most loses the longest unused
+    page_sessions_per_address: int = 0  # any number: an office has one address; a demo counts them
+    page_events_per_minute: int = 1200  # of an address where those count: a slider that is drawn sends ten a second
+    action_processes: int = 2  # up to 650 MB each; imports and exports of two accounts at a time
+    analysis_workers: int = 1  # for the page: pictures of a recording take seconds, and wait for no conversion
+    longest_dataset_hours: float = 10.0  # a voice learns no more from longer ones, which fill memory and days
+    uploads_at_once: int = 32  # each holds a thread and a file
+    uploads_per_account: int = 24  # so that one account leaves places to others
+    least_upload_kb_s: int = 16  # a telephone is faster; whoever is slower holds a place of others
+    reads_per_minute: int = 60_000  # of an account: a thousand a second is a loop without a pause
+    epochs_at_most: int = 100_000  # what a plan can hold; trainings end by themselves when nothing gets better
+    waiting_at_most: int = 1_000_000  # rows of the queue; accounts have their own limits
+    free_disk_mb: int = 500  # for the database and for what already runs
+    link_hours: float = 24.0  # a page that was left open over night still plays
+    lease_s: float = 20.0  # a worker beats every few seconds; a busy machine may swallow some beats
+    attempts: int = 3  # a crash by chance happens once, one of the task's own each time
+    stalled_minutes: float = 30.0  # the longest step without a report takes a few
+
+
+@dataclass(frozen=True)
+class ServiceSettings(ServiceConstants):
     """The settings of the service. Raises SettingsError, naming the setting, for a value out of range.
 
     Each is an option of `serve` (--longest-audio-minutes) and a variable of the environment
@@ -32,46 +57,29 @@ class ServiceSettings:
                             ("auto", "on", "off"))  # fmt: skip
     demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
                              "on or off.", ("auto", "on", "off"))  # fmt: skip
-    visitor_minutes: float = setting(60.0, 0.05, 100_000.0, "How long a demo keeps a visitor's files.")
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
     executor: str = text_setting("local", "Where tasks run: processes here, a Ray cluster, or not here.",
                                  ("local", "ray", "none"))  # fmt: skip
     ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; by default executor=ray starts one here.")
-    ray_conversion_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a conversion.")
     ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a conversion.")
-    ray_training_cpus: float = setting(1.0, 0.0, 256.0, "Processor cores that Ray reserves for a training.")
     ray_training_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a training.")
     ray_trainings: int = setting(4, 0, 100_000, "Concurrent trainings on the Ray cluster, in addition to conversions.")
     conversion_workers: int = setting(1, 1, 64, "Concurrent conversions on this machine.")
     training_workers: int = setting(1, 0, 16, "Concurrent trainings on this machine, in addition to conversions.")
-    page_sessions: int = setting(300, 1, 10_000, "Sessions of the page kept in memory, 0.6 MB each.")
-    page_sessions_per_address: int = setting(0, 0, 10_000, "Of one address, and new ones per minute; 0: any number.")
-    page_events_per_minute: int = setting(1200, 1, 1_000_000, "Events of the page per minute, where addresses count.")
     device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
-    action_processes: int = setting(2, 1, 64, "Concurrent imports, exports and checks of files on this machine.")
-    analysis_workers: int = setting(1, 0, 16, "Concurrent analyses of recordings for the page.")
     threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
     largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
     largest_conversion_minutes: float = setting(
         300.0, 0.1, 1_000_000.0, "The largest conversion: minutes of the recording x its channels x takes."
     )
-    longest_dataset_hours: float = setting(10.0, 0.01, 1000.0, "Recordings of one voice, together.")
-    uploads_at_once: int = setting(32, 1, 10_000, "Concurrent uploads of all accounts.")
-    least_upload_kb_s: int = setting(16, 0, 1_000_000, "Slower uploads are cut, in thousands of bytes a second.")
-    uploads_per_account: int = setting(24, 1, 10_000, "Concurrent uploads per account.")
     submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
-    reads_per_minute: int = setting(60_000, 1, 100_000_000, "Other calls per account and minute.")
     conversions_per_account: int = setting(100, 1, 1_000_000, "Queued or running conversions per account.")
     trainings_per_account: int = setting(10, 1, 100_000, "Queued or running trainings per account.")
-    epochs_at_most: int = setting(100_000, 1, 100_000, "The most epochs a voice can be trained for.")
-    waiting_at_most: int = setting(1_000_000, 1, 100_000_000, "Queued or running conversions, and trainings, in total.")
     models_per_account: int = setting(1000, 1, 10_000_000, "Voices per account.")
-    free_disk_mb: int = setting(500, 0, 10_000_000, "Disk space kept free, in millions of bytes.")
     keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0: never.")
-    link_hours: float = setting(24.0, 0.01, 8760.0, "The shortest time a link to audio is valid.")
     credentials: str = text_setting("on", "Sign results as synthetic with C2PA content credentials.", ("on", "off"))
     certificate: str = text_setting(
         "", "PEM file of a certificate to sign with, and its authorities; default: our own."
@@ -91,11 +99,6 @@ class ServiceSettings:
     speech_voice: str = text_setting("alloy", "The voice that this service speaks with.")
     speech_model: str = text_setting("tts-1", "The model that this service speaks with.")
     speech_key: str = text_setting("", "The API key of this service, if it wants one.")
-    lease_s: float = setting(20.0, 1.0, 3600.0, "Seconds until another worker takes the task of a silent one.")
-    attempts: int = setting(3, 1, 100, "How often a task is tried if its worker crashes.")
-    stalled_minutes: float = setting(
-        30.0, 0.02, 10_000.0, "A worker whose task makes no progress for so long is stopped; another retries."
-    )
     grace_s: float = setting(20.0, 0.0, 3600.0, "Seconds a running task has to finish when the service stops.")
 
     def __post_init__(self) -> None:

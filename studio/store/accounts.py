@@ -9,13 +9,12 @@ import hashlib
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, case, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from studio.errors import Invalid, NotFound, StudioError
-from studio.store.database import Database, Now, insert_or_keep
+from studio.store.database import Columns, Database, Now, insert_or_keep
 from studio.store.tables import accounts, tokens
 
 LOCAL = "local"
@@ -56,7 +55,7 @@ class Token:
 def local_account(database: Database) -> Account:
     """Return the account of this machine's own user, created on the first call."""
     with database.write() as connection:
-        connection.execute(insert_or_keep(connection, accounts).values(_new_account(LOCAL)))
+        connection.execute(insert_or_keep(connection, accounts).values(_row_of(_new_account(LOCAL))))
     return find_account(database, LOCAL)
 
 
@@ -74,13 +73,13 @@ def account_of_id(database: Database, account_id: str) -> Account:
 
 def create_account(database: Database, name: str) -> Account:
     """Create an account called `name`. Raises Invalid for a name that is empty, too long or taken."""
-    values = _new_account(_checked_name(name, "An account"))
+    account = _new_account(_checked_name(name, "An account"))
     try:
         with database.write() as connection:
-            connection.execute(insert(accounts).values(values))
+            connection.execute(insert(accounts).values(_row_of(account)))
     except IntegrityError as cause:
         raise Invalid([("name", f"There is already an account '{name}': choose another name.")]) from cause
-    return Account(values["id"], name)
+    return account
 
 
 def create_token(
@@ -176,7 +175,7 @@ def note_use(database: Database, holder: Holder) -> None:
 
 
 @functools.cache
-def _who_has_token() -> Select[Any]:
+def _who_has_token() -> Select[str, str, str, bool]:
     """Select the account of the valid token with digest `asked_digest`; built once, as every call uses it."""
     noted = and_(tokens.c.used_at.is_not(None), tokens.c.used_at > Now() - _HOUR_S)
     return (
@@ -194,8 +193,12 @@ def _one_account(database: Database, condition: ColumnElement[bool], otherwise: 
     return Account(row.id, row.name)
 
 
-def _new_account(name: str) -> dict[str, Any]:
-    return {"id": secrets.token_hex(12), "name": name, "created_at": Now()}
+def _new_account(name: str) -> Account:
+    return Account(secrets.token_hex(12), name)
+
+
+def _row_of(account: Account) -> Columns:
+    return {"id": account.id, "name": account.name, "created_at": Now()}
 
 
 def _checked_name(name: str, what: str) -> str:
@@ -213,7 +216,7 @@ def _is_valid() -> ColumnElement[bool]:
     return and_(tokens.c.revoked_at.is_(None), or_(tokens.c.expires_at.is_(None), tokens.c.expires_at > Now()))
 
 
-def _described() -> Select[Any]:
+def _described() -> Select[*tuple[object, ...]]:
     """Select tokens as `Token` has them, without the digest."""
     kept = (tokens.c.id, tokens.c.account_id, tokens.c.name, tokens.c.created_at, tokens.c.expires_at)
     return select(

@@ -4,8 +4,8 @@
 both exist, or neither does. Each account and each of the POST calls has its own keys.
 """
 
-from typing import Any
 
+from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
 from studio.errors import Invalid
@@ -14,10 +14,11 @@ from studio.store.tables import answers
 
 KEPT_S = 24 * 3600.0
 LONGEST_KEY = 255
+Answer = dict[str, JsonValue]
 FIELD = "Idempotency-Key"
 
 
-def recall(connection: Connection, account_id: str, call: str, key: str, fingerprint: str) -> dict[str, Any] | None:
+def recall(connection: Connection, account_id: str, call: str, key: str, fingerprint: str) -> Answer | None:
     """Return the answer given to this call in the last 24 hours; None if the call is new.
 
     In a write transaction this locks the key until the end: concurrent calls with the same key wait here and then get
@@ -36,12 +37,12 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     if row.fingerprint != fingerprint:
         text = f"This {FIELD} was used for a call with different content: use a new one for each call."
         raise Invalid([(FIELD, text)], "idempotency_key_reused")
-    answer: dict[str, Any] = row.answer
+    answer: Answer = row.answer
     return answer
 
 
 def remember(
-    connection: Connection, account_id: str, call: str, key: str, fingerprint: str, answer: dict[str, Any]
+    connection: Connection, account_id: str, call: str, key: str, fingerprint: str, answer: Answer
 ) -> None:  # fmt: skip
     """Store the answer to a call, replacing one older than 24 hours."""
     connection.execute(delete(answers).where(_named(account_id, call, key), answers.c.created_at <= Now() - KEPT_S))

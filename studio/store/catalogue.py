@@ -16,9 +16,9 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypedDict, Unpack
+from typing import TypedDict, Unpack
 
-from sqlalchemy import Connection, Row, and_, case, delete, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
@@ -27,8 +27,10 @@ from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
-from studio.store.database import Database, Now, insert_or_keep
-from studio.store.paging import cursor_after, place_of
+from studio.store.database import AnyRow, Database, Now, insert_or_keep
+from studio.store.paging import cursor_after, sort_values
+from studio.store.records.cards import Card, PublishedVoice, ReportedData, Stated, card_of, published, stated
+from studio.store.records.codec import Json
 from studio.store.storage import Storage
 from studio.store.tables import LONGEST_FOLDED, models, tasks
 
@@ -60,14 +62,14 @@ class Model:
     id: str
     name: str
     state: str  # pending, training, completed, failed
-    card: dict[str, Any]  # the published fields, licence, source, consent with its seal, and format
+    card: Card  # the published fields, licence, source, consent with its seal, and format
     voice_key: str | None
     dataset_key: str | None
     training_key: str | None
     epoch: int
     epochs: int  # total requested for the finished voice
     failure_told: bool
-    data_report: dict[str, Any] | None
+    data_report: ReportedData | None
     error: str | None
     created_at: float
     updated_at: float
@@ -104,18 +106,14 @@ class Model:
         return not self.account_id
 
     @property
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> Stated:
         """The descriptive fields of a card, without measured ones that are unknown."""
-        said = {name: self.card.get(name) for name in ("name", "gender", "age", "base_language", "genre")}
-        texts = {name: self.card.get(name) or "" for name in ("description", "licence", "source")}
-        parts = {"traits": list(self.card.get("traits") or ()), "consent": dict(self.card.get("consent") or {})}
-        measured = {name: self.card[name] for name in ("voice_type", "vocal_range") if self.card.get(name)}
-        return said | texts | parts | measured
+        return stated(self.card)
 
     @property
-    def published(self) -> dict[str, Any]:
+    def published(self) -> PublishedVoice:
         """The fields of the published interface's voice model, exactly."""
-        return {name: self.card.get(name) for name in PUBLISHED}
+        return published(self.card)
 
 
 # ---- lookup
@@ -178,12 +176,12 @@ def list_models(
     limit: int | None = None,
     cursor: str | None = None,
     **filters: Unpack[VoiceFilters],
-) -> tuple[list[dict[str, Any]], str | None]:
+) -> tuple[list[PublishedVoice], str | None]:
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
         raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
-    after = None if cursor is None else place_of(cursor, str, str)
+    after = None if cursor is None else sort_values(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = folded(q).split() if q else []
     own = select(models.c.folded_name, models.c.id, models.c.card).where(
@@ -203,12 +201,12 @@ def list_models(
     with database.read() as connection:
         rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
         hidden = set(connection.scalars(taken)) if demo else set()
-    found = [((row.folded_name, row.id), {name: row.card.get(name) for name in PUBLISHED}) for row in rows]
+    found = [((row.folded_name, row.id), published(row.card)) for row in rows]
     found += [(_place(voice), voice.published) for voice in demo if voice.id not in hidden]
     found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
-        return [published for _, published in found], None
-    return [published for _, published in found[:limit]], cursor_after(*found[limit - 1][0])
+        return [voice for _, voice in found], None
+    return [voice for _, voice in found[:limit]], cursor_after(*found[limit - 1][0])
 
 
 def all_models(database: Database, account: Account) -> list[Model]:
@@ -250,7 +248,7 @@ def add_model(
     connection: Connection,
     storage: Storage,
     account: Account,
-    card: Mapping[str, Any],
+    card: Mapping[str, object],
     state: str,
     *,
     dataset_key: str | None = None,
@@ -264,7 +262,7 @@ def add_model(
     taken = set(connection.scalars(select(models.c.id).where(models.c.account_id == account.id)))
     taken |= {voice.id for voice in _demo_voices()} | _folders(storage, account)
     for _ in range(_TRIES):
-        identifier = new_identifier(card["name"], taken)
+        identifier = new_identifier(str(card["name"]), taken)
         values = described({**card, "id": identifier}) | {
             "account_id": account.id,
             "id": identifier,
@@ -281,7 +279,7 @@ def add_model(
     raise AssertionError(f"{_TRIES} ids were taken concurrently")
 
 
-def voice_place(account: Account, model_id: str) -> str:
+def voice_prefix(account: Account, model_id: str) -> str:
     """Return the prefix of a voice of the account, or of its models by fence."""
     return f"{account_prefix(account)}{VOICES}/{model_id}"
 
@@ -294,12 +292,12 @@ def set_keys(
     _change(connection, model.account_id, model.id, **{name: key for name, key in given.items() if key is not None})
 
 
-def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, Any]) -> None:
+def describe(connection: Connection, account_id: str, model_id: str, card: Mapping[str, object]) -> None:
     """Replace the description of a voice; card: the fields of `Model.card`; the name is required."""
     _change(connection, account_id, model_id, **described(card))
 
 
-def report_made(connection: Connection, account_id: str, model_id: str, report: dict[str, Any]) -> None:
+def report_made(connection: Connection, account_id: str, model_id: str, report: Mapping[str, object]) -> None:
     """Record the data report of a voice, as plain values."""
     _change(connection, account_id, model_id, data_report=plain_report(report))
 
@@ -385,7 +383,7 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 # ---- rows
 
 
-def _model(row: Row[Any]) -> Model:
+def _model(row: AnyRow) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
     model = Model(**values | {"failure_told": bool(row.failure_told)})
     if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
@@ -393,16 +391,16 @@ def _model(row: Row[Any]) -> Model:
     return model
 
 
-def _is_of_this_base() -> Any:
+def _is_of_this_base() -> ColumnElement[bool]:
     """Select completed voices that can convert. Early cards lacked the format."""
     return models.c.card["format"].as_integer() >= FORMAT
 
 
-def _named(account_id: str, model_id: str) -> Any:
+def _named(account_id: str, model_id: str) -> ColumnElement[bool]:
     return and_(models.c.account_id == account_id, models.c.id == model_id)
 
 
-def _change(connection: Connection, account_id: str, model_id: str, **values: Any) -> None:
+def _change(connection: Connection, account_id: str, model_id: str, **values: object) -> None:
     connection.execute(update(models).where(_named(account_id, model_id)).values(updated_at=Now(), **values))
 
 
@@ -415,22 +413,25 @@ def _delete_row(connection: Connection, account: Account, model_id: str, name: s
     return True
 
 
-def described(card: Mapping[str, Any]) -> dict[str, Any]:
+def described(card: Mapping[str, object]) -> dict[str, object]:
     """Return the columns that describe a voice."""
     kept = {name: card.get(name) for name in _KEPT}
-    kept |= {"description": card.get("description") or "", "traits": list(card.get("traits") or ())}
+    name, traits = str(card["name"]), card.get("traits")
+    kept |= {
+        "description": card.get("description") or "",
+        "traits": list(traits) if isinstance(traits, list | tuple) else [],
+    }
     narrowed = {name: value if _fits(name, value := card.get(name)) else None for name in _NARROWED}
-    listed = {"folded_name": place_of_name(card["name"]), "texts": _texts(kept)}
-    return {"name": card["name"], "card": kept, **listed, **narrowed}
+    return {"name": name, "card": kept, "folded_name": name_sort_key(name), "texts": _texts(kept), **narrowed}
 
 
-def _fits(name: str, value: Any) -> bool:
+def _fits(name: str, value: object) -> bool:
     return isinstance(value, str) and len(value) <= _LENGTHS[name]
 
 
-def plain_report(report: dict[str, Any]) -> dict[str, Any]:
+def plain_report(report: Mapping[str, object]) -> Json:
     """Return a report that both databases can store: non-finite numbers become null."""
-    plain: dict[str, Any] = json.loads(json.dumps(report), parse_constant=lambda word: None)
+    plain: Json = json.loads(json.dumps(report), parse_constant=lambda word: None)
     return plain
 
 
@@ -438,7 +439,7 @@ def plain_report(report: dict[str, Any]) -> dict[str, Any]:
 def _demo_voices() -> tuple[Model, ...]:
     """Return the demo voices, which do not change while the program runs."""
     return tuple(
-        Model("", card.id, card.name, COMPLETED, asdict(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
+        Model("", card.id, card.name, COMPLETED, card_of(card), None, None, None, 0, 0, False, None, None, 0.0, 0.0)
         for card in list_voices(DEMO_VOICES)
     )
 
@@ -446,7 +447,7 @@ def _demo_voices() -> tuple[Model, ...]:
 # ---- lists
 
 
-def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], after: tuple[str, str] | None) -> bool:
+def _is_meant(voice: Model, wanted: Mapping[str, object], words: Sequence[str], after: tuple[str, str] | None) -> bool:
     """Return whether a voice without a row matches a list's filters."""
     said = _texts(voice.card)
     return (
@@ -456,17 +457,19 @@ def _is_meant(voice: Model, wanted: Mapping[str, Any], words: Sequence[str], aft
     )
 
 
-def _texts(card: Mapping[str, Any]) -> str:
+def _texts(card: Mapping[str, object]) -> str:
     """Return all searchable text, folded."""
-    texts = [card.get("id"), card.get("name"), card.get("description"), *(card.get("traits") or ())]
-    return folded("\n".join(text for text in texts if text))
+    traits = card.get("traits")
+    listed = traits if isinstance(traits, list | tuple) else ()
+    texts = [card.get("id"), card.get("name"), card.get("description"), *listed]
+    return folded("\n".join(str(text) for text in texts if text))
 
 
 def _place(model: Model) -> tuple[str, str]:
-    return place_of_name(model.name), model.id
+    return name_sort_key(model.name), model.id
 
 
-def place_of_name(name: str) -> str:
+def name_sort_key(name: str) -> str:
     """Return what a voice is sorted by: its name without case and accents."""
     return folded(name)[:LONGEST_FOLDED]
 

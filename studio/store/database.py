@@ -7,18 +7,19 @@ write lock at once (BEGIN IMMEDIATE), so that no transaction fails half-way for 
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
+from sqlalchemy import URL, Column, Connection, Engine, Row, Table, create_engine, event
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, NoSuchModuleError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
@@ -43,6 +44,11 @@ _POSTGRESQL_FULL = ("53100",)
 _POSTGRESQL_BUSY = ("40001", "40P01", "53300", "55P03", "57P03")  # conflict, deadlock, connections, lock, starting
 
 
+AnyTable = Table[ReadOnlyColumnCollection[str, Column[object]]]
+AnyRow = Row[*tuple[object, ...]]  # of whichever columns were selected
+Columns = Mapping[str, object]  # their new values: plain ones, or what the database computes
+
+
 class Now(FunctionElement[float]):
     """Seconds since 1970 by the database's clock, which all workers share even if their own clocks are wrong."""
 
@@ -51,12 +57,12 @@ class Now(FunctionElement[float]):
 
 
 @compiles(Now, "sqlite")
-def _now_on_sqlite(element: Now, compiler: Any, **options: Any) -> str:
+def _now_on_sqlite(element: Now, compiler: SQLCompiler, **options: object) -> str:
     return "((julianday('now') - 2440587.5) * 86400.0)"  # to the millisecond
 
 
 @compiles(Now, "postgresql")
-def _now_on_postgresql(element: Now, compiler: Any, **options: Any) -> str:
+def _now_on_postgresql(element: Now, compiler: SQLCompiler, **options: object) -> str:
     return "extract(epoch from clock_timestamp())::double precision"
 
 
@@ -96,12 +102,12 @@ class Database:
             self.writers.dispose()
 
 
-def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert_into(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT of the database's own dialect, which supports ON CONFLICT."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
-def insert_or_keep(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+def insert_or_keep(connection: Connection, table: AnyTable) -> postgresql.Insert | sqlite.Insert:
     """Return an INSERT that keeps an existing row, even one inserted at the same time."""
     return insert_into(connection, table).on_conflict_do_nothing()
 
@@ -152,9 +158,9 @@ def _create_sqlite(file: str | None) -> None:
     _keep_private(Path(file))
 
 
-def _open_sqlite(url: Any, busy_s: float) -> Engine:
+def _open_sqlite(url: URL, busy_s: float) -> Engine:
     # an existing file: a new one in the place of a data folder that vanished would be empty
-    address = f"{Path(url.database).absolute().as_uri()}?mode=rw"
+    address = f"{Path(url.database or '').absolute().as_uri()}?mode=rw"
     engine = create_engine(
         url,
         creator=lambda: sqlite3.connect(address, uri=True, timeout=busy_s, check_same_thread=False),
@@ -165,7 +171,7 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def prepare(connection: sqlite3.Connection, record: Any) -> None:
+    def prepare(connection: sqlite3.Connection, record: object) -> None:
         connection.isolation_level = None  # transactions begin below, not in the driver
         _use_write_ahead_log(connection, busy_s)
         connection.execute("PRAGMA synchronous=FULL")  # committed answers survive a power cut
@@ -173,8 +179,10 @@ def _open_sqlite(url: Any, busy_s: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get("writes", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+        if connection.get_execution_options().get("writes", False):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # takes no lock, so it cannot fail; through SQLAlchemy it would cost a fifth of a lookup
+            connection.connection.cursor().execute("BEGIN")
 
     return engine
 

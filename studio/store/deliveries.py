@@ -11,14 +11,14 @@ two servers do not send it at once, and a crash delays it but does not lose it: 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import Row, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy import tuple_ as row_of
 
 from studio.errors import NotFound
-from studio.store.database import Database, Now, insert_or_keep
-from studio.store.paging import cursor_after, place_of
+from studio.store.database import AnyRow, Database, Now, insert_or_keep
+from studio.store.paging import cursor_after, sort_values
 from studio.store.tables import deliveries, tasks
 from studio.store.tasks import ENDED
 
@@ -99,8 +99,8 @@ def was_not_delivered(
 
 def repeat(database: Database, account_id: str, delivery_id: str, url: str | None = None) -> Delivery:
     """Deliver it again from the start, now, whatever has become of it; url: to another address. Raises NotFound."""
-    anew: dict[str, Any] = {"state": "waiting", "attempts": 0, "next_at": Now(), "finished_at": None}
-    anew |= {} if url is None else {"url": url}
+    changed = {} if url is None else {"url": url}
+    anew = {"state": "waiting", "attempts": 0, "next_at": Now(), "finished_at": None, **changed}
     with database.write() as connection:
         repeated = update(deliveries).where(_own(account_id, delivery_id)).values(anew).returning(deliveries)
         row = connection.execute(repeated).one_or_none()
@@ -128,7 +128,7 @@ def list_deliveries(
         selected = selected if wanted is None else selected.where(column == wanted)
     if cursor is not None:
         place = row_of(deliveries.c.created_at, deliveries.c.id)
-        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+        selected = selected.where(place < row_of(*sort_values(cursor, float, str)))
     newest = selected.order_by(deliveries.c.created_at.desc(), deliveries.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_delivery(row) for row in connection.execute(newest)]
@@ -142,7 +142,7 @@ def sweep(database: Database) -> int:
         return connection.execute(delete(deliveries).where(deliveries.c.finished_at < Now() - KEPT_S)).rowcount
 
 
-def _change(database: Database, delivery: Delivery, **values: Any) -> None:
+def _change(database: Database, delivery: Delivery, **values: object) -> None:
     """Record an attempt, unless the delivery has been asked for anew or taken by another meanwhile."""
     held = and_(deliveries.c.id == delivery.id, deliveries.c.next_at == delivery.next_at)
     with database.write() as connection:
@@ -159,15 +159,15 @@ def _fair(rows: Sequence[tuple[str, str]], most_of_account: int) -> list[str]:
     return chosen
 
 
-def _own(account_id: str, delivery_id: str) -> Any:
+def _own(account_id: str, delivery_id: str) -> ColumnElement[bool]:
     return and_(deliveries.c.id == delivery_id, deliveries.c.account_id == account_id)
 
 
-def _found(row: Row[Any] | None) -> Delivery:
+def _found(row: AnyRow | None) -> Delivery:
     if row is None:
         raise NotFound("There is no such callback. GET /callbacks lists all callbacks.", "callback_not_found")
     return _delivery(row)
 
 
-def _delivery(row: Row[Any]) -> Delivery:
+def _delivery(row: AnyRow) -> Delivery:
     return Delivery(**row._mapping)

@@ -4,9 +4,8 @@ import json
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, select, update
 
 from engine.datasets.dataset import MODEL_FILE, REPORT_FILE, TRAINING_FOLDER, load_dataset
 from engine.errors import DatasetError, ProfileError, TrainingError, VoiceError
@@ -16,7 +15,7 @@ from engine.voices.card_rules import FORMAT, is_identifier
 from engine.voices.profile import profile_as_json
 from studio.store.accounts import Account
 from studio.store.catalogue import COMPLETED, DATASETS, PENDING, TRAINING, VOICES, described, plain_report
-from studio.store.database import Database, Now, insert_or_keep
+from studio.store.database import AnyRow, Columns, Database, Now, insert_or_keep
 from studio.store.storage import Storage
 from studio.store.tables import models
 
@@ -42,7 +41,7 @@ def import_folders(database: Database, storage: Storage, local: Account) -> None
                     _import(connection, local, row, voices / name, datasets / name)
 
 
-def _import(connection: Connection, local: Account, row: Row[Any] | None, voice: Path, dataset: Path) -> None:
+def _import(connection: Connection, local: Account, row: AnyRow | None, voice: Path, dataset: Path) -> None:
     if _is_known(row, voice, dataset):
         return
     columns = _columns(voice, dataset)
@@ -57,7 +56,7 @@ def _names(folder: Path, file: str) -> set[str]:
     return {path.parent.name for path in folder.glob(f"*/{file}")}
 
 
-def _is_known(row: Row[Any] | None, voice: Path, dataset: Path) -> bool:
+def _is_known(row: AnyRow | None, voice: Path, dataset: Path) -> bool:
     """Return whether the row covers the folders; a voice in training belongs to its worker. Raises VoiceError."""
     if row is None:
         return False
@@ -70,7 +69,7 @@ def _is_known(row: Row[Any] | None, voice: Path, dataset: Path) -> bool:
     return row.dataset_key is not None or not (dataset / MODEL_FILE).exists()
 
 
-def _columns(voice: Path, dataset: Path) -> dict[str, Any]:
+def _columns(voice: Path, dataset: Path) -> Columns:
     """Return the columns for the contents of the folders. Raises VoiceError, DatasetError, TrainingError if damaged."""
     has_voice, has_dataset = (voice / CARD_FILE).exists(), (dataset / MODEL_FILE).exists()
     card = asdict(load_card(voice)) if has_voice else profile_as_json(load_dataset(dataset).profile)

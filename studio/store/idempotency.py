@@ -6,16 +6,13 @@ does.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from studio.store.accounts import Account
-from studio.store.answers import recall, remember
+from studio.store.answers import Answer, recall, remember
 from studio.store.studio import Studio
-
-Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)

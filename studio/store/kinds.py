@@ -69,7 +69,7 @@ class Kind:
         return self.queues[-1] if cost > LONG_COST else self.name
 
 
-_CONVERTING = ("engine.conversion.convert", "engine.evaluation.scores")
+_CONVERTING = ("engine.conversion.convert", "engine.evaluation.performance")
 LANES = {
     lane.name: lane
     for lane in (

@@ -3,9 +3,12 @@
 import base64
 import json
 import math
-from typing import Any
+from typing import TypeVar
 
 from studio.errors import Invalid
+
+First = TypeVar("First", str, float)
+Second = TypeVar("Second", str, float)
 
 
 def cursor_after(*place: str | float) -> str:
@@ -13,16 +16,16 @@ def cursor_after(*place: str | float) -> str:
     return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
 
 
-def place_of(cursor: str, *kinds: type) -> tuple[Any, ...]:
-    """Parse the sort values of a cursor, each of its kind. Raises Invalid unless `cursor_after` made it."""
+def sort_values(cursor: str, kind: type[First], other_kind: type[Second]) -> tuple[First, Second]:
+    """Parse the two sort values of a cursor, each of its kind. Raises Invalid unless `cursor_after` made it."""
     try:
-        place = tuple(json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))))
-        if tuple(map(type, place)) != kinds or not all(map(_is_storable, place)):
+        first, second = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if (type(first), type(second)) != (kind, other_kind) or not (_is_storable(first) and _is_storable(second)):
             raise ValueError(cursor)
     except (ValueError, TypeError, RecursionError) as cause:
         text = "The cursor is not valid: send `next_cursor` unchanged, or leave it out."
         raise Invalid([("cursor", text)]) from cause
-    return place
+    return first, second
 
 
 def _is_storable(value: str | float) -> bool:

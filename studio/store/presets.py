@@ -1,16 +1,26 @@
 """Saved settings of conversions, by name, and what an account prefers."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NotRequired, TypedDict
 
 from sqlalchemy import delete, func, select, update
 
+from engine.effects.settings import Effects
 from engine.spelling import composed, folded
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_into
 from studio.store.tables import accounts, presets
 
 
-def all_presets(database: Database, account_id: str) -> dict[str, dict[str, Any]]:
+class StoredPreset(TypedDict):
+    """A preset as its row has it; style: the preset of ConversionSettings whose fields the settings change."""
+
+    style: str
+    settings: Mapping[str, int | float | str]
+    effects: NotRequired[Effects]
+
+
+def all_presets(database: Database, account_id: str) -> dict[str, StoredPreset]:
     """Return the presets of an account by their names, sorted."""
     wanted = select(presets.c.name, presets.c.conversion).where(presets.c.account_id == account_id)
     with database.read() as connection:
@@ -18,7 +28,7 @@ def all_presets(database: Database, account_id: str) -> dict[str, dict[str, Any]
     return dict(sorted(found.items(), key=lambda one: folded(one[0])))
 
 
-def save(database: Database, account_id: str, name: str, conversion: dict[str, Any], most: int) -> bool:
+def save(database: Database, account_id: str, name: str, conversion: StoredPreset, most: int) -> bool:
     """Save a preset, in place of the one with this name; return False if there are `most` others already."""
     with database.write() as connection:
         others = select(func.count()).where(presets.c.account_id == account_id, presets.c.name != name)
@@ -38,13 +48,13 @@ def remove(database: Database, account_id: str, name: str) -> None:
             raise NotFound(f"There is no preset '{name}'.", "preset_not_found")
 
 
-def preferences_of(database: Database, account_id: str) -> dict[str, Any]:
+def preferences_of(database: Database, account_id: str) -> Mapping[str, object]:
     """Return what an account prefers; empty for the defaults."""
     with database.read() as connection:
         return connection.scalar(select(accounts.c.preferences).where(accounts.c.id == account_id)) or {}
 
 
-def set_preferences(database: Database, account_id: str, preferences: dict[str, Any]) -> None:
+def set_preferences(database: Database, account_id: str, preferences: Mapping[str, object]) -> None:
     """Replace what an account prefers."""
     with database.write() as connection:
         connection.execute(update(accounts).where(accounts.c.id == account_id).values(preferences=preferences))

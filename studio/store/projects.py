@@ -1,17 +1,17 @@
 """Projects: a recording with everything made of it. A project exists as long as one of its conversions does; what the
 user has said about it is a row of its own."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
 from studio.errors import Invalid, NotFound
 from studio.store.database import Database, insert_into
 from studio.store.kinds import CONVERSION
-from studio.store.paging import cursor_after, place_of
+from studio.store.paging import cursor_after, sort_values
 from studio.store.records.conversion import Conversion
 from studio.store.tables import projects, tasks
 from studio.store.task_filter import TaskFilter
@@ -27,7 +27,7 @@ class Project:
 
     id: str
     name: str | None  # None: not named
-    timeline: dict[str, Any]  # fields of engine.analysis.timeline.Timeline; omitted ones have their defaults
+    timeline: Mapping[str, object]  # fields of engine.analysis.timeline.Timeline; omitted ones have their defaults
     conversions: list[Task]
 
     @property
@@ -52,7 +52,7 @@ def list_projects(
     own = and_(tasks.c.account_id == account_id, tasks.c.kind == CONVERSION, tasks.c.recording.is_not(None))
     found = select(tasks.c.recording, changed).where(own, wanted.condition()).group_by(tasks.c.recording)
     if cursor is not None:
-        found = found.having(row_of(changed, tasks.c.recording) < row_of(*place_of(cursor, float, str)))
+        found = found.having(row_of(changed, tasks.c.recording) < row_of(*sort_values(cursor, float, str)))
     found = found.order_by(changed.desc(), tasks.c.recording.desc()).limit(limit + 1)
     with database.read() as connection:
         rows = connection.execute(found).all()
@@ -72,7 +72,9 @@ def find_project(database: Database, account_id: str, project_id: str) -> Projec
     return Project(full, row.name if row else None, row.timeline if row else {}, conversions)
 
 
-def save_project(connection: Connection, account_id: str, project_id: str, name: str, timeline: dict[str, Any]) -> None:
+def save_project(
+    connection: Connection, account_id: str, project_id: str, name: str, timeline: Mapping[str, object]
+) -> None:
     """Store what the user says about a project; name: "" for the recording's."""
     values = {"name": name, "texts": folded(name), "timeline": timeline}
     added = insert_into(connection, projects).values(account_id=account_id, id=project_id, **values)
@@ -85,7 +87,7 @@ def forget_empty(connection: Connection, account_id: str) -> None:
     connection.execute(delete(projects).where(_own(account_id), ~used.exists()))
 
 
-def _own(account_id: str) -> Any:
+def _own(account_id: str) -> ColumnElement[bool]:
     return projects.c.account_id == account_id
 
 

@@ -7,6 +7,7 @@ import base64
 import hmac
 import math
 import secrets as random
+from functools import lru_cache
 from urllib.parse import quote
 
 from sqlalchemy import select
@@ -34,7 +35,12 @@ def sign(secret: bytes, key: str, expires_s: float) -> str:
     expires_s: seconds since 1970; the link is valid at least until then. It is rounded up to the hour, so that repeated
     calls return the same link and browsers can cache it.
     """
-    expires = math.ceil(expires_s / _HOUR_S) * _HOUR_S
+    return _signed(secret, key, math.ceil(expires_s / _HOUR_S) * _HOUR_S)
+
+
+@lru_cache(maxsize=4096)
+def _signed(secret: bytes, key: str, expires: int) -> str:
+    """Return the same, computed once an hour for clients that poll."""
     return f"{quote(key, safe='/')}?expires={expires}&signature={_signature(secret, key, expires)}"
 
 

@@ -3,11 +3,11 @@
 A server and its worker processes each open their own; they share the database and the storage.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy import Connection
 
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Action:
+class Action(Generic[T]):
     """A call of an action: `function(studio, *arguments, **options)`."""
 
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
+    function: Callable[..., T]
+    arguments: tuple[object, ...]
+    options: Mapping[str, object]
 
     @property
     def name(self) -> str:
         """The name of the action."""
         return str(self.function.__name__)
 
-    def done(self, studio: "Studio") -> Any:
+    def done(self, studio: "Studio") -> T:
         """Do it now; return its answer."""
         return self.function(studio, *self.arguments, **self.options)
 
@@ -47,13 +47,13 @@ class Submit(Protocol):
     """Lets an action of an account be done; at_most: of the account's actions at a time, else TooMany is raised."""
 
     def __call__(
-        self, studio: "Studio", account: Account, action: Action, at_most: int | None = None
-    ) -> Future[Any]: ...
+        self, studio: "Studio", account: Account, action: Action[T], at_most: int | None = None
+    ) -> Future[T]: ...
 
 
-def done_here(studio: "Studio", account: Account, action: Action, at_most: int | None = None) -> Future[Any]:
+def done_here(studio: "Studio", account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
     """Do an action at once, in this thread; return it ended."""
-    future: Future[Any] = Future()
+    future: Future[T] = Future()
     try:
         future.set_result(action.done(studio))
     except Exception as error:  # noqa: BLE001 - whoever asked receives it

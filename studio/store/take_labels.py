@@ -1,12 +1,11 @@
 """Names and stars that users give to the takes of their conversions."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, select, update
 
 from studio.errors import NotFound
+from studio.store.records.codec import Json, read
 from studio.store.tables import tasks
 from studio.store.tasks import Task
 
@@ -30,11 +29,11 @@ def write_label(connection: Connection, task: Task, take: int, label: TakeLabel)
     row = connection.execute(select(tasks.c.take_labels).where(*own).with_for_update()).one_or_none()
     if row is None:
         raise NotFound("There is no such task.", "task_not_found")
-    labels: dict[str, Any] = {one: found for one, found in (row.take_labels or {}).items() if one != str(take)}
+    labels: dict[str, Json] = {one: found for one, found in (row.take_labels or {}).items() if one != str(take)}
     if label != TakeLabel():
         labels[str(take)] = {"name": label.name, "starred": label.starred}
     connection.execute(update(tasks).where(*own).values(take_labels=labels))
 
 
-def _read(found: Mapping[str, Any] | None) -> TakeLabel:
-    return TakeLabel(**found) if found else TakeLabel()
+def _read(found: Json | None) -> TakeLabel:
+    return read(TakeLabel, found) if found else TakeLabel()

@@ -19,13 +19,12 @@ Functions that take a Connection join the caller's transaction, so that a task c
 import functools
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Literal, TypeVar, cast, get_args
 
 from sqlalchemy import (
     Connection,
-    Row,
     Select,
     and_,
     bindparam,
@@ -45,10 +44,10 @@ from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
-from studio.store.database import Database, Now
+from studio.store.database import AnyRow, Columns, Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
-from studio.store.paging import cursor_after, place_of
-from studio.store.records.codec import read
+from studio.store.paging import cursor_after, sort_values
+from studio.store.records.codec import Json, read
 from studio.store.tables import accounts, tasks
 from studio.store.task_filter import TaskFilter
 from studio.tracing import span
@@ -82,7 +81,7 @@ class Task:
     kind: str
     model_id: str | None
     model_name: str | None  # of a voice deleted since
-    parameters: dict[str, Any]
+    parameters: Json
     state: str
     queue: str
     cost: float  # seconds x channels x takes of audio
@@ -95,7 +94,7 @@ class Task:
     cancel_requested: bool
     progress: float  # 0..1
     message: str
-    result: dict[str, Any] | None
+    result: Json | None
     error: str | None
     error_code: str | None
     request_id: str | None
@@ -106,7 +105,7 @@ class Task:
     outputs_deleted_at: float | None
     recording: str | None  # of a conversion: the project it belongs to
     texts: str | None  # searchable
-    take_labels: dict[str, Any] | None  # see studio.store.take_labels
+    take_labels: Mapping[str, Json] | None  # see studio.store.take_labels
 
     def asked_as(self, record: type[T]) -> T:
         """Return what is asked, as the record of its kind. Raises UnknownRecord."""
@@ -140,7 +139,7 @@ def submit(
     connection: Connection,
     account_id: str,
     kind: str,
-    parameters: dict[str, Any],
+    parameters: Json,
     *,
     model_id: str | None = None,
     cost: float = USUAL_COST,
@@ -229,7 +228,7 @@ def _queue_of_next(connection: Connection, queues: Sequence[str]) -> str | None:
     return connection.scalar(next_one)
 
 
-def _taking_next(owner: str, queue: str, lease_s: float) -> ReturningUpdate[Any]:
+def _taking_next(owner: str, queue: str, lease_s: float) -> ReturningUpdate[*tuple[object, ...]]:
     next_id = _next_of(queue, locked=True).with_only_columns(_CANDIDATE.c.id).scalar_subquery()
     return (
         update(tasks)
@@ -239,7 +238,7 @@ def _taking_next(owner: str, queue: str, lease_s: float) -> ReturningUpdate[Any]
     )
 
 
-def _taken(owner: str, lease_s: float) -> dict[str, Any]:
+def _taken(owner: str, lease_s: float) -> Columns:
     return {
         "state": "running",
         "owner": owner,
@@ -250,7 +249,7 @@ def _taken(owner: str, lease_s: float) -> dict[str, Any]:
     }
 
 
-def _next_of(queue: str, locked: bool) -> Select[Any]:
+def _next_of(queue: str, locked: bool) -> Select[*tuple[object, ...]]:
     candidate, running = _CANDIDATE, _RUNNING
     in_training = exists().where(
         running.c.kind == "training",
@@ -283,7 +282,7 @@ def renew(
     headway: a state was stored that the next attempt continues from, so the count of attempts restarts. Raises
     LeaseLost, Unavailable.
     """
-    values: dict[str, Any] = {"lease_until": Now() + lease_s}
+    values: dict[str, object] = {"lease_until": Now() + lease_s}
     if progress is not None and math.isfinite(progress):
         values["progress"] = min(max(progress, 0.0), 1.0)
     if message is not None:
@@ -294,7 +293,7 @@ def renew(
         return _write(connection, task, values).cancel_requested
 
 
-def complete(connection: Connection, task: Task, result: dict[str, Any]) -> Task:
+def complete(connection: Connection, task: Task, result: Json) -> Task:
     """End a task with its result, as plain values; non-finite numbers become null. Raises LeaseLost."""
     done = {"progress": 1.0, "message": "", "error": None, "error_code": None}  # those of a deadline just missed
     return _end(connection, task, "completed", result=_plain(result), **done)
@@ -328,11 +327,11 @@ def give_up(connection: Connection, task: Task, attempts: int, text: str, code: 
     return _write(connection, task, _back_or_failed(attempts, text, code))
 
 
-def _end(connection: Connection, task: Task, state: State, **values: Any) -> Task:
+def _end(connection: Connection, task: Task, state: State, **values: object) -> Task:
     return _write(connection, task, {"state": state, "lease_until": None, "finished_at": Now(), **values})
 
 
-def _write(connection: Connection, task: Task, values: dict[str, Any]) -> Task:
+def _write(connection: Connection, task: Task, values: Columns) -> Task:
     """Change a running task under its fence."""
     held = and_(tasks.c.id == task.id, tasks.c.fence == task.fence, tasks.c.state == "running")
     row = connection.execute(update(tasks).where(held).values(values).returning(tasks)).one_or_none()
@@ -341,7 +340,7 @@ def _write(connection: Connection, task: Task, values: dict[str, Any]) -> Task:
     return _task(row)
 
 
-def _back(values: dict[str, Any]) -> dict[str, Any]:
+def _back(values: Columns) -> Columns:
     """Return values that requeue a task or, if it is being cancelled, end it."""
     unwanted = tasks.c.cancel_requested != 0
     return {
@@ -353,13 +352,14 @@ def _back(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _back_or_failed(attempts: int, text: str, code: str) -> dict[str, Any]:
+def _back_or_failed(attempts: int, text: str, code: str) -> Columns:
     """Return values that requeue a task after a pause, or end it as cancelled or failed."""
     unwanted = tasks.c.cancel_requested != 0
     used_up = and_(tasks.c.cancel_requested == 0, tasks.c.attempt >= attempts)
     first, second, later = _BACKOFF_S
     pause = case((tasks.c.attempt <= 1, first), (tasks.c.attempt == 2, second), else_=later)
-    return _back({"not_before": Now() + pause}) | {
+    return {
+        **_back({"not_before": Now() + pause}),
         "state": case((unwanted, "cancelled"), (used_up, "failed"), else_="queued"),
         "finished_at": case((or_(unwanted, used_up), Now()), else_=None),
         "error": case((used_up, _storable(text)), else_=None),
@@ -467,7 +467,7 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
 
 
 @functools.cache
-def _one_task() -> Select[Any]:
+def _one_task() -> Select[*tuple[object, ...]]:
     """Select the task `asked_id` of `asked_account`; built once, since clients poll it."""
     return select(tasks).where(tasks.c.id == bindparam("asked_id"), tasks.c.account_id == bindparam("asked_account"))
 
@@ -492,7 +492,7 @@ def list_tasks(
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)
     if cursor is not None:
-        selected = selected.where(place < row_of(*place_of(cursor, float, str)))
+        selected = selected.where(place < row_of(*sort_values(cursor, float, str)))
     newest = selected.order_by(tasks.c.created_at.desc(), tasks.c.id.desc()).limit(limit + 1)
     with database.read() as connection:
         found = [_task(row) for row in connection.execute(newest)]
@@ -581,11 +581,16 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
-def _task(row: Row[Any]) -> Task:
-    return Task(**{**row._mapping, "cancel_requested": bool(row.cancel_requested)})
+_CANCEL_REQUESTED = [column.name for column in tasks.c].index("cancel_requested")
 
 
-def _plain(value: Any) -> Any:
+def _task(row: AnyRow) -> Task:
+    values = list(row._data)  # in the order of the columns, which is that of the fields
+    values[_CANCEL_REQUESTED] = bool(values[_CANCEL_REQUESTED])
+    return Task(*values)
+
+
+def _plain(value: object) -> object:
     """Convert `value` to valid JSON: a score that could not be measured is null, as JSON has no NaN."""
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}

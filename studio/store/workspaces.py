@@ -30,7 +30,7 @@ from engine.training.history import HISTORY_FILE
 from engine.voices.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import TRAININGS, Model, voice_place
+from studio.store.catalogue import TRAININGS, Model, voice_prefix
 from studio.store.storage import WORK_FOLDER, Storage
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     raise Cancelled; device: computes it. Raises WrongState if there are no recordings, NotFound, Unavailable, DiskFull,
     and DatasetError and TrainingError if there is too little voice.
     """
-    key = untrained_place(model)
+    key = untrained_prefix(model)
     if kept := _kept_untrained(storage, key):
         return kept
     with (
@@ -82,7 +82,7 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     return made
 
 
-def untrained_place(model: Model) -> str:
+def untrained_prefix(model: Model) -> str:
     """Return the prefix of an untrained voice."""
     return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
 
@@ -109,7 +109,7 @@ def keep_voice(
     """
     from engine.voices.voice import save_voice  # loads torch
 
-    key = voice_place(account, model_id)
+    key = voice_prefix(account, model_id)
     home = storage.folder(key)
     if home is not None:
         save_voice(voice, home, preview)
@@ -160,7 +160,7 @@ def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder:
 
     Raises VoiceError, Unavailable, DiskFull.
     """
-    key = voice_place(account, model_id)
+    key = voice_prefix(account, model_id)
     home = storage.folder(key)
     if home is None:
         generation = max(map(_generation, _names_below(storage, key)), default=0) + 1
@@ -175,7 +175,7 @@ def keep_voice_folder(storage: Storage, account: Account, model_id: str, folder:
 
 def drop_older_voices(storage: Storage, account: Account, model_id: str, voice_key: str) -> None:
     """Delete earlier versions of a voice once its row names `voice_key`."""
-    place = voice_place(account, model_id)
+    place = voice_prefix(account, model_id)
     if voice_key == place:
         return
     generation = _generation(voice_key.rpartition("/")[2])

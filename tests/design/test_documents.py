@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests import pictures
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine", "studio")
 LINES_OF_README = 200
@@ -68,3 +70,10 @@ def test_readme_lists_every_folder_and_module_of_the_packages():
     rooms = [path for name in PACKAGES for path in (ROOT / name).iterdir() if not path.name.startswith("_")]
     rooms = [path for path in rooms if path.is_dir() or path.suffix == ".py"]
     assert mapped == {f"{path.relative_to(ROOT)}{'/' if path.is_dir() else ''}" for path in rooms}
+
+
+def test_pictures_of_the_readme_show_this_version():
+    shown = re.findall(r"\]\((studio/page/pictures/[^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert {Path(picture).stem for picture in shown} == set(pictures.SHOWN)
+    old = [picture for picture in shown if pictures.stamped(ROOT / picture) != pictures.version()]
+    assert not old, "python -m tests.pictures takes them again"

@@ -1,17 +1,55 @@
-"""What importing the engine settles before torch's threads come up."""
+"""How torch's threads wait is settled before torch is loaded, whichever door it comes through."""
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-_ASK = "import os, engine; print(os.environ['OMP_WAIT_POLICY'])"
+ROOT = Path(__file__).parents[2]
+# what the environment says at the moment when torch is first asked for
+_LISTEN = """
+import os, runpy, sys
+class Listener:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            os.write(1, f"torch waits {os.environ.get('OMP_WAIT_POLICY')}".encode())
+            os._exit(0)
+sys.meta_path.insert(0, Listener())
+"""
+DOORS = {
+    "from engine import convert": "from engine import convert",
+    "engine.convert": "import engine; engine.convert",
+    "from engine import widgets": "from engine import widgets",
+    "python -m studio": "sys.argv[1:] = ['convert', sys.argv[1], '--voice', 'kathleen']; "
+    "runpy.run_module('studio', run_name='__main__')",
+    "python -m engine.benchmark": "sys.argv[1:] = ['--help']; "
+    "runpy.run_module('engine.benchmark', run_name='__main__')",
+    "python -m engine.pretraining": "sys.argv[1:] = ['--help']; "
+    "runpy.run_module('engine.pretraining', run_name='__main__')",
+}
 
 
-@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_engine_sets_omp_wait_policy_to_passive_unless_it_is_already_set(given, expected):
+def said(program: str, given: str | None = None) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
     environment |= {"OMP_WAIT_POLICY": given} if given else {}
-    said = subprocess.run([sys.executable, "-c", _ASK], env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == expected
+    sample = str(ROOT / "engine" / "samples" / "speech.flac")
+    call = [sys.executable, "-c", program, sample]
+    return subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_torch_is_loaded_after_its_threads_are_told_to_sleep_while_they_wait(door):
+    assert said(_LISTEN + DOORS[door]) == "torch waits PASSIVE"
+
+
+def test_what_the_user_has_set_is_kept():
+    assert said(_LISTEN + DOORS["from engine import convert"], "ACTIVE") == "torch waits ACTIVE"
+
+
+def test_importing_the_engine_does_no_work():
+    loaded = "import sys; before = set(sys.modules); import engine, os; "
+    loaded += "print(sorted({n.split('.')[0] for n in set(sys.modules) - before} & {'numpy', 'torch', 'scipy'}), "
+    loaded += "[n for n in sys.modules if n.startswith('engine.')], 'OMP_WAIT_POLICY' in os.environ)"
+    assert said(loaded) == "[] [] False"

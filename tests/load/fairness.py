@@ -27,7 +27,7 @@ import soundfile
 
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 from tests.load.trial_service import TrialService, trial_service
 
 VOICE = "kathleen"

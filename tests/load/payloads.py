@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import soundfile
 
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 
 _BOMB_MB = 200
 _MINUTES = 61.0  # of silence, which weighs next to nothing

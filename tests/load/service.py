@@ -34,7 +34,7 @@ from rich.table import Table
 
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 from studio.settings.service import MEGABYTE
 from tests.load.trial_service import TrialService, trial_service
 

@@ -28,7 +28,7 @@ import soundfile
 
 from engine.errors import EngineError
 from studio.client import Client, ServiceError
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 from studio.settings.service import MEGABYTE
 from tests.load.fairness import SHORT_S, VOICE, converted_s, flac
 from tests.load.trial_service import TrialService, trial_service

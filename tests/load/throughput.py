@@ -28,7 +28,7 @@ from rich.table import Table
 from engine.audio.files import read_audio
 from engine.errors import EngineError
 from studio.client import Client
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 from studio.executors.process import environment_of
 from studio.store.tasks import ACTIVE
 from tests.load.trial_service import TrialService, trial_service
@@ -75,7 +75,7 @@ def time_engine(conversions: int, voice_id: str) -> float:
     """Seconds of a conversion by the engine in this process, once it is warm, with the scores that a worker gives."""
     from engine.conversion.convert import convert_file
     from engine.conversion.settings import ConversionSettings
-    from engine.evaluation.scores import score_performance
+    from engine.evaluation.performance import score_performance
     from engine.voices.voice import load_voice
 
     source, voice = bundled_sample(), load_voice(voice_id)

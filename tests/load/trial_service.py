@@ -1,5 +1,6 @@
 """A whole service of one's own for a while, in a process and a folder of its own: for measurements and tests."""
 
+import json
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,7 @@ import httpx
 from engine.errors import EngineError
 from studio.errors import NotFound
 from studio.settings.environment import HOME_VARIABLE, PREFIX
+from studio.settings.service import ServiceConstants
 from studio.store.accounts import LOCAL, create_account, create_token, find_account, local_account
 from studio.store.database import Database, database_url, open_database
 
@@ -23,6 +25,18 @@ STARTED_WITHIN_S = 120.0  # on a busy machine
 ENDED_WITHIN_S = 40.0
 _LOOK_S = 0.1
 _SHOWN_OF_LOG = 2000  # characters
+
+
+# as `python -m studio serve`, with other constants
+_SERVE = """
+import json, sys
+from dataclasses import replace
+from studio.settings import environment
+load, constants = environment.load_service_settings, json.loads(sys.argv[1])
+environment.load_service_settings = lambda *given: replace(load(*given), **constants)
+from studio.commands.cli import main
+main(["serve"])
+"""
 
 
 @dataclass(frozen=True)
@@ -59,11 +73,12 @@ class TrialService:
 
 @contextmanager
 def trial_service(home: Path, **settings: str | int | float) -> Iterator[TrialService]:
-    """A service on loopback, whose data lie in `home`, with these settings of the service and else its defaults.
+    """A service on loopback, whose data lie in `home`, with these settings and constants, and else its defaults.
 
     Nothing of this process's own installation is seen by it. It is ended with its workers. Raises EngineError, with
     what it said last, where it does not start.
     """
+    constants = {one.name: settings.pop(one.name) for one in fields(ServiceConstants) if one.name in settings}
     given = {"host": "127.0.0.1", "port": _free_port()} | settings
     environment = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     environment |= {PREFIX + name.upper(): str(value) for name, value in given.items()}
@@ -71,7 +86,7 @@ def trial_service(home: Path, **settings: str | int | float) -> Iterator[TrialSe
     log = home.with_name(f"{home.name}.log")
     with log.open("wb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "studio", "serve"],
+            [sys.executable, "-c", _SERVE, json.dumps(constants)],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=said,

@@ -248,6 +248,7 @@ def imported(path: Path) -> set[str]:
 def test_engine_and_studio_import_no_notebook_packages_outside_engine_widgets():
     """The rest of the engine and the studio run where neither ipywidgets nor IPython is installed."""
     paths = [path for package in ("engine", "studio") for path in (ROOT / package).rglob("*.py")]
-    others = [path for path in paths if path.parent != ROOT / "engine" / "widgets"]
+    notebooks = (ROOT / "engine" / "widgets", ROOT / "engine" / "research" / "demonstrations")
+    others = [path for path in paths if path.parent not in notebooks]
     unwanted = ("ipywidgets.", "IPython.", "engine.widgets.")
     assert not [(path, name) for path in others for name in imported(path) if f"{name}.".startswith(unwanted)]

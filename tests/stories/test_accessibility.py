@@ -6,8 +6,9 @@ import axe_playwright_python
 import pytest
 from playwright.sync_api import Page, expect
 
+from studio.page.tab_names import TABS
+
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 WIDE, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 WORK_MS = 120_000
 FOUND = """async () => {

@@ -17,7 +17,8 @@ from engine import read_audio
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.audio.resampling import resample
-from engine.evaluation.scores import Evaluator, speaker_similarity
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.scores import speaker_similarity
 from engine.voices.card import DEMO_VOICES
 from tests.browsers import chromium_program
 from tests.load.trial_service import TrialService, trial_service

@@ -3,8 +3,9 @@
 import pytest
 from playwright.sync_api import expect
 
+from studio.page.tab_names import TABS
+
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
 
 
 SETTLED_MS = 1500  # a page that is left while it asks for its parts complains of that

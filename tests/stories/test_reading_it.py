@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-TABS = ["Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings"]
+from studio.page.tab_names import TABS
+
 FOLDS = {
     "Convert": ["More settings", "Fine-tune", "Song", "Edit pitch"],
     "Voices": ["Blend voices"],

@@ -3,9 +3,9 @@
 import importlib
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any
+from types import ModuleType
+from typing import Protocol
 
 from studio.executors.ray.executor import is_of_this_machine
 from studio.executors.ray.work import PACKAGE, TROUBLE, RayOrder, carry_out
@@ -19,32 +19,39 @@ NAMESPACE = "timbre-studio"
 _STORE_BYTES = 80_000_000  # for objects: hardly any, as each result is a word
 
 
+class _Remote(Protocol):
+    """A function that Ray calls on one of its nodes."""
+
+    def options(self, *, name: str) -> "_Remote": ...
+
+    def remote(self, order: RayOrder) -> object: ...
+
+
 class RayCluster:
     """A client's connection to a cluster. Placed work is identified by its owner, the id it claims its task under."""
 
     def __init__(self, settings: Settings, service: ServiceSettings) -> None:
         self._settings, self._service = settings, service
-        self._references: dict[str, Any] = {}
-        self._remote: dict[str, Any] = {}
+        self._references: dict[str, object] = {}
+        self._remote: dict[str, _Remote] = {}
         self._threads: dict[str, int] = {}
 
     def connect(self) -> None:
         """Join the cluster, or start one on this machine. Raises what Ray raises, such as ConnectionError."""
-        given: dict[str, Any] = {"address": self._service.ray_address}
-        if not self._service.ray_address:
-            given = {"address": "local", "include_dashboard": False, "object_store_memory": _STORE_BYTES}
-        _ray().init(**given, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
+        address = self._service.ray_address
+        own = {} if address else {"include_dashboard": False, "object_store_memory": _STORE_BYTES}
+        _ray().init(address or "local", **own, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
         for lane, (cpus, gpus) in self._shares().items():
             # only our retries: Ray's could repeat what another worker has done meanwhile
             options = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
             self._remote[lane] = _ray().remote(**options)(carry_out)
-            self._threads[lane] = self._service.threads or max(1, int(cpus))
+            self._threads[lane] = int(cpus)
 
     def place(self, lane: str, owner: str) -> None:
         """Run the next task of a lane as soon as there is room."""
         # on this machine's database they share its folder too
         data = str(self._settings.data) if is_of_this_machine(self._service.ray_address) else ""
-        order = RayOrder(data, asdict(self._service), lane, owner, self._threads[lane], version(PACKAGE))
+        order = RayOrder(data, self._service, lane, owner, self._threads[lane], version(PACKAGE))
         self._references[owner] = self._remote[lane].options(name=f"timbre-studio {lane}").remote(order)
 
     def ended(self) -> dict[str, tuple[str, str]]:
@@ -85,17 +92,17 @@ class RayCluster:
 
     def _shares(self) -> Mapping[str, tuple[float, float]]:
         service = self._service
-        conversion = service.ray_conversion_cpus, service.ray_conversion_gpus
-        training = service.ray_training_cpus, service.ray_training_gpus
-        return {lane: training if lane == "trainings" else conversion for lane in LANES}
+        cores = float(service.threads or 1)  # as many as it computes with
+        gpus = {"trainings": service.ray_training_gpus}
+        return {lane: (cores, gpus.get(lane, service.ray_conversion_gpus)) for lane in LANES}
 
 
-def _ray() -> Any:
+def _ray() -> ModuleType:
     """Import Ray, which is slow to load and optional."""
     return importlib.import_module("ray")
 
 
-def _outcome(reference: Any) -> tuple[str, str]:
+def _outcome(reference: object) -> tuple[str, str]:
     exceptions = _ray().exceptions
     try:
         word, text = _ray().get(reference)

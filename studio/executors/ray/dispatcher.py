@@ -207,7 +207,7 @@ def main() -> int:
     order = read_order(orders.readline())
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keeps Ray's prints out of the answers
-    service, settings = ServiceSettings(**order.service), Settings(Path(order.data))
+    service, settings = order.service, Settings(Path(order.data))
     stopping, woken = threading.Event(), threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # the service closes stdin when it stops

@@ -15,7 +15,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from structlog.typing import FilteringBoundLogger
@@ -103,7 +102,7 @@ class RayExecutor:
             self._stopping.wait(_LOOK_S)
 
     def _start(self) -> None:
-        order = Order(str(self._settings.data), asdict(self._service), DISPATCH, "", 1)
+        order = Order(str(self._settings.data), self._service, DISPATCH, "", 1)
         self._process = start_process(
             self._command, order, environment_of(1) | ray_environment(), stdout=subprocess.PIPE
         )  # fmt: skip

@@ -5,7 +5,6 @@ arrives as SIGINT, and means: take no new task; finish or requeue the running on
 """
 
 import functools
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -13,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import structlog
 
+from engine.cores import wait_quietly
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.recovery import remove_abandoned
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
@@ -42,7 +41,7 @@ class RayOrder:
     """The order of a Ray task. data: the work folder; empty: the node's own."""
 
     data: str
-    service: dict[str, Any]
+    service: ServiceSettings
     lane: str
     owner: str
     threads: int
@@ -53,20 +52,20 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
     """Claim the next task of the lane and carry it out; return the outcome (see `run_task`), or NOTHING if there was no
     task, or TROUBLE that prevented the claim, with its text."""
     os.umask(0o077)
-    stopping = Stopping(order.service["grace_s"])
+    stopping = Stopping(order.service.grace_s)
     with _obeying(stopping):
         try:
             refuse_other_version(order.version)
-            bench = replace(_bench(order.data, json.dumps(order.service)), stopping=stopping)
+            context = replace(_context(order.data, order.service), stopping=stopping)
             load_what_is_needed(order.lane, order.threads)
             task = None
             if not stopping.asked:
-                task = tasks.claim(bench.database, order.owner, QUEUES[order.lane], bench.service.lease_s)
+                task = tasks.claim(context.database, order.owner, QUEUES[order.lane], context.service.lease_s)
         except StudioError as trouble:  # as text: the error may not be picklable
             return TROUBLE, str(trouble)
         if task is None:
             return NOTHING, ""
-        outcome = run_task(bench, task)
+        outcome = run_task(context, task)
         send_spans()  # Ray kills its processes
     if outcome == "broken":
         os._exit(DISTURBED)  # Ray starts a new process
@@ -74,13 +73,11 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 
 
 @functools.cache
-def _bench(data: str, service: str) -> Workbench:
+def _context(data: str, given: ServiceSettings) -> WorkerContext:
     """Create the process's context, once."""
-    # must precede the import of torch, which reads it: spinning idle threads would take the processor from others
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_quietly()  # before anything brings torch
     start_logs()
     start_tracing()
-    given = ServiceSettings(**json.loads(service))
     settings = Settings(Path(data)) if data else load_settings()
     # a node may use other addresses for database and storage than the service
     own = load_service_settings()
@@ -93,7 +90,7 @@ def _bench(data: str, service: str) -> Workbench:
     storage = open_storage(given.storage_url, settings.data)
     remove_abandoned(database, settings.work)
     log = structlog.get_logger("studio.worker").bind(node=os.uname().nodename, pid=os.getpid())
-    return Workbench(settings, given, database, storage, VoiceCache(), Stopping(given.grace_s), log)
+    return WorkerContext(settings, given, database, storage, VoiceCache(), Stopping(given.grace_s), log)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import Annotated, Concatenate, ParamSpec, TypeVar
 
 from anyio import to_thread
 from fastapi import Depends, Request
@@ -161,7 +161,7 @@ class Call:
             setattr(self.request.state, name, value)
 
 
-async def _call(request: Request) -> Any:
+async def _call(request: Request) -> Call:
     call = Call(request, request.app.state.studio, request.app.state.server)
     if request.scope["query_string"]:
         call.check_query()

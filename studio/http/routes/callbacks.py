@@ -11,7 +11,7 @@ from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_callback_id
-from studio.http.routes.promises import CALLBACK_FIELD, given_callback
+from studio.http.routes.promises import CALLBACK_FIELD, parse_callback
 from studio.http.routes.schemas import Callbacks, CallbackSecret, CallbackView
 from studio.http.routes.tasks import Cursor
 
@@ -80,7 +80,7 @@ async def repeat(call: Calling, callback_id: str) -> JSONResponse:
     callback_id = known_callback_id(callback_id)
     async with call.form() as form:
         fields = Fields(form)
-        url = given_callback(call, fields)
+        url = parse_callback(call, fields)
         fields.check()
         view = await call.quickly(repeat_callback, call.studio, call.account, callback_id, url)
     return JSONResponse(view)

@@ -1,7 +1,6 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
 from dataclasses import fields as dataclass_fields
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
@@ -15,7 +14,7 @@ from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked import CheckedRoute
-from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
+from studio.http.routes.documentation import OF_UPLOADS, Described, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id, known_task_id
 from studio.http.routes.promises import (
@@ -28,8 +27,8 @@ from studio.http.routes.promises import (
     true_to_the_queue,
 )
 from studio.http.routes.schemas import CompletedConversion, StartedTask, UnfinishedConversion, Verdict
-from studio.http.routes.setting_fields import given_settings, setting_properties, setting_property
-from studio.http.routes.song_fields import SONG_FIELDS, given_song
+from studio.http.routes.setting_fields import parse_settings, setting_properties, setting_property
+from studio.http.routes.song_fields import SONG_FIELDS, parse_song
 from studio.store.kinds import CONVERSION
 
 PRESETS = (AUTO, *ConversionSettings.presets)
@@ -37,7 +36,7 @@ AUDIO_FIELDS = ("audio", "audio_file")  # both are published
 _OF_FORMAT = dataclass_fields(ResultFormat)
 _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4a, aac or aiff."), "audio_file")
 _VOICE = {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]}
-FURTHER_FIELDS: dict[str, Any] = {
+FURTHER_FIELDS: Described = {
     "preset": {
         "type": "string", "enum": [*PRESETS], "default": AUTO,
         "description": "Settings for singing, rap or speech; auto chooses by the style of the recording.",
@@ -90,14 +89,15 @@ async def started_conversion(
     preset = fields.choice("preset", PRESETS, AUTO)
     untrained = fields.flag("untrained", False)
     effects = fields.parsed("effects", written_effects, OFF)
-    settings = given_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+    settings = parse_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
     form_words = {
         one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
     }
     promises = promises_of(call, fields)
     fields.check()
-    song = given_song(fields, model)
+    song = parse_song(fields, model)
     assert audio is not None
+    assert effects is not None
     async with true_to_the_queue(call, CONVERSION):
         task_id = await call.started(
             start_conversion,

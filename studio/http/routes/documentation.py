@@ -1,9 +1,8 @@
 """The documentation of the service: OpenAPI 3.1, and a self-contained page to read it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -18,6 +17,8 @@ from studio.http.routes.schemas import Problem
 
 TITLE = "Timbre Studio"
 FILES = "/docs-files"
+Described = Mapping[str, object]  # a part of an OpenAPI document
+Responses = dict[int | str, dict[str, object]]  # by status, as FastAPI takes them
 _STATIC = Path(__file__).parents[1] / "static" / "swagger"
 _BEARER = "token"
 _FILE = "binary"
@@ -82,13 +83,13 @@ def static_files() -> StaticFiles:
     return StaticFiles(directory=_STATIC)
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def problems(*statuses: int) -> Responses:
     """Return problem documents with these statuses for FastAPI's `responses`."""
     return {status: _problem(status) for status in sorted({*ALWAYS, *statuses})}
 
 
-def _problem(status: int) -> dict[str, Any]:
-    response: dict[str, Any] = {
+def _problem(status: int) -> dict[str, object]:
+    response: dict[str, object] = {
         "description": _MEANINGS[status],
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
@@ -99,8 +100,13 @@ def _problem(status: int) -> dict[str, Any]:
     return response
 
 
-def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
-    """Return a form with these fields for `openapi_extra`, with the header that makes it safe to repeat."""
+def body(
+    properties: Described,
+    required: tuple[str, ...],
+    *media_types: str,
+    headers: Sequence[Described] = (),
+) -> dict[str, object]:
+    """Return a form with these fields for `openapi_extra`, with the header that makes it safe to repeat, and others."""
     schema = {"type": "object", "properties": dict(properties), "required": list(required)}
     key = {
         "name": "Idempotency-Key",
@@ -111,17 +117,17 @@ def body(properties: Mapping[str, Any], required: tuple[str, ...], *media_types:
         "example": "5d41402a-1",
     }
     content = {media_type: {"schema": schema} for media_type in media_types}
-    return {"parameters": [key], "requestBody": {"required": True, "content": content}}
+    return {"parameters": [key, *headers], "requestBody": {"required": True, "content": content}}
 
 
-def file_field(meaning: str) -> dict[str, Any]:
+def file_field(meaning: str) -> Described:
     """Return a file field of a form."""
     return {"type": "string", "format": _FILE, "description": meaning}
 
 
-def also_named(field: Mapping[str, Any], *names: str) -> dict[str, Any]:
+def also_named(field: Described, *names: str) -> Described:
     """Return a field that has further names."""
-    said = [field["description"], *(f"`{name}` means the same." for name in names)]
+    said = [str(field["description"]), *(f"`{name}` means the same." for name in names)]
     return {**field, "description": " ".join(said), _ALSO: names}
 
 
@@ -147,11 +153,11 @@ def query_names(route: APIRoute) -> set[str]:
     return names
 
 
-def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, Any]]:
+def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, object]]:
     """Return a function that creates the app's OpenAPI document on first use."""
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
 
-    def openapi() -> dict[str, Any]:
+    def openapi() -> dict[str, object]:
         if not made:
             made.update(_document(app, base_url))
         return made
@@ -159,7 +165,7 @@ def openapi_of(app: FastAPI, base_url: str) -> Callable[[], dict[str, Any]]:
     return openapi
 
 
-def _document(app: FastAPI, base_url: str) -> dict[str, Any]:
+def _document(app: FastAPI, base_url: str) -> dict[str, object]:
     servers = [{"url": base_url}] if base_url else None
     document = get_openapi(
         title=TITLE, version=_version(), description=_DESCRIPTION, routes=app.routes, servers=servers

@@ -4,9 +4,8 @@ Each has the present state, so that a client that connects again has missed noth
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
-from typing import Any
 
 import anyio
 from fastapi import APIRouter
@@ -16,13 +15,14 @@ from starlette.types import Receive, Scope, Send
 
 from studio.actions.tasks import task_view
 from studio.http.routes.call import Call, Calling
-from studio.http.routes.documentation import problems
+from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
+from studio.store.records.codec import Json
 from studio.store.task_signs import TaskSigns
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
 _CONNECT_AGAIN_MS = 2000
-_DOCUMENT: dict[int | str, dict[str, Any]] = {
+_DOCUMENT: Responses = {
     200: {
         "description": "`progress` events with `state`, `progress` and `message`; the last event is named by how the "
         "task ended (`completed`, `failed`, `cancelled`) and holds the task as `GET /tasks/{task_id}` shows it.",
@@ -78,9 +78,9 @@ async def _events(call: Call, task_id: str) -> AsyncIterator[bytes]:
             yield _event("progress", asdict(signs))
 
 
-async def _view(call: Call, task_id: str) -> dict[str, Any]:
+async def _view(call: Call, task_id: str) -> Json:
     return await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
 
 
-def _event(name: str, data: dict[str, Any]) -> bytes:
+def _event(name: str, data: Mapping[str, object]) -> bytes:
     return format_sse_event(event=name, data_str=json.dumps(data, ensure_ascii=False))

@@ -2,11 +2,11 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from engine.errors import SettingsError
-from engine.settings import out_of_range
+from engine.settings import Limits, out_of_range
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -15,6 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,24}(\.[0-9]{0,40})?(e[+-]?[0-9]{1,3})?", re.
 _WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
 _NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 _FLAGS = {"true": True, "false": False}
+T = TypeVar("T")
 _SHOWN = 40  # characters of a wrong value
 
 
@@ -30,13 +31,13 @@ class Fields:
         if self._problems:
             raise Invalid(self._problems)
 
-    def given(self, name: str) -> str:
+    def value_of(self, name: str) -> str:
         """Return the text of a field without spaces around it; empty if it is left out."""
         return self._form.fields.get(name, "").strip()
 
     def text(self, name: str, longest: int = 200) -> str:
         """Read a required text."""
-        value = self.given(name)
+        value = self.value_of(name)
         if not value:
             self._wrong(name, f"{name} is missing.")
         elif len(value) > longest:
@@ -45,34 +46,34 @@ class Fields:
 
     def has(self, name: str) -> bool:
         """Return whether a field is filled in."""
-        return bool(self.given(name))
+        return bool(self.value_of(name))
 
     def either(self, name: str, other: str) -> str:
         """Return the one of two names of a field that is used; both may be, with the same value."""
         if not self.has(other):
             return name
-        if self.has(name) and self.given(name) != self.given(other):
+        if self.has(name) and self.value_of(name) != self.value_of(other):
             self._refuse_both(name, other)
         return other
 
     def choice(self, name: str, words: Sequence[str], default: str) -> str:
         """Read one of several words."""
-        value = self.given(name) or default
+        value = self.value_of(name) or default
         if value not in words:
             self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
         return value
 
-    def parsed(self, name: str, parse: Callable[[str], Any], default: str) -> Any:
+    def parsed(self, name: str, parse: Callable[[str], T], default: str) -> T | None:
         """Read a value with a function that raises SettingsError for a wrong one; None then."""
         try:
-            return parse(self.given(name) or default)
+            return parse(self.value_of(name) or default)
         except SettingsError as problem:
             self._problems.append((name, str(problem)))
             return None
 
     def flag(self, name: str, default: bool) -> bool:
         """Read true or false."""
-        value = self.given(name).lower()
+        value = self.value_of(name).lower()
         if value and value not in _FLAGS:
             self._wrong(name, f"{name} must be true or false, not {shown(value)}.")
         return _FLAGS.get(value, default)
@@ -88,12 +89,12 @@ class Fields:
             return []
         return [int(one) for one in text.split(",")]
 
-    def setting(self, name: str, metadata: Mapping[str, Any], default: int | float | None = None) -> int | float | str:
-        """Read a value in the range of a setting's metadata, or one of its words; required without a default."""
-        if "minimum" not in metadata:
-            return self.choice(name, metadata["words"], metadata["words"][0])
-        text = self.given(name)
-        lowest, highest, words = metadata["minimum"], metadata["maximum"], metadata["words"]
+    def setting(self, name: str, limits: Limits, default: int | float | None = None) -> int | float | str:
+        """Read a value in the range of a setting, or one of its words; required without a default."""
+        lowest, highest, words = limits.minimum, limits.maximum, limits.words
+        if lowest is None or highest is None:
+            return self.choice(name, words, words[0])
+        text = self.value_of(name)
         is_whole = isinstance(lowest, int)
         if not text:
             if default is None:
@@ -109,11 +110,11 @@ class Fields:
 
     def file(self, *names: str) -> UploadedFile | None:
         """Return the file under one of these equivalent names; without one, None and a problem."""
-        given = [name for name in names if name in self._form.files]
-        if len(given) == 1:
-            return self._form.files[given[0]]
-        if given:
-            self._refuse_both(*given)
+        value_of = [name for name in names if name in self._form.files]
+        if len(value_of) == 1:
+            return self._form.files[value_of[0]]
+        if value_of:
+            self._refuse_both(*value_of)
         elif misplaced := [name for name in names if name in self._form.fields]:
             self._wrong(misplaced[0], f"{misplaced[0]} must be a file: with curl, -F {misplaced[0]}=@FILE.")
         else:
@@ -136,10 +137,10 @@ class Fields:
         """Read a number in a range; None if it is left out."""
         if not self.has(name):
             return None
-        return float(self.setting(name, {"minimum": lowest, "maximum": highest, "words": ()}))
+        return float(self.setting(name, Limits(minimum=lowest, maximum=highest)))
 
-    def _refuse_both(self, *given: str) -> None:
-        self._wrong(given[1], f"{given[1]} is the same as {given[0]}: send one of them.")
+    def _refuse_both(self, *value_of: str) -> None:
+        self._wrong(value_of[1], f"{value_of[1]} is the same as {value_of[0]}: send one of them.")
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import iterate_in_threadpool
@@ -13,7 +13,7 @@ from engine.audio.containers import CONTAINERS
 from studio.actions.recordings import open_file
 from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
 from studio.http.routes.call import Calling
-from studio.http.routes.documentation import problems
+from studio.http.routes.documentation import Responses, problems
 
 # Browsers display no other types, whatever was uploaded.
 _SHOWN = {
@@ -27,7 +27,7 @@ router = APIRouter(tags=["files"])
 Expires = Annotated[str, Query(max_length=20, description="Seconds since 1970.")]
 Signature = Annotated[str, Query(max_length=200)]
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
+_RESPONSES: Responses = {
     200: {"description": "The file.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
     206: {"description": "The requested range.", "content": {"audio/*": _BINARY, _UNKNOWN: _BINARY}},
     304: {"description": "The client's copy is current."},

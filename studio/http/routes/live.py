@@ -8,10 +8,10 @@ comes faster than it can be converted is dropped, never queued. {"change": {...}
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import structlog
 from anyio import to_thread
@@ -113,7 +113,7 @@ async def _finish(socket: WebSocket, session: LiveSession) -> None:
         await _end(socket, {"finished": {"task": task}})
 
 
-async def _end(socket: WebSocket, message: dict[str, Any] | None) -> None:
+async def _end(socket: WebSocket, message: Mapping[str, object] | None) -> None:
     with suppress(RuntimeError, WebSocketDisconnect, OSError):  # closed already
         if message is None:
             await socket.close(_ENDED)
@@ -127,7 +127,7 @@ class _Exchange:
     def __init__(self, socket: WebSocket, session: LiveSession) -> None:
         self._socket, self._session = socket, session
         self._blocks: deque[bytes] = deque()
-        self._changes: dict[str, Any] = {}  # the latest of each setting
+        self._changes: dict[str, bool | int | float | str | None] = {}  # the latest of each setting
         self._arrived = asyncio.Event()
         self._stopped = False
         self._dropped = 0

@@ -4,9 +4,9 @@ Both are made of the OpenAPI document, so that they say what it says. llms.txt: 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
+from pydantic import AliasChoices, BaseModel, Field, JsonValue
 from starlette.responses import PlainTextResponse
 
 from studio.http.routes.call import Call, Calling
@@ -18,37 +18,93 @@ _CELL = {"|": "\\|", "\n": " "}  # what would end a cell of a table
 router = APIRouter(include_in_schema=False)
 
 
+class _Schema(BaseModel):
+    type: str = "any"
+    format: str = ""
+    enum: list[JsonValue] | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
+    description: str = ""
+    default: JsonValue = None
+    choices: "list[_Schema]" = Field(default=[], validation_alias=AliasChoices("anyOf", "oneOf"))
+    properties: "dict[str, _Schema]" = {}
+    required: list[str] = []
+
+
+class _Parameter(BaseModel):
+    name: str
+    place: str = Field(alias="in")
+    is_required: bool = Field(default=False, alias="required")
+    description: str = ""
+    kind: _Schema = Field(alias="schema")
+
+
+class _Content(BaseModel):
+    kind: _Schema = Field(default=_Schema(), alias="schema")
+
+
+class _Answer(BaseModel):
+    description: str
+    content: dict[str, _Content] = {}
+
+
+class _Body(BaseModel):
+    content: dict[str, _Content] = {}
+
+
+class _Operation(BaseModel):
+    tags: list[str]
+    summary: str
+    description: str
+    parameters: list[_Parameter] = []
+    body: _Body = Field(default=_Body(), alias="requestBody")
+    responses: dict[str, _Answer]
+
+
+class _Info(BaseModel):
+    title: str
+    version: str
+    description: str
+
+
+class _Document(BaseModel):
+    """What is read of an OpenAPI document."""
+
+    info: _Info
+    paths: dict[str, dict[str, _Operation]]
+
+
 @router.get("/docs.md")
 async def reference(call: Calling) -> PlainTextResponse:
     """Serve the reference as Markdown."""
-    return PlainTextResponse(markdown_of(_document(call)), media_type=_MARKDOWN)
+    return PlainTextResponse(markdown_of(_openapi(call)), media_type=_MARKDOWN)
 
 
 @router.get("/llms.txt")
 async def overview(call: Calling) -> PlainTextResponse:
     """Serve what this is, and where its documentation is."""
-    return PlainTextResponse(overview_of(_document(call), call.own_address), media_type=_MARKDOWN)
+    return PlainTextResponse(overview_of(_openapi(call), call.own_address), media_type=_MARKDOWN)
 
 
-def markdown_of(document: Mapping[str, Any]) -> str:
+def markdown_of(openapi: Mapping[str, object]) -> str:
     """Return an OpenAPI document as Markdown: a section for each call, with its fields and answers."""
-    info = document["info"]
-    lines = [f"# {info['title']} {info['version']}", "", info["description"], ""]
+    document = _Document.model_validate(openapi)
+    lines = [f"# {document.info.title} {document.info.version}", "", document.info.description, ""]
     for tag, calls in _by_tag(document).items():
         lines += [f"## {tag.capitalize()}", ""]
         for method, path, operation in calls:
-            lines += [f"### {operation['summary']}", "", f"`{method.upper()} {path}`", "", operation["description"], ""]
+            lines += [f"### {operation.summary}", "", f"`{method.upper()} {path}`", "", operation.description, ""]
             lines += _table("parameter", _parameters(operation))
             lines += _table("field", _fields(operation))
             lines += _answers(operation)
     return "\n".join(lines)
 
 
-def overview_of(document: Mapping[str, Any], address: str) -> str:
+def overview_of(openapi: Mapping[str, object], address: str) -> str:
     """Return the overview of an OpenAPI document for assistants; address: where its service is."""
-    info = document["info"]
-    summary, _, rest = info["description"].partition(". ")
-    lines = [f"# {info['title']}", "", f"> {summary}.", "", rest, "", "## Documentation", ""]
+    document = _Document.model_validate(openapi)
+    summary, _, rest = document.info.description.partition(". ")
+    lines = [f"# {document.info.title}", "", f"> {summary}.", "", rest, "", "## Documentation", ""]
     lines += [
         f"- [Reference]({address}/docs.md): each call with its fields and answers, as Markdown",
         f"- [OpenAPI]({address}/openapi.json): the same for programs",
@@ -56,45 +112,43 @@ def overview_of(document: Mapping[str, Any], address: str) -> str:
     ]
     for tag, calls in _by_tag(document).items():
         lines += ["", f"## {tag.capitalize()}", ""]
-        lines += [f"- `{method.upper()} {path}`: {one['summary']}" for method, path, one in calls]
+        lines += [f"- `{method.upper()} {path}`: {one.summary}" for method, path, one in calls]
     return "\n".join([*lines, ""])
 
 
-def _document(call: Call) -> dict[str, Any]:
-    document: dict[str, Any] = call.request.app.openapi()
-    return document
+def _openapi(call: Call) -> Mapping[str, object]:
+    app: FastAPI = call.request.app
+    return app.openapi()
 
 
-def _by_tag(document: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Mapping[str, Any]]]]:
-    found: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
-    for path, operations in document["paths"].items():
+def _by_tag(document: _Document) -> dict[str, list[tuple[str, str, _Operation]]]:
+    found: dict[str, list[tuple[str, str, _Operation]]] = {}
+    for path, operations in document.paths.items():
         for method, operation in operations.items():
-            found.setdefault(operation["tags"][0], []).append((method, path, operation))
+            found.setdefault(operation.tags[0], []).append((method, path, operation))
     return found
 
 
-def _parameters(operation: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    for one in operation.get("parameters", ()):
-        name = one["name"] if one["in"] != "header" else f"{one['name']} (header)"
-        meaning = one.get("description") or one["schema"].get("description", "")
-        yield name + _mark(one.get("required", False)), _kind(one["schema"]), meaning
+def _parameters(operation: _Operation) -> Iterator[tuple[str, str, str]]:
+    for one in operation.parameters:
+        name = one.name if one.place != "header" else f"{one.name} (header)"
+        yield name + _mark(one.is_required), _kind(one.kind), one.description or one.kind.description
 
 
-def _fields(operation: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    content = operation.get("requestBody", {}).get("content", {})
-    schema = next(iter(content.values()))["schema"] if content else {}
-    for name, one in schema.get("properties", {}).items():
-        default = f" Default: {one['default']}." if "default" in one else ""
-        yield name + _mark(name in schema["required"]), _kind(one), one.get("description", "") + default
+def _fields(operation: _Operation) -> Iterator[tuple[str, str, str]]:
+    schema = next((one.kind for one in operation.body.content.values()), _Schema())
+    for name, one in schema.properties.items():
+        default = f" Default: {one.default}." if one.default is not None else ""
+        yield name + _mark(name in schema.required), _kind(one), one.description + default
 
 
-def _answers(operation: Mapping[str, Any]) -> list[str]:
+def _answers(operation: _Operation) -> list[str]:
     """Return the answers that are no errors; those of errors are the same everywhere."""
     lines = []
-    for status, answer in operation["responses"].items():
+    for status, answer in operation.responses.items():
         if int(status) < 400:
-            types = " or ".join(f"`{kind}`" for kind in answer.get("content", {}))
-            lines.append(f"- {status}{f' {types}' if types else ''}: {_plain(answer['description'])}")
+            types = " or ".join(f"`{kind}`" for kind in answer.content)
+            lines.append(f"- {status}{f' {types}' if types else ''}: {_plain(answer.description)}")
     return [*lines, ""]
 
 
@@ -103,17 +157,17 @@ def _table(title: str, rows: Iterator[tuple[str, str, str]]) -> list[str]:
     return [f"| {title} | | |", "|---|---|---|", *lines, ""] if lines else []
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _kind(schema: _Schema) -> str:
     """Return the values that a schema allows, in short."""
-    if choices := schema.get("anyOf") or schema.get("oneOf"):
-        return " or ".join(dict.fromkeys(kind for one in choices if (kind := _kind(one)) != "null"))
-    if "enum" in schema:
-        return ", ".join(map(str, schema["enum"]))
-    if schema.get("format") == "binary":
+    if schema.choices:
+        return " or ".join(dict.fromkeys(kind for one in schema.choices if (kind := _kind(one)) != "null"))
+    if schema.enum is not None:
+        return ", ".join(map(str, schema.enum))
+    if schema.format == "binary":
         return "file"
-    if "minimum" in schema and "maximum" in schema:
-        return f"{schema['type']} {schema['minimum']} to {schema['maximum']}"
-    return str(schema.get("type", "any"))
+    if schema.minimum is not None and schema.maximum is not None:
+        return f"{schema.type} {schema.minimum} to {schema.maximum}"
+    return schema.type
 
 
 def _mark(required: bool) -> str:

@@ -2,8 +2,9 @@
 
 import secrets
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope, to_thread
 from fastapi import APIRouter, Query
@@ -11,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.datasets import create_model
@@ -20,10 +22,11 @@ from studio.actions.voice_making import TeachingRequest, teach_from_upload
 from studio.actions.voices import delete_model, model_view, models_view, train_model
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
+from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
-from studio.http.routes.profile_fields import PROFILE_FIELDS, given_profile
+from studio.http.routes.profile_fields import PROFILE_FIELDS, parse_profile
 from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import (
     Age,
@@ -51,7 +54,7 @@ _CREATED = {
     **PROFILE_FIELDS,
 }
 
-router = APIRouter(tags=["models"])
+router = APIRouter(tags=["models"], route_class=CheckedRoute)
 
 
 class _Wanted(BaseModel):
@@ -91,7 +94,7 @@ async def create(call: Calling) -> JSONResponse:
     """Create an untrained voice from recordings and what is said of it, in their model.json or here."""
     async with call.form() as form:
         fields = Fields(form)
-        archive, given, promises = fields.file(_ZIP), given_profile(fields), promises_of(call, fields)
+        archive, given, promises = fields.file(_ZIP), parse_profile(fields), promises_of(call, fields)
         fields.check()
         assert archive is not None
         idempotency = call.idempotency("create", form)
@@ -102,7 +105,7 @@ async def create(call: Calling) -> JSONResponse:
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
 
-_SPEAKER = {"minimum": 0, "maximum": 4095, "words": ()}
+_SPEAKER = Limits(minimum=0, maximum=4095)
 _IMPORTED = {
     _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
     _INDEX: file_field("The .index of a model of RVC."),
@@ -161,7 +164,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
     model_id = known_model_id(model_id)
     async with call.form() as form:
         fields = Fields(form)
-        epochs, promises = int(fields.setting("epochs", _EPOCHS.metadata)), promises_of(call, fields)
+        epochs, promises = int(fields.setting("epochs", limits_of(_EPOCHS))), promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
@@ -169,7 +172,7 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
                 train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
             )
 
-    async def reached() -> dict[str, Any]:
+    async def reached() -> Mapping[str, object]:
         view = await call.quickly(model_view, call.studio, call.account, model_id)
         status = view["state"] if view["state"] in ("training", "completed") else "failed"
         return {"status": status, "current_epoch": view["training"]["current_epoch"]}
@@ -202,7 +205,7 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         fields = Fields(form)
         sent = fields.maybe_file(_RECORDINGS)
         name = fields.maybe_text("name", LONGEST_NAME)
-        epochs = int(fields.setting("epochs", {"minimum": 0, "maximum": 100_000, "words": ()}, 0))
+        epochs = int(fields.setting("epochs", Limits(minimum=0, maximum=100_000), 0))
         promises = promises_of(call, fields)
         fields.check()
         idempotency = call.idempotency(f"teach {model_id}", form)

@@ -4,9 +4,9 @@ What OpenAI's services do not have is named as they would: `/v1/audio/conversion
 another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 from anyio import CancelScope
 from fastapi import APIRouter, Path
@@ -24,13 +24,14 @@ from studio.errors import NotFound, StudioError, TooLarge
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
-from studio.http.routes.documentation import OF_UPLOADS, also_named, body, file_field, problems
+from studio.http.routes.documentation import OF_UPLOADS, Described, Responses, also_named, body, file_field, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.promises import starting, true_to_the_queue, while_connected
 from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
+from studio.store.records.cards import PublishedVoice
 
 PREFIX = "/v1"
 LONGEST_TEXT = 4096
@@ -46,7 +47,7 @@ _CONVERTED = {
     "response_format": _FORMAT | {"default": "wav"},
     **FURTHER_FIELDS,
 }  # fmt: skip
-_SPOKEN: dict[str, Any] = {
+_SPOKEN: Described = {
     "input": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The text."},
     "voice": _VOICE | {"description": "The id of a voice."},
     "model": {"type": "string", "description": "Ignored: the host chooses what speaks the text."},
@@ -55,7 +56,7 @@ _SPOKEN: dict[str, Any] = {
     "instructions": {"type": "string", "description": "Ignored."},
     "stream_format": {"type": "string", "enum": ["audio"], "default": "audio"},
 }
-_SOUND: dict[int | str, dict[str, Any]] = {
+_SOUND: Responses = {
     200: {
         "description": "The sound.",
         "content": {_MEDIA_TYPES[one]: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS},
@@ -152,12 +153,11 @@ async def speak(call: Calling) -> Response:
     return await _sound_of(call, task_id, kind)
 
 
-async def _voices(call: Call) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await call.quickly(models_view, call.studio, call.account))["models"]
-    return found
+async def _voices(call: Call) -> list[PublishedVoice]:
+    return (await call.quickly(models_view, call.studio, call.account))["models"]
 
 
-def _model(voice_id: str) -> dict[str, Any]:
+def _model(voice_id: str) -> Mapping[str, str | int]:
     return {"id": voice_id, "object": "model", "created": 0, "owned_by": _OWNER}
 
 

@@ -1,17 +1,16 @@
 """What is said of a voice as fields of a form: their documentation, and their values."""
 
 import json
-from typing import Any
 
 from engine.errors import SettingsError
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, LONGEST_TEXT, VOICE_TYPES
-from studio.http.routes.documentation import also_named
+from studio.http.routes.documentation import Described, also_named
 from studio.http.routes.fields import Fields, shown
 
 _LICENCE, _LICENSE = "licence", "license"
 _TEXT = {"type": "string"}
 _MEASURED = "Measured if left out."
-PROFILE_FIELDS: dict[str, Any] = {
+PROFILE_FIELDS: Described = {
     "name": {
         "type": "string", "maxLength": LONGEST_NAME,
         "description": "Required unless model.json has it. Each of these fields replaces that of model.json.",
@@ -46,7 +45,7 @@ PROFILE_FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def given_profile(fields: Fields) -> dict[str, Any]:
+def parse_profile(fields: Fields) -> dict[str, object]:
     """Return what a form says of a voice, as a model.json would, to be checked; `fields.check` reports broken JSON."""
     fields.either(_LICENCE, _LICENSE)
     readers = {"traits": _traits, "vocal_range": _json, "consent": _consent}
@@ -57,15 +56,15 @@ def given_profile(fields: Fields) -> dict[str, Any]:
     }
 
 
-def _traits(text: str) -> Any:
+def _traits(text: str) -> object:
     return _json(text) if text.startswith("[") else [one.strip() for one in text.split(",")]
 
 
-def _consent(text: str) -> Any:
+def _consent(text: str) -> object:
     return _json(text) if text.startswith("{") else {"statement": text}
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as cause:

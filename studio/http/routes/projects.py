@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse, Response
@@ -14,11 +14,11 @@ from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.checked import CheckedRoute
-from studio.http.routes.documentation import OF_UPLOADS, body, problems
+from studio.http.routes.documentation import OF_UPLOADS, Described, body, problems
 from studio.http.routes.fields import Fields
 from studio.http.routes.identifiers import known_project_id
 from studio.http.routes.schemas import ProjectExport, Projects, ProjectView
-from studio.http.routes.setting_fields import given_changes, setting_property
+from studio.http.routes.setting_fields import parse_changes, setting_property
 from studio.http.routes.tasks import Cursor
 from studio.store.projects import LONGEST_NAME
 
@@ -29,7 +29,7 @@ router = APIRouter(tags=["projects"], route_class=CheckedRoute)
 Words = Annotated[
     str, Query(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="In the names of project, file or voice.")
 ]
-_CHANGES = {
+_CHANGES: Described = {
     "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "A name, or nothing for the recording's."},
     **{one.name: setting_property(one) for one in fields(Timeline)},
 }
@@ -49,15 +49,12 @@ async def list_projects(
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's projects, the last changed first."""
-    found = await call.quickly(_found, call, q, limit, cursor)
-    return JSONResponse(found | {"projects": [_written(one) for one in found["projects"]]})
-
-
-def _found(call: Calling, words: str, limit: int, cursor: str | None) -> dict[str, Any]:
-    wanted = search(call.studio, call.account, words)
-    return projects_view(
-        call.studio, call.account, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor
+    wanted = await call.quickly(search, call.studio, call.account, q)
+    found = await call.quickly(
+        projects_view, call.studio, call.account, call.base_url, call.now_s, wanted=wanted, limit=limit, cursor=cursor
     )
+    projects = [_written(one, one["created_at"], one["changed_at"]) for one in found["projects"]]
+    return JSONResponse(found | {"projects": projects})
 
 
 @router.get(
@@ -85,7 +82,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
     project_id = known_project_id(project_id)
     async with call.form() as form:
         given = Fields(form)
-        timeline = given_changes(given, Timeline)
+        timeline = parse_changes(given, Timeline)
         given.check()
         name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
@@ -123,10 +120,11 @@ async def remove(call: Calling, project_id: str) -> Response:
     return Response(status_code=204)
 
 
-async def _view(call: Calling, project_id: str) -> dict[str, Any]:
-    return _written(await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s))
+async def _view(call: Calling, project_id: str) -> Mapping[str, object]:
+    found = await call.quickly(project_view, call.studio, call.account, project_id, call.base_url, call.now_s)
+    return _written(found, found["created_at"], found["changed_at"])
 
 
-def _written(project: Mapping[str, Any]) -> dict[str, Any]:
+def _written(project: Mapping[str, object], created_at: float, changed_at: float) -> Mapping[str, object]:
     """Return a project with its times as text."""
-    return {**project, **{name: written_time(project[name]) for name in ("created_at", "changed_at")}}
+    return {**project, "created_at": written_time(created_at), "changed_at": written_time(changed_at)}

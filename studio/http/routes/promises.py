@@ -8,7 +8,6 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 from fastapi import Request
@@ -21,7 +20,7 @@ from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany
 from studio.http.routes.call import Call
-from studio.http.routes.documentation import body, problems
+from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
 from studio.store.deadlines import set_deadline
 from studio.store.deliveries import promise_delivery
@@ -38,7 +37,7 @@ CALLBACK_FIELD = {
         "description": "An address that receives a signed POST when the task has ended; see `GET /callbacks`.",
     }
 }  # fmt: skip
-_HEADER_FIELDS: tuple[dict[str, Any], ...] = (
+_HEADER_FIELDS: tuple[Described, ...] = (
     {
         "name": PREFER, "in": "header", "required": False, "example": "wait=30",
         "description": f"`wait=N`: answer when the task has ended, or after N seconds, at most {LONGEST_WAIT_S}.",
@@ -66,8 +65,8 @@ class Promises:
         self,
         call: Call,
         task_id: str | None,
-        answer: Mapping[str, Any],
-        again: Callable[[], Awaitable[dict[str, Any]]] | None = None,
+        answer: Mapping[str, object],
+        again: Callable[[], Awaitable[Mapping[str, object]]] | None = None,
     ) -> JSONResponse:
         """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
@@ -107,11 +106,11 @@ def promises_of(call: Call, fields: Fields) -> Promises:
     """
     headers = call.request.headers
     return Promises(
-        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), given_callback(call, fields)
+        preferred_wait_s(call.request), _deadline_s(headers.get(CANCEL_AFTER)), parse_callback(call, fields)
     )
 
 
-def given_callback(call: Call, fields: Fields) -> str | None:
+def parse_callback(call: Call, fields: Fields) -> str | None:
     """Read the address in the form that may be called, if there is one."""
     if not fields.has(CALLBACK):
         return None
@@ -122,8 +121,7 @@ def given_callback(call: Call, fields: Fields) -> str | None:
             raise SettingsError("Callbacks are switched off here: ask for the task instead, or follow its events.")
         return checked_address(written, private=allowed == "any")
 
-    found: str | None = fields.parsed(CALLBACK, checked, "")
-    return found
+    return fields.parsed(CALLBACK, checked, "")
 
 
 def preferred_wait_s(request: Request) -> int | None:
@@ -132,20 +130,19 @@ def preferred_wait_s(request: Request) -> int | None:
     return min(int(found[0][1]), LONGEST_WAIT_S) if found else None
 
 
-def starting(properties: Mapping[str, Any], required: tuple[str, ...], *media_types: str) -> dict[str, Any]:
+def starting(properties: Described, required: tuple[str, ...], *media_types: str) -> dict[str, object]:
     """Return what `body` does, for a call that starts a task."""
-    described = body({**properties, **CALLBACK_FIELD}, required, *media_types)
-    return {**described, "parameters": [*described["parameters"], *_HEADER_FIELDS]}
+    return body({**properties, **CALLBACK_FIELD}, required, *media_types, headers=_HEADER_FIELDS)
 
 
-def answers_of_start(answer: type[BaseModel], *statuses: int) -> dict[int | str, dict[str, Any]]:
+def answers_of_start(answer: type[BaseModel], *statuses: int) -> Responses:
     """Return FastAPI's `responses` of such a call; answer: as it is with 200."""
     later = {"model": answer, "description": "With `Prefer: wait=N`: as 200, but the task has not ended by now."}
     return {202: later, **problems(*statuses)}
 
 
 async def looked(
-    call: Call, task_id: str, view: Callable[[], Awaitable[dict[str, Any]]]
+    call: Call, task_id: str, view: Callable[[], Awaitable[Mapping[str, object]]]
 ) -> JSONResponse:
     """Answer a call that looks at a task: with the `view` of it or, where the client waits, that at its end."""
     found, wait_s = await view(), preferred_wait_s(call.request)  # unknown tasks are refused first

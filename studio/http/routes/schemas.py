@@ -1,6 +1,6 @@
 """Schemas of the service's answers, for its documentation."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -41,7 +41,7 @@ class Problem(BaseModel):
     detail: str
     code: str
     errors: list[FieldProblem] | None = None
-    error: Any = Field(None, description="Below `/v1/`: the same as OpenAI's services write it.")
+    error: object = Field(None, description="Below `/v1/`: the same as OpenAI's services write it.")
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -107,7 +107,7 @@ class Verdict(_Exact):
     sentence: str = Field(examples=["Made here, a synthetic recording in the voice Kathleen, and unchanged since."])
     signer: str | None = Field(description="Who signed it, by their certificate.")
     synthetic: bool | None = Field(description="Whether the signed statement says so; null if it says nothing.")
-    statement: dict[str, Any] | None = Field(description="Voice, settings and digests, if signed by this program.")
+    statement: dict[str, object] | None = Field(description="Voice, settings and digests, if signed by this program.")
     tags: str | None = Field(description="What the container's tags say of this program; anyone can write them.")
 
 
@@ -156,7 +156,7 @@ class TrainingView(BaseModel):
     progress: float | None = Field(ge=0, le=1)
     message: str
     task_id: str | None
-    history: Any = Field(description="Losses and scores so far.")
+    history: object = Field(description="Losses and scores so far.")
 
 
 class VoiceView(Voice):
@@ -169,7 +169,7 @@ class VoiceView(Voice):
     error: str | None
     demo: bool
     training: TrainingView
-    data_report: Any = Field(description="The quality of its recordings and their problems.")
+    data_report: object = Field(description="The quality of its recordings and their problems.")
 
 
 class TaskView(BaseModel):
@@ -190,14 +190,14 @@ class TaskView(BaseModel):
     created_at: Time
     started_at: Time | None
     finished_at: Time | None
-    scores: list[Any] | None = Field(default=None, description="For each take of a conversion.")
+    scores: list[object] | None = Field(default=None, description="For each take of a conversion.")
     untrained: bool | None = Field(None, description="For a conversion: whether the voice was untrained.")
     unsigned: str | None = Field(None, description="Why the takes carry no content credentials; null if they do.")
     warning: str | None = Field(None, description="What you should know of the recording and its notes.")
     cost_minutes: float | None = Field(None, description="For a conversion: minutes x channels x takes.")
-    comp: list[Any] | None = Field(None, description="Of a comp, the task and take of each phrase.")
+    comp: list[object] | None = Field(None, description="Of a comp, the task and take of each phrase.")
     phrase_starts_s: list[float] | None = Field(None, description="Where each phrase of the recording begins.")
-    take_labels: list[Any] | None = Field(None, description="Name and star of each take.")
+    take_labels: list[object] | None = Field(None, description="Name and star of each take.")
     name: str | None = Field(
         None, description="Of a teaching: of the new voice, whose id is `model_id` once it is there."
     )

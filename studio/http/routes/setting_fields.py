@@ -2,40 +2,44 @@
 
 from collections.abc import Mapping
 from dataclasses import Field, fields
-from typing import Any
+from typing import TYPE_CHECKING
 
-from studio.actions.calls import published_default, published_metadata
-from studio.http.routes.documentation import also_named
+from engine.settings import limits_of
+from studio.actions.calls import published_default, published_limits
+from studio.http.routes.documentation import Described, also_named
 from studio.http.routes.fields import Fields
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-def setting_named(settings: type[Any], name: str) -> "Field[Any]":
+
+def setting_named(settings: type["DataclassInstance"], name: str) -> Field[object]:
     """Return the field of a settings dataclass with this name."""
     return next(one for one in fields(settings) if one.name == name)
 
 
-def setting_property(one: "Field[Any]", is_published: bool = False) -> dict[str, Any]:
+def setting_property(one: Field[object], is_published: bool = False) -> dict[str, object]:
     """Return the documentation of a setting: its range, and words accepted instead of a number, or its only words."""
     if "minimum" not in one.metadata:
         return {"type": "string", "enum": list(one.metadata["words"]), "description": one.metadata["meaning"]}
-    metadata = published_metadata(one) if is_published else one.metadata
-    number = {
-        "type": "integer" if isinstance(metadata["minimum"], int) else "number",
-        "minimum": metadata["minimum"],
-        "maximum": metadata["maximum"],
+    limits = published_limits(one) if is_published else limits_of(one)
+    number: dict[str, object] = {
+        "type": "integer" if isinstance(limits.minimum, int) else "number",
+        "minimum": limits.minimum,
+        "maximum": limits.maximum,
     }
-    words = list(metadata["words"])
+    words = list(limits.words)
     value = {"oneOf": [number, {"type": "string", "enum": words}]} if words else number
-    return {"description": metadata["meaning"], **value}
+    return {"description": one.metadata["meaning"], **value}
 
 
-def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dict[str, Any]:
+def setting_properties(settings: type["DataclassInstance"], published: Mapping[str, str]) -> Described:
     """Return a property for each field of a settings dataclass.
 
     published: by field, the names of those with a default of their own; the others default to the preset. The fields'
     own names mean the same.
     """
-    properties = {}
+    properties: dict[str, Described] = {}
     for one in fields(settings):
         name, described = published.get(one.name, one.name), setting_property(one, one.name in published)
         if one.name in published:
@@ -44,19 +48,21 @@ def setting_properties(settings: type[Any], published: Mapping[str, str]) -> dic
     return properties
 
 
-def given_settings(form: Fields, settings: type[Any], published: Mapping[str, str]) -> dict[str, int | float | str]:
+def parse_settings(
+    form: Fields, settings: type["DataclassInstance"], published: Mapping[str, str]
+) -> dict[str, int | float | str]:
     """Return the settings in a form; `form.check` reports their problems. published: as above."""
     given: dict[str, int | float | str] = {}
     for one in fields(settings):
         name = published.get(one.name, one.name)
-        metadata = published_metadata(one) if one.name in published else one.metadata
-        default: Any = published_default(one) if one.name in published else None
+        limits = published_limits(one) if one.name in published else limits_of(one)
+        default = published_default(one) if one.name in published else None
         name = form.either(name, one.name)
         if default is not None or form.has(name):
-            given[one.name] = form.setting(name, metadata, default)
+            given[one.name] = form.setting(name, limits, default)
     return given
 
 
-def given_changes(form: Fields, settings: type[Any]) -> dict[str, int | float | str]:
+def parse_changes(form: Fields, settings: type["DataclassInstance"]) -> dict[str, int | float | str]:
     """Return the settings that a form has; `form.check` reports their problems."""
-    return {one.name: form.setting(one.name, one.metadata) for one in fields(settings) if form.has(one.name)}
+    return {one.name: form.setting(one.name, limits_of(one)) for one in fields(settings) if form.has(one.name)}

@@ -1,19 +1,18 @@
 """Songs as fields of a form: their documentation, and the request that they make."""
 
-from typing import Any
 
 from engine.songs.alignment import LARGEST_GIVEN_S
 from engine.songs.mixing import SILENT_DB
 from engine.songs.parts import KEEP, read_parts
 from studio.actions.songs import LANES, SentFile, SongRequest
-from studio.http.routes.documentation import file_field
+from studio.http.routes.documentation import Described, file_field
 from studio.http.routes.fields import Fields
 
 FILES = ("backing", "stem")
 _LOUDEST_DB = 12.0
 _LONGEST_PARTS = 4000  # characters
 _PARTS = {"type": "string", "maxLength": _LONGEST_PARTS}
-SONG_FIELDS: dict[str, Any] = {
+SONG_FIELDS: Described = {
     "separate": {
         "type": "boolean", "default": False,
         "description": "`audio` is a whole song: its vocal is separated, converted and mixed with what is left.",
@@ -39,7 +38,7 @@ SONG_FIELDS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def given_song(fields: Fields, model: str) -> SongRequest | None:
+def parse_song(fields: Fields, model: str) -> SongRequest | None:
     """Return the song that a form asks for, None if it asks for a plain conversion; `fields.check` reports problems.
 
     Raises SettingsError for parts that cannot be read.

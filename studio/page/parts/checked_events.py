@@ -18,17 +18,16 @@ import gradio as gr
 
 from studio.errors import NotFound
 from studio.page.cookies import visitor_of
+from studio.page.parts.values import NOT_OURS
 from studio.page.uploads import UploadNames
-
-_NOT_OURS = "This is not what the page sends: reload it, and try again."
 
 
 class CheckedEvents(gr.Blocks):
     """Blocks that refuse events naming other files, in a value or in the event's data, and pass None for choices that
     are gone."""
 
-    def __init__(self, uploads: UploadNames, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, uploads: UploadNames, *, title: str, delete_cache: tuple[int, int] | None) -> None:
+        super().__init__(title=title, analytics_enabled=False, delete_cache=delete_cache)
         self._uploads = uploads
 
     async def process_api(self, block_fn: Any, inputs: list[Any], *positional: Any, **options: Any) -> dict[str, Any]:
@@ -50,7 +49,7 @@ class CheckedEvents(gr.Blocks):
             error.print_exception = False
             raise
         except Exception as error:
-            raise gr.Error(_NOT_OURS, print_exception=False) from error
+            raise gr.Error(NOT_OURS, print_exception=False) from error
 
     def _as_seen(self, block_fn: Any, state: Any) -> list[Any]:
         """Return the input components of an event as they are in the session."""

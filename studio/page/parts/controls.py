@@ -5,20 +5,26 @@ Ranges and descriptions come from the fields, so a setting added to the engine b
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields
-from typing import Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.settings import title_of
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Control = gr.Slider | gr.Number | gr.Dropdown | gr.Textbox
 STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 
 
 def controls(
-    settings: type[Any], names: Sequence[str] | None = None, titles: Mapping[str, str] | None = None, **at: Any
-) -> dict[str, Any]:
+    settings: type["DataclassInstance"], names: Sequence[str] | None = None, titles: Mapping[str, str] | None = None,
+    **at: object,
+) -> dict[str, Control]:
     """Lay out a control for each field of a settings dataclass, or for those named, in that order.
 
     titles: shorter ones than the fields'. at: initial values other than the defaults.
@@ -30,21 +36,22 @@ def controls(
     }
 
 
-def settings_of(made: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
+def settings_of(made: Mapping[str, Control], values: Mapping[Block, object]) -> dict[str, int | float | str]:
     """Return the fields from values by control, as whole numbers where the setting's range is whole."""
-    given = {}
+    given: dict[str, int | float | str] = {}
     for name, control in made.items():
         value = values[control]
+        assert isinstance(value, int | float | str)
         given[name] = int(value) if isinstance(control, gr.Number | gr.Slider) and control.precision == 0 else value
     return given
 
 
-def _control(one: "Field[Any]", value: Any, title: str) -> Any:
+def _control(one: Field[object], value: object, title: str) -> Control:
     meaning = one.metadata["meaning"]
     if "minimum" not in one.metadata:
         if words := one.metadata["words"]:
-            return gr.Dropdown(list(words), value=value, label=title, info=meaning)
-        return gr.Textbox(value, label=title, info=meaning)
+            return gr.Dropdown(list(words), value=str(value), label=title, info=meaning)
+        return gr.Textbox(str(value), label=title, info=meaning)
     lowest, highest = one.metadata["minimum"], one.metadata["maximum"]
     whole = isinstance(lowest, int)
     number = value if isinstance(value, int | float) else 0

@@ -5,7 +5,7 @@ Elements build their content through the DOM, never from HTML text, so names giv
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict, Unpack
 
 import gradio as gr
 
@@ -18,11 +18,21 @@ const part = element.querySelector("%(tag)s");
 const show = () => { if (customElements.get("%(tag)s")) part.data = props.value ? JSON.parse(props.value) : null; };
 customElements.whenDefined("%(tag)s").then(show);
 watch("value", show);
-for (const name of %(events)s) part.addEventListener("tell-" + name, told => trigger(name, told.detail));
+for (const name of %(events)s) part.addEventListener("tell-" + name, event => trigger(name, { told: event.detail }));
 """
 
 
-def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: Any) -> gr.HTML:
+
+class Placed(TypedDict, total=False):
+    """Options of gr.HTML."""
+
+    elem_id: str | None
+    elem_classes: str | list[str] | None
+    visible: bool
+    render: bool
+
+
+def element(tag: str, events: Sequence[str] = (), data: object = None, **options: Unpack[Placed]) -> gr.HTML:
     """Make the element <timbre-`tag`>; its property `data` is set now and with every new value.
 
     events: the NAMEs of its `new CustomEvent("tell-NAME", {detail: ...})`; each becomes an event `component.NAME`.
@@ -33,11 +43,11 @@ def element(tag: str, events: Sequence[str] = (), data: Any = None, **options: A
         value=shown(data),
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
-        **{"apply_default_css": False, **options},  # gradio's style for prose would change our buttons and tables
+        apply_default_css=False,  # gradio's style for prose would change our buttons and tables
     )
 
 
-def shown(data: Any) -> str:
+def shown(data: object) -> str:
     """Return the value of an element with this data; None shows nothing."""
     return "" if data is None else json.dumps(data)
 

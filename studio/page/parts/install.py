@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import gradio as gr
 
@@ -11,6 +10,7 @@ from studio.actions.installation import InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
 
@@ -34,7 +34,7 @@ class InstallOffer:
         self._page, self._addition, self._words = page, addition, words
         self._may = can_install(page.studio.service)
         self.installed = gr.State(self.is_installed)
-        self._timer = gr.Timer(_POLL_S, active=False)
+        self._install = WatchedTask(_POLL_S)
         with gr.Column(visible=not self.is_installed, elem_id=elem_id, elem_classes="install") as self._place:
             with gr.Row(elem_classes="facts"):
                 gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
@@ -46,11 +46,11 @@ class InstallOffer:
                 self._stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
             self._problem = notice(f"{elem_id}-problem")
         self.outputs = [
-            self.installed, self._timer, self._place, self._begin, self._going, self._progress, self._problem,
+            self.installed, self._install.timer, self._place, self._begin, self._going, self._progress, self._problem,
         ]  # fmt: skip
         page.on(self._begin.click, self._start, [], self.outputs)
         page.on(self._stop.click, self._cancel, [], self.outputs)
-        page.on(self._timer.tick, self.show, [], self.outputs, trigger_mode="once")
+        self._install.wire(page, self.show, [], self.outputs)
         page.on(tab.select, self.show, [], self.outputs)
 
     @property
@@ -64,7 +64,7 @@ class InstallOffer:
         message = "stopping" if seen.is_stopped else seen.message or "connecting"
         return {
             self.installed: seen.is_installed,
-            self._timer: gr.Timer(active=seen.is_running),
+            **self._install.begin(seen.is_running),
             self._place: gr.Column(visible=not seen.is_installed),
             self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
             self._going: gr.Row(visible=seen.is_running),
@@ -93,7 +93,7 @@ class InstallOffer:
         return self._words.for_demo if self._page.studio.service.is_demo else self._words.for_host
 
 
-def _end(seen: InstallView) -> Any:
+def _end(seen: InstallView) -> gr.HTML:
     """Return what is said of the last try."""
     if seen.is_running or seen.is_installed:
         return silent()

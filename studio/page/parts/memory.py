@@ -1,9 +1,11 @@
 """What a browser remembers of the page across reloads and restarts."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
+
+from studio.page.parts.values import Given, Values
 
 _PREFIX = "timbre-"
 _THEME = "timbre-theme"  # of no account, and kept by page/static/theme.js
@@ -19,20 +21,20 @@ for (const key of Object.keys(localStorage)) {{
 _NOTHING = {"nothing": True}
 
 
-def remembered(name: str, value: Any = None) -> gr.BrowserState:
+def remembered(name: str, value: object = None) -> gr.BrowserState:
     """Return a state that the browser keeps under this name; value: the initial one."""
     return gr.BrowserState(value, storage_key=f"{_PREFIX}{name}", secret=_SECRET)
 
 
-def stored(updates: Mapping[Any, Any]) -> dict[Any, Any]:
+def stored(updates: Mapping[Block, object]) -> Values:
     """Return the updates as the browser stores them, of whatever it remembers."""
     return {
         one: _NOTHING if value is None and isinstance(one, gr.BrowserState) else value for one, value in updates.items()
     }
 
 
-def recalled(value: Any) -> Any:
-    """Return an input as it was before it was `stored`; of inputs by component each of them."""
-    if isinstance(value, dict) and any(isinstance(one, gr.BrowserState) for one in value):
-        return {one: recalled(kept) for one, kept in value.items()}
+def recalled(value: object) -> object:
+    """Return an input as it was before it was `stored`; inputs by component as `Given`."""
+    if isinstance(value, dict) and any(isinstance(one, Block) for one in value):
+        return Given({one: recalled(kept) for one, kept in value.items()})
     return None if value == _NOTHING else value

@@ -2,7 +2,6 @@
 
 import html
 import re
-from typing import Any
 
 import gradio as gr
 
@@ -16,22 +15,22 @@ def notice(elem_id: str | None = None) -> gr.HTML:
     return gr.HTML("", visible=False, elem_id=elem_id, elem_classes="notice")
 
 
-def inform(text: str) -> Any:
+def inform(text: str) -> gr.HTML:
     """Show a piece of information in the notice."""
     return _notice(text, "status", "told")
 
 
-def warn(text: str) -> Any:
+def warn(text: str) -> gr.HTML:
     """Show a warning in the notice."""
     return _notice(text, "status", "warn")
 
 
-def show_error(text: str) -> Any:
+def show_error(text: str) -> gr.HTML:
     """Show an error in the notice."""
     return _notice(text, "alert", "wrong")
 
 
-def show_problems(error: Exception) -> Any:
+def show_problems(error: Exception) -> gr.HTML:
     """Show an error in the notice; several wrong fields as a list."""
     problems = error.problems if isinstance(error, Invalid) else ()
     if len(problems) < 2:
@@ -45,10 +44,10 @@ def sentence_of(error: Exception) -> str:
     return _FOR_PROGRAMS.sub(": it may have been deleted.", str(error))
 
 
-def silent() -> Any:
+def silent() -> gr.HTML:
     """Clear the notice."""
     return gr.HTML(value="", visible=False)
 
 
-def _notice(text: str, role: str, kind: str) -> Any:
+def _notice(text: str, role: str, kind: str) -> gr.HTML:
     return gr.HTML(value=f'<p role="{role}" class="{kind}">{html.escape(text)}</p>', visible=True)

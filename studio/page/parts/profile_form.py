@@ -1,15 +1,16 @@
 """The profile of a voice as controls, with the engine's choices, and their values as a profile."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.units import note_name
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
+from studio.page.parts.values import Given, Values
 
 MINE = "This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it."
 AGREED = "The person heard has agreed that a voice model is trained on this and that recordings are converted to it."
@@ -17,6 +18,7 @@ AGREED = "The person heard has agreed that a voice model is trained on this and 
 _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"
 _UNSPECIFIED = ""
 _DETECTED = "automatic"
+_MORE = "More about the voice (optional)"
 _LANGUAGES = {
     "ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
@@ -30,60 +32,104 @@ _TRAITS = (
 )  # fmt: skip
 _LICENCES = ("All rights reserved", "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
+_MEASURED: dict[str, Sequence[str]] = {  # fields that the recordings tell, and their choices
+    "voice_type": VOICE_TYPES, "vocal_range.min": _NOTES, "vocal_range.max": _NOTES,
+}  # fmt: skip
+
+Control = gr.Textbox | gr.Dropdown
+Said = Mapping[str, object]  # values of a profile, as in a model.json
 
 
 @dataclass(frozen=True)
 class ProfileForm:
     """The controls by the names of their fields; a part of a field is named like `consent.by`."""
 
-    controls: Mapping[str, Any]
+    controls: Mapping[str, Control]
 
     @property
-    def components(self) -> list[Any]:
+    def components(self) -> list[Control]:
         """The controls as a list."""
         return list(self.controls.values())
 
-    def values(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+    def __or__(self, other: "ProfileForm") -> "ProfileForm":
+        """Return a form of the controls of both."""
+        return ProfileForm({**self.controls, **other.controls})
+
+    def values(self, given: Mapping[Block, object]) -> dict[str, object]:
         """Return the values of a profile, without empty controls."""
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
+        parts: dict[str, dict[str, object]] = {}
         for name, control in self.controls.items():
             value = given[control]
             if value is None or value in ("", []):
                 continue
             field, _, part = name.partition(".")
             if part:
-                values.setdefault(field, {})[part] = value
+                values[field] = parts.setdefault(field, {})
+                parts[field][part] = value
             else:
                 values[field] = value
         return values
 
-    def kept(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+    def kept(self, given: Given) -> dict[str, object]:
         """Return the contents of the controls by name, for `restored`."""
         return {name: given[control] for name, control in self.controls.items()}
 
-    def restored(self, kept: Mapping[str, Any]) -> dict[Any, Any]:
+    def restored(self, kept: Mapping[str, object]) -> Values:
         """Return updates that fill in the result of `kept`."""
         return {control: gr.update(value=kept[name]) for name, control in self.controls.items() if name in kept}
 
-    def filled(self, values: Mapping[str, Any], only_said: bool = False) -> dict[Any, Any]:
+    def filled(self, values: Said, only_said: bool = False) -> Values:
         """Return updates that fill in the values of a profile. only_said: leave controls without a value unchanged."""
-        updates = {}
+        updates: Values = {}
         for name, control in self.controls.items():
             field, _, part = name.partition(".")
-            value = (values.get(field) or {}).get(part) if part else values.get(field)
+            value = values.get(field)
+            if part:
+                value = value.get(part) if isinstance(value, Mapping) else None
             if value or not only_said:
                 updates[control] = gr.update(value=_shown(name, value))
         return updates
 
+    def found(self, measured: Mapping[str, str]) -> Values:
+        """Return updates that say what the measured fields are if nothing is stated: values by names of controls."""
+        return {
+            self.controls[name]: gr.Dropdown([(f"automatic: {value}", _UNSPECIFIED), *_MEASURED[name]])
+            for name, value in measured.items()
+        }
 
-def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm:
-    """Lay out the controls. today: initial date of the consent; is_new: what can be left out is folded."""
-    made: dict[str, Any] = {}
-    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
-    with gr.Accordion("More about the voice (optional)", open=not is_new):
+
+def profile_form() -> ProfileForm:
+    """Lay out the controls of a voice that is there."""
+    made: dict[str, Control] = {}
+    _lay_out_name(made)
+    made |= more_form(is_open=True).controls
+    gr.HTML("<h3>Consent</h3>")
+    _lay_out_consent(made, "")
+    return ProfileForm(made)
+
+
+def needed_form(today: date) -> ProfileForm:
+    """Lay out the controls that a new voice needs; today: initial date of the consent."""
+    made: dict[str, Control] = {}
+    _lay_out_name(made)
+    _lay_out_consent(made, today.isoformat())
+    return ProfileForm(made)
+
+
+def more_form(is_open: bool = False) -> ProfileForm:
+    """Lay out the controls that can be left out, in a fold."""
+    made: dict[str, Control] = {}
+    with gr.Accordion(_MORE, open=is_open):
         _lay_out_more(made)
-    if not is_new:
-        gr.HTML("<h3>Consent</h3>")
+    return ProfileForm(made)
+
+
+def _lay_out_name(made: dict[str, Control]) -> None:
+    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
+
+
+def _lay_out_consent(made: dict[str, Control], day: str) -> None:
     whose = gr.Radio(
         [("My own voice", MINE), ("Someone else's (with consent)", AGREED)],
         label="Whose voice is it?", value=None,
@@ -93,14 +139,12 @@ def profile_form(today: date | None = None, is_new: bool = False) -> ProfileForm
     )
     with gr.Row():
         made["consent.by"] = gr.Textbox(label="Consent given by", placeholder="Name of the person heard")
-        day = "" if today is None else today.isoformat()
         made["consent.date"] = gr.Textbox(day, label="Date of consent", placeholder="2026-03-31")
     stated, by = made["consent.statement"], made["consent.by"]
     whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
-    return ProfileForm(made)
 
 
-def _lay_out_more(made: dict[str, Any]) -> None:
+def _lay_out_more(made: dict[str, Control]) -> None:
     """Lay out what can be left out."""
     made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="One sentence")
     with gr.Row():
@@ -128,12 +172,12 @@ def _lay_out_more(made: dict[str, Any]) -> None:
         made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
 
 
-def _choice(label: str, choices: Any, otherwise: str = "not specified") -> gr.Dropdown:
+def _choice(label: str, choices: Sequence[str], otherwise: str = "not specified") -> gr.Dropdown:
     return gr.Dropdown([(otherwise, _UNSPECIFIED), *choices], value=_UNSPECIFIED, label=label)
 
 
-def _shown(name: str, value: Any) -> Any:
+def _shown(name: str, value: object) -> object:
     """Return the content of a control for a value, or for none."""
     if name == "traits":
-        return list(value or [])
+        return list(value) if isinstance(value, list | tuple) else []
     return value or ""

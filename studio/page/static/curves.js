@@ -1,55 +1,96 @@
-// <timbre-curves>: values from epoch to epoch, as small charts over one axis, on which an epoch can be chosen.
+// <timbre-curves>: values from epoch to epoch, as one large chart of several to choose from, on which an epoch can be
+// chosen.
 //
 // data: {epochs: the last on the axis, kept: best epoch or null, chosen: epoch or null, choices: [selectable epochs],
 // charts: [{title, unit, lines: [{label, colour: "accent" | "range" | "good", points: [[epoch, value]], marks: bool}]}]}.
-// Pointing at a chart shows the values there. A click or the arrow keys choose one of the choices: sends `chosen`
+// Pointing at the chart shows the values there. A click or the arrow keys choose one of the choices: sends `chosen`
 // {epoch}.
 
 import { make, tell } from "./dom.js";
 import { translated } from "./languages.js";
 
-const WIDTH = 300, HEIGHT = 170; // of a chart, in its own units
-const LEFT = 34, RIGHT = 10, TOP = 16, BOTTOM = 24;
+const LOWEST = 180, HIGHEST = 380, SHAPE = 0.6; // of the chart in pixels, and to its width
+const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;
 const TICKS = 4;
 
 class Curves extends HTMLElement {
+  /** @type {import("./types").CurvesData} */
   #data = null;
-  #charts = [];
+  #title = ""; // of the chart on display
+  #tabs = make("div", { class: "charts", role: "group", "aria-label": "Curves" });
+  #place = make("div", { class: "stage" });
+  #width = 0;
+  #resized = new ResizeObserver(() => this.#width !== this.#measured() && this.#draw());
 
+  connectedCallback() {
+    this.#resized.observe(this.#place);
+  }
+
+  disconnectedCallback() {
+    this.#resized.disconnect();
+  }
+
+  /** @param {import("./types").CurvesData | null} given */
   set data(given) {
     this.#data = given?.charts?.length ? given : null;
-    const hadFocus = this.#charts.findIndex((chart) => chart.contains(document.activeElement));
-    this.#charts = (this.#data?.charts ?? []).map((chart) => this.#chart(chart));
-    this.replaceChildren(...this.#charts);
-    if (hadFocus >= 0) this.#charts[hadFocus]?.querySelector("svg").focus();
+    if (!this.#data) {
+      this.replaceChildren();
+      return;
+    }
+    if (!this.#place.isConnected) this.append(this.#tabs, this.#place);
+    this.#draw();
+  }
+
+  #measured() {
+    return Math.round(this.#place.clientWidth);
+  }
+
+  #draw() {
+    if (!this.#data || !this.#measured()) return; // drawn as soon as it has room
+    this.#width = this.#measured();
+    const { charts } = this.#data;
+    const shown = charts.find((chart) => chart.title === this.#title) ?? charts[0];
+    const hadFocus = this.contains(document.activeElement) ? document.activeElement.closest("svg, button") : null;
+    this.#tabs.hidden = charts.length < 2;
+    this.#tabs.replaceChildren(...charts.map((chart) => make("button", { type: "button", class: "pill", "aria-pressed": String(chart === shown), onclick: () => this.#turn(chart.title) }, chart.title)));
+    this.#place.replaceChildren(this.#chart(shown));
+    if (hadFocus?.matches("svg")) this.#place.querySelector("svg").focus();
+    else if (hadFocus) this.#tabs.querySelector("[aria-pressed=true]").focus();
+  }
+
+  #turn(title) {
+    this.#title = title;
+    this.#draw();
   }
 
   // ---- one chart
 
   #chart(chart) {
     const { epochs, kept, chosen, choices } = this.#data;
-    const across = (epoch) => LEFT + ((WIDTH - LEFT - RIGHT) * epoch) / Math.max(1, epochs);
+    const width = this.#width, height = Math.round(Math.max(LOWEST, Math.min(HIGHEST, SHAPE * width)));
+    const across = (epoch) => LEFT + ((width - LEFT - RIGHT) * epoch) / Math.max(1, epochs);
+    const marker = (kind, x) => make("line", { class: kind, x1: x, x2: x, y1: TOP - 4, y2: height - BOTTOM });
     const values = chart.lines.flatMap((line) => line.points.map(([, value]) => value)).filter(Number.isFinite);
     const ticks = niceTicks(Math.min(...values), Math.max(...values));
     const [low, high] = [ticks[0], ticks[ticks.length - 1]];
-    const up = (value) => TOP + ((HEIGHT - TOP - BOTTOM) * (high - value)) / (high - low || 1);
+    const up = (value) => TOP + ((height - TOP - BOTTOM) * (high - value)) / (high - low || 1);
     const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
+      viewBox: `0 0 ${width} ${height}`, height, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
       "aria-label": [chart.title, chart.unit].filter(Boolean).map(translated).join(", "),
       "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
       "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
     });
     svg.append(make("g", { class: "grid" }, ticks.map((tick) => [
-      make("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: up(tick), y2: up(tick) }),
-      make("text", { x: LEFT - 6, y: up(tick) + 3.5, "text-anchor": "end" }, tick.toFixed(digits)),
+      make("line", { x1: LEFT, x2: width - RIGHT, y1: up(tick), y2: up(tick) }),
+      make("text", { x: LEFT - 6, y: up(tick) + 4, "text-anchor": "end" }, tick.toFixed(digits)),
     ]).flat()));
     svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
-      make("text", { x: across(tick), y: HEIGHT - 10, "text-anchor": "middle" }, String(tick))),
-      make("text", { x: WIDTH - RIGHT, y: HEIGHT - 1, "text-anchor": "end" }, "epoch")));
+      make("text", { x: across(tick), y: height - 15, "text-anchor": "middle" }, String(tick))),
+      make("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, "epoch")));
     if (Number.isFinite(kept)) {
       svg.append(marker("kept", across(kept)), make("g", { class: "grid" },
-        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > WIDTH - 30 ? "end" : "middle" }, "best")));
+        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > width - 30 ? "end" : "middle" }, "best")));
     }
     if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
     for (const line of chart.lines) svg.append(this.#line(line, across, up));
@@ -58,7 +99,8 @@ class Curves extends HTMLElement {
     svg.append(pointer);
     const said = make("output", { class: "said", translate: "no", "aria-hidden": "true" });
     this.#follow(svg, chart, across, pointer, said, digits);
-    const legend = make("figcaption", {}, make("strong", {}, chart.title), chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
+    const alone = this.#data.charts.length < 2 ? make("strong", {}, chart.title) : null; // else its button says it
+    const legend = make("figcaption", {}, alone, chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
       make("span", { class: "legend" }, chart.lines.map((line) => make("span", { class: line.colour, "data-marks": Boolean(line.marks) }, line.label))));
     return make("figure", { class: "chart" }, legend, svg, said);
   }
@@ -77,8 +119,7 @@ class Curves extends HTMLElement {
     const { epochs, choices } = this.#data;
     const epochAt = (event) => {
       const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * WIDTH;
-      return Math.max(0, Math.min(epochs, ((x - LEFT) / (WIDTH - LEFT - RIGHT)) * epochs));
+      return Math.max(0, Math.min(epochs, ((event.clientX - box.left - LEFT) / (this.#width - LEFT - RIGHT)) * epochs));
     };
     svg.addEventListener("pointermove", (event) => {
       const epoch = nearest(chart.lines.flatMap((line) => line.points.map(([at]) => at)), epochAt(event));
@@ -105,10 +146,6 @@ class Curves extends HTMLElement {
     this.data = { ...this.#data, chosen: epoch };
     tell(this, "chosen", { epoch });
   }
-}
-
-function marker(kind, x) {
-  return make("line", { class: kind, x1: x, x2: x, y1: TOP - 4, y2: HEIGHT - BOTTOM });
 }
 
 function nearest(epochs, epoch) {

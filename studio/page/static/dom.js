@@ -65,12 +65,12 @@ export function tell(element, name, detail) {
 
 // Write a time (seconds since 1970) briefly: "12:03", "yesterday, 18:20", "3 Mar, 18:20".
 export function when(seconds) {
-  const time = new Date(seconds * 1000), today = new Date(), clockParts = { hour: "2-digit", minute: "2-digit" };
+  const time = new Date(seconds * 1000), today = new Date(), clockParts = /** @type {const} */ ({ hour: "2-digit", minute: "2-digit" });
   const clock = time.toLocaleTimeString(navigator.language, clockParts);
-  const days = Math.round((new Date(today.toDateString()) - new Date(time.toDateString())) / 86_400_000);
+  const days = Math.round((Date.parse(today.toDateString()) - Date.parse(time.toDateString())) / 86_400_000);
   if (days === 0) return clock;
   if (days === 1) return `yesterday, ${clock}`;
-  const year = time.getFullYear() === today.getFullYear() ? {} : { year: "numeric" };
+  const year = time.getFullYear() === today.getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
   return time.toLocaleString(navigator.language, { day: "numeric", month: "short", ...year, ...clockParts });
 }
 

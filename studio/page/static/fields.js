@@ -2,7 +2,7 @@
 
 /** Let the wheel scroll the page also where a number has the focus: browsers would change the number. */
 function leave(event) {
-  const field = document.activeElement;
+  const field = /** @type {HTMLElement} */ (document.activeElement);
   if (event.target === field && field.matches("input[type=number]")) field.blur();
 }
 

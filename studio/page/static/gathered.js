@@ -15,6 +15,7 @@ class Gathered extends Listener {
   #listening = new Listening(this, () => this.#mark());
   heard = this.#listening.heard;
 
+  /** @param {import("./types").GatheredData | null} given */
   set data(given) {
     this.#listening.quiet();
     const focused = [...this.querySelectorAll("button")].indexOf(document.activeElement);

@@ -310,7 +310,7 @@ class Instrument extends Player {
 
   #channels() {
     const made = this.#company.lanes.map((lane) => this.#company.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
-    const vocal = this.#company.channel({ name: VOCAL, label: "Vocal", url: true }, null, this.data.tracks.length === 1);
+    const vocal = this.#company.channel({ name: VOCAL, label: "Vocal", title: null, url: true }, null, this.data.tracks.length === 1);
     made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
     return make("div", { class: "channels" }, vocal, made);
   }
@@ -376,9 +376,11 @@ class Instrument extends Player {
   #paintVoices(context, plot, colours) {
     const lane = this.#lane();
     if (!lane) return;
-    const placed = ({ start, end, ...more }) => ({ ...more, start: start + this.#first, end: end + this.#first });
+    const placed = ({ start, end, voice }) => ({ voice, start: start + this.#first, end: end + this.#first });
     for (const region of regionsOf(this.#voices, this.#parts.recording.duration_s)) drawRegion(context, plot, lane, placed(region), colours);
-    if (this.#drawn) drawRegion(context, plot, lane, placed({ start: Math.min(this.#drawn.from, this.#drawn.to), end: Math.max(this.#drawn.from, this.#drawn.to) }), colours);
+    if (!this.#drawn) return;
+    const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
+    drawRegion(context, plot, lane, placed({ start, end, voice: null }), colours);
   }
 
   /** Draw a part, or offer another voice for one that is pressed; a press elsewhere is the roll's. */
@@ -506,7 +508,7 @@ class Instrument extends Player {
 
 /** What a link leads to: links to the same file differ in when they expire. */
 function fileOf(url) {
-  return new URL(url, location).pathname;
+  return new URL(url, location.href).pathname;
 }
 
 function labelOf({ label, names }) {

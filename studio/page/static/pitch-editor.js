@@ -358,7 +358,7 @@ export class PitchEditor extends HTMLElement {
     for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
     const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
     if (middle) this.#tools.propose(toMidi(middle));
-    const used = this.contains(document.activeElement) ? document.activeElement : null; // before it is disabled
+    const used = this.contains(document.activeElement) ? /** @type {HTMLButtonElement} */ (document.activeElement) : null; // before it is disabled
     this.#tools.show({
       selection: this.selection,
       where: this.#where(middle),

@@ -21,6 +21,7 @@ export async function give(place, files) {
 }
 
 /** Compare two files: the second is given once the first was taken. */
+/** @param {File[]} files */
 export async function compare([first, second]) {
   await give("#explore-first", [first]);
   await until("#explore-first", false);

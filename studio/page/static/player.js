@@ -106,9 +106,9 @@ export class Player extends Listener {
 
   /** starting(sound): called just before a sound is heard; started(sound, offset, goesOn): just after; offset: where it
    * begins on the timeline, goesOn: whether another one was heard until then; stopped(): when nothing is any more. */
-  starting() {}
+  starting(sound) {}
 
-  started() {}
+  started(sound, offset, goesOn) {}
 
   stopped() {}
 
@@ -123,7 +123,7 @@ export class Player extends Listener {
   }
 
   /** drawn(bar, wave): called when everything was made. */
-  drawn() {}
+  drawn(..._given) {}
 
   disconnectedCallback() {
     super.disconnectedCallback();
@@ -295,7 +295,7 @@ export class Player extends Listener {
     this.drawn(this.firstChild, wave);
     this.#mark();
     this.#tellTime();
-    if (focused) this.getElementsByClassName(focused)[0]?.focus();
+    if (focused) /** @type {HTMLElement} */ (this.getElementsByClassName(focused)[0])?.focus();
   }
 
   #tracks() {

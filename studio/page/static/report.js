@@ -15,6 +15,7 @@ const ORDER = { fail: 0, warn: 1, pass: 2 };
 const FIRST = 12; // recordings listed at first
 
 class Report extends HTMLElement {
+  /** @param {import("./types").DataReport | null} report */
   set data(report) {
     this.replaceChildren(...(report ? [verdict(report), facts(report), ...findings(report.findings), recordings(report.recordings),
       ...leftOut(report.left_out ?? [])] : []));

@@ -55,7 +55,7 @@ export class Files {
   async #fetch(url, kept, failure, take) {
     try {
       const answer = await fetch(url);
-      if (!answer.ok) throw new Error(answer.status);
+      if (!answer.ok) throw new Error(String(answer.status));
       await take(answer);
       this.#told.came();
     } catch {

@@ -104,14 +104,16 @@ export class Roll extends Listener {
 
   // ---- for those that build on it
 
-  /** paintOver(context, plot, colours): draw over everything; called with every picture. */
-  paintOver() {}
+  /** paintOver(context, plot, colours): draw over everything; called with every picture.
+   * @param {any[]} _given */
+  paintOver(..._given) {}
 
   /** Called when the picture has another size. */
   resized() {}
 
-  /** grasp(place, event): whether a press at the place {seconds, hertz} is handled, so that the roll ignores it. */
-  grasp() {
+  /** grasp(place, event): whether a press at the place {seconds, hertz} is handled, so that the roll ignores it.
+   * @param {any[]} _given */
+  grasp(..._given) {
     return false;
   }
 
@@ -385,7 +387,7 @@ export class Roll extends Listener {
 
   #buildTools() {
     const { tools, trouble } = this.#parts;
-    const had = tools.contains(document.activeElement) ? document.activeElement.dataset.tool : null;
+    const had = tools.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.tool : null;
     trouble.hidden = true;
     const save = tool("Save image", { title: "Save this view as a PNG file" }, () => savePicture([this.#parts.base, this.#parts.over], this.#colours().ground, this.#data.file_name ?? "pitch.png"));
     tools.replaceChildren(...this.#pictureTools(), this.#zoomTools(), this.#layerTools(), save);

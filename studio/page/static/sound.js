@@ -44,7 +44,12 @@ export async function openSound(url, peaks) {
 
 class DecodedSound {
   constructor(buffer, peaks) {
-    Object.assign(this, { buffer, peaks, duration: buffer.duration, playing: null, gain: 1 });
+    this.buffer = buffer;
+    this.peaks = peaks;
+    this.duration = buffer.duration;
+    this.playing = null;
+    this.drawn = null;
+    this.gain = 1;
   }
 
   /** Its waveform as <timbre-roll> draws it. */
@@ -105,7 +110,9 @@ class DecodedSound {
 
 class StreamedSound {
   constructor(element, peaks) {
-    Object.assign(this, { element, peaks: peaks ?? null, gain: 1 });
+    this.element = element;
+    this.peaks = peaks ?? null;
+    this.gain = 1;
   }
 
   get duration() {

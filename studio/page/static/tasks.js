@@ -1,20 +1,25 @@
 // <timbre-tasks>: tasks as a list; each opens to show its settings, sounds, errors and actions.
 //
-// data: {tasks: [{id, title, is_name: whether the title is nothing but names, kind, detail: [texts], state, label, progress, message, error, created_s, took, facts: [[name, value]],
-// player: data of <timbre-player>, note, actions: [{name, label, question}], fixed}], open: id or null, empty: text,
-// select: whether rows can be selected, to delete several at once; not those that are active or fixed}.
-// An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, and `download` {id, index, label} of the
-// player.
+// data: {tasks: [{id, title, is_name: whether the title is nothing but names, avatar, kind, detail: [texts], state, label,
+// progress, message, error, created_s, took, facts: [[name, value]], compared: [[name, value]] in which it may differ from
+// another, outline: heights 0..99 of its waveform, player: data of <timbre-player>, note, actions: [{name, label,
+// question}], rows: for a project, its conversions as such tasks, the newest first, more: how many it has besides}],
+// open: id or null, empty: text, select: whether rows can be selected, to compare two and to delete several; not those
+// that are active}.
+// An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, for
+// all rows of a project {id, action: "all"}, and `download` {id, index, label} of the player.
 // A row stays open and playing while its data are unchanged.
 
+import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
 import { Listening } from "./listening.js";
 
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
+const OUTLINE = { height: 30, step: 2, most: 99 }; // of a small waveform, in its own units
 
 class Tasks extends Listener {
-  #listening = new Listening(this, () => this.#rows.forEach((row, id) => row.mark(this.#listening.playing === id)));
+  #listening = new Listening(this, () => this.#all.forEach((row) => row.mark(this.#listening.playing)));
   heard = this.#listening.heard;
   #rows = new Map(); // id -> Row
   #opened = null; // the row last opened by the data
@@ -23,26 +28,25 @@ class Tasks extends Listener {
   #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
   #shown = ""; // by the bar: the selected ids, and "?" with a question
 
+  /** @param {import("./types").TasksData | null} given */
   set data(given) {
     const tasks = given?.tasks ?? [];
-    const kept = new Map();
-    for (const task of tasks) {
-      const row = this.#rows.get(task.id) ?? new Row(this);
-      row.show(task, given.select);
-      kept.set(task.id, row);
-    }
-    const place = [...this.#rows.values()].findIndex((row) => row.item.contains(document.activeElement));
-    this.#rows = kept;
-    const items = [...kept.values()].map((row) => row.item);
-    settle(this.#list, items);
+    const place = this.#all.findIndex((row) => row.item.contains(document.activeElement));
+    this.#rows = shown(tasks, this.#rows, this, given?.select);
+    settle(this.#list, [...this.#rows.values()].map((row) => row.item));
     if (place >= 0 && !this.#list.contains(document.activeElement)) {
-      items[Math.min(place, items.length - 1)]?.querySelector("button").focus(); // the focused row is gone
+      this.#all[Math.min(place, this.#all.length - 1)]?.item.querySelector("button").focus(); // the focused row is gone
     }
     this.#empty.textContent = tasks.length ? "" : (given?.empty ?? "");
     if (!this.#list.isConnected) this.append(this.#bar, this.#list, this.#empty);
     this.showSelected();
     if (given?.open && given.open !== this.#opened) this.#rows.get(given.open)?.open(true);
     this.#opened = given?.open ?? null;
+  }
+
+  /** All rows, those of a project after it. */
+  get #all() {
+    return [...this.#rows.values()].flatMap((row) => [row, ...row.within]);
   }
 
   disconnectedCallback() {
@@ -56,27 +60,27 @@ class Tasks extends Listener {
   }
 
   showSelected(isAsking = false) {
-    const chosen = [...this.#rows].filter(([, row]) => row.isSelected);
-    const named = chosen.map(([id]) => id).join(" ");
+    const chosen = this.#all.filter((row) => row.isSelected);
+    const named = chosen.map((row) => row.id).join(" ");
     if (!isAsking && named && [named, `${named}?`].includes(this.#shown)) return; // focus stays while the list is refreshed
     this.#shown = isAsking ? `${named}?` : named;
     this.#bar.hidden = !chosen.length;
     const clear = () => {
-      for (const [, row] of chosen) row.select(false);
+      for (const row of chosen) row.select(false);
       this.showSelected();
       this.querySelector(".task-head")?.focus();
     };
     const erase = () => {
-      const ids = chosen.map(([id]) => id);
+      const ids = chosen.map((row) => row.id);
       clear();
       tell(this, "asked", { action: "delete", ids });
     };
     const button = (name, label, act) => make("button", { type: "button", class: name, onclick: act }, label);
     const count = chosen.length;
     if (!isAsking) {
-      const all = () => { for (const row of this.#rows.values()) row.select(true); this.showSelected(); };
+      const all = () => { for (const row of this.#all) row.select(true); this.showSelected(); };
       this.#bar.replaceChildren(make("span", { role: "status" }, `${count} selected`), button("delete", "Delete", () => this.showSelected(true)),
-        button("all", "Select all", all), button("none", "Clear", clear));
+        button("all", "Select all", all), button("none", "Clear", clear), ...difference(chosen));
       return;
     }
     const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
@@ -88,12 +92,16 @@ class Tasks extends Listener {
 
 class Row {
   #owner;
+  /** @type {import("./types").Task} */
   #task = null;
   #head;
   #inside;
   #is_open = false;
   #box;
   #choice;
+  #rows = new Map(); // of a project: id -> Row
+  #list = make("ul", { class: "within" });
+  #changes = make("span", { class: "changes" });
   #play = iconButton("play", PLAY, "Play", () => this.#owner.play(this.#task.id, this.#task.player));
 
   constructor(owner) {
@@ -105,8 +113,23 @@ class Row {
     this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#play, this.#head), this.#inside);
   }
 
+  get id() {
+    return this.#task.id;
+  }
+
+  get task() {
+    return this.#task;
+  }
+
+  /** The rows of a project. */
+  get within() {
+    return [...this.#rows.values()];
+  }
+
   /** Show whether its take is playing. */
-  mark(plays) {
+  mark(playing) {
+    const plays = playing !== null && playing === this.#task.id;
+    this.item.classList.toggle("playing", plays);
     this.#play.setAttribute("aria-pressed", plays);
     this.#play.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
   }
@@ -119,12 +142,14 @@ class Row {
     this.#box.checked = isSelected && !this.#box.disabled;
   }
 
-  show(task, canSelect) {
-    this.#choice.hidden = !canSelect;
-    this.#box.disabled = task.fixed || task.state === "queued" || task.state === "running";
+  show(given, canSelect) {
+    const { rows, more, ...task } = given;
+    this.#choice.hidden = !canSelect || Boolean(rows);
+    this.#box.disabled = Boolean(rows) || task.state === "queued" || task.state === "running";
     if (this.#box.disabled || !canSelect) this.#box.checked = false;
     const name = task.title;
     this.#box.ariaLabel = `Select ${name}`;
+    if (rows) this.#showWithin(task, rows, more, canSelect);
     if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
     const before = this.#task;
     this.#task = task;
@@ -134,6 +159,23 @@ class Row {
     this.#play.ariaLabel = `Play ${name}`;
     this.#showHead();
     if (this.#is_open) this.#showInside(before);
+  }
+
+  /** Show in what it differs from the one before it. */
+  compare(older) {
+    const found = differences(older?.compared, this.#task.compared).filter(([name]) => name !== "Voice"); // its title says
+    this.#changes.title = found.length ? "Changed since the take before" : "";
+    this.#changes.replaceChildren(...found.map(changed));
+  }
+
+  #showWithin(task, rows, more, canSelect) {
+    this.item.className = "group";
+    this.#rows = shown(rows, this.#rows, this.#owner, canSelect);
+    this.within.forEach((row, place, all) => row.compare(all.slice(place + 1).find((one) => one.task.compared.length)?.task));
+    const all = () => tell(this.#owner, "asked", { id: task.id, action: "all" });
+    const further = more ? make("li", {}, make("button", { type: "button", class: "further", onclick: all }, `Show all ${rows.length + more}`)) : null;
+    settle(this.#list, [...this.within.map((row) => row.item), ...(further ? [further] : [])]);
+    if (!this.#list.isConnected) this.item.append(this.#list);
   }
 
   open(isOpen) {
@@ -150,11 +192,13 @@ class Row {
 
   #showHead() {
     const isName = this.#task.is_name ? "no" : null;
-    const { state, label, title, kind, detail, created_s, took, progress, message } = this.#task;
+    const { state, label, title, kind, detail, created_s, took, progress, message, outline } = this.#task;
     const active = state === "running" || state === "queued";
     this.#head.replaceChildren(
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
-      make("span", { class: "what" }, make("span", { class: "title", translate: isName }, title), make("span", { class: "kind" }, row([kind, ...(detail ?? [])], " · "))),
+      waveform(outline ?? []),
+      make("span", { class: "what" }, avatar(this.#task.avatar, "face"), make("span", { class: "title", translate: isName }, title),
+        make("span", { class: "kind" }, row([kind, ...(detail ?? [])], " · ")), this.#changes),
       make("span", { class: "label" }, label),
       make("time", { datetime: new Date(created_s * 1000).toISOString(), title: wholeTime(created_s) }, when(created_s)),
       make("span", { class: "took" }, took ?? ""),
@@ -222,6 +266,45 @@ class Row {
   #again() {
     for (const button of this.#inside.querySelectorAll(".actions button")) button.disabled = false;
   }
+}
+
+/** Show tasks in the rows that they had, or in new ones; return these by their ids. */
+function shown(tasks, before, owner, canSelect) {
+  return new Map(tasks.map((task) => {
+    const row = before.get(task.id) ?? new Row(owner);
+    row.show(task, canSelect);
+    return [task.id, row];
+  }));
+}
+
+/** In what a conversion differs from an older one: [[name, before, after]]. */
+function differences(older, newer) {
+  const before = new Map(older ?? []);
+  return (newer ?? []).filter(([name, value]) => before.has(name) && before.get(name) !== value).map(([name, value]) => [name, before.get(name), value]);
+}
+
+function changed([name, before, after]) {
+  const value = (text) => make("span", { class: "value", translate: name === "Voice" ? "no" : null }, text);
+  return make("span", { class: "change" }, make("span", { class: "name" }, name), " ", value(before), make("span", { class: "to" }, " → "), value(after));
+}
+
+/** What changed between two selected conversions; nothing for any others. */
+function difference(rows) {
+  const done = rows.map((row) => row.task).filter((task) => task.compared?.length).sort((one, other) => one.created_s - other.created_s);
+  if (rows.length !== 2 || done.length !== 2) return [];
+  const found = differences(done[0].compared, done[1].compared);
+  const said = found.length ? found.map(changed) : [make("span", {}, "nothing but chance")];
+  return [make("span", { class: "changes", role: "status" }, make("span", { class: "name" }, "What changed:"), " ", ...said)];
+}
+
+/** A waveform as small as a row. */
+function waveform(heights) {
+  const { height, step, most } = OUTLINE, middle = height / 2;
+  const bars = heights.map((one, place) => {
+    const half = Math.max(0.5, (middle * one) / most);
+    return `M${step * place + 1} ${middle - half}V${middle + half}`;
+  });
+  return make("svg", { class: "outline", viewBox: `0 0 ${step * Math.max(1, heights.length)} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, make("path", { d: bars.join("") }));
 }
 
 // Set the children of a node, without moving those already in place: a moved one loses its focus and its sound.

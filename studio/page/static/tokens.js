@@ -10,8 +10,10 @@ const WORDS = { valid: "valid", expired: "expired", revoked: "revoked" };
 
 class Tokens extends HTMLElement {
   #asked = null; // the id of the token to confirm revoking
+  /** @type {import("./types").TokensData} */
   #data = null;
 
+  /** @param {import("./types").TokensData | null} given */
   set data(given) {
     this.#data = given;
     this.#asked = null;

@@ -4,6 +4,7 @@ import { avatar } from "./avatar.js";
 import { make, row } from "./dom.js";
 
 class VoiceHead extends HTMLElement {
+  /** @param {import("./types").VoiceHead | null} voice */
   set data(voice) {
     this.replaceChildren(...(voice ? this.#parts(voice) : []));
   }

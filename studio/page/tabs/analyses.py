@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
-from studio.actions.uploads import take_upload, workplace
+from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
 from studio.page.parts.progress_bar import time_taken
@@ -16,8 +16,8 @@ BUSY = ("queued", "running")  # states
 
 def start(visit: Visit, path: str, is_recorded: bool) -> str:
     """Analyse a file that was uploaded or recorded in the page; return the analysis's id. Raises EngineError."""
-    with workplace(visit.studio) as place:
-        copy = take_upload(visit.studio, Path(path), place / "recording")
+    with scratch_folder(visit.studio) as place:
+        copy = receive_upload(visit.studio, Path(path), place / "recording")
         return start_analysis(visit.studio, visit.account, copy, name_of(path, is_recorded, visit.now_s))
 
 

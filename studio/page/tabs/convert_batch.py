@@ -11,7 +11,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from studio.actions.account import FORMATS
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
-from studio.actions.uploads import take_upload, workplace
+from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
@@ -83,9 +83,9 @@ class Batch:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
-        with workplace(visit.studio) as place:
+        with scratch_folder(visit.studio) as place:
             copies = [
-                (take_upload(visit.studio, Path(file), place / str(number)), Path(file).name)
+                (receive_upload(visit.studio, Path(file), place / str(number)), Path(file).name)
                 for number, file in enumerate(files)
             ]
             rows = start_batch(

@@ -8,6 +8,7 @@ from studio.actions.conversions import look_at_recording, look_at_take
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.tabs import analyses
 from studio.page.tabs.instrument import brought, part
 
@@ -55,7 +56,7 @@ class Pitch:
     def draw(
         self, visit: Visit, wanted: dict[str, Any] | None, now: dict[str, Any] | None, known: dict[str, str]
     ) -> Updates:
-        still = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
+        still: Values = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]

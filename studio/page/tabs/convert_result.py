@@ -178,7 +178,7 @@ class Result:
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
-def _elsewhere(now: Now) -> str:
+def _elsewhere(now: Now) -> gr.HTML:
     return inform(f"{now['label']} is done: see Previous results.")
 
 

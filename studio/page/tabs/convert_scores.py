@@ -74,7 +74,7 @@ def stands_out(shares: Sequence[float | None]) -> bool:
 
 
 def kept_note(share: float | None, is_best: bool, semitones: float = 0.0) -> str | None:
-    """Return the note beside a take: its key, whether it is the best of several, its `kept_share`; None for none."""
+    """Return the note beside a take: its key, whether it is the best of several, its `fidelity`; None for none."""
     said = None if share is None else f"{100 * share:.0f} % of the melody kept"
     return " · ".join(filter(None, [shift_text(semitones) if semitones else None, _best(is_best), said])) or None
 

@@ -11,7 +11,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
-from studio.actions.analyses import taken_recording
+from studio.actions.analyses import analysed_recording
 from studio.actions.fetched_models import Addition, separator
 from studio.actions.songs import SentFile, SongRequest
 from studio.errors import Invalid
@@ -59,7 +59,7 @@ class Song:
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
                 label="Voice changes", placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
-                info="Draw them on the recording's lane, or type: keep leaves a part as it is, chosen is the chosen voice.",
+                info="Draw them on the lane of the recording, or type them: keep leaves a part as it is.",
                 elem_id="song-parts",
             )  # fmt: skip
             self.stem_voice = gr.Textbox(
@@ -194,7 +194,7 @@ class Song:
         with ExitStack() as stack:
             sent = {}
             for name, analysis in files.items():
-                copy, file_name, _ = stack.enter_context(taken_recording(visit.studio, visit.account, analysis))
+                copy, file_name, _ = stack.enter_context(analysed_recording(visit.studio, visit.account, analysis))
                 sent[name] = SentFile(copy, file_name)
             yield SongRequest(
                 _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),

@@ -104,7 +104,7 @@ class Voice:
 def _voices(visit: Visit) -> list[dict[str, Any]]:
     """Return the voices that can convert, as the cards show them."""
     cards = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
-    return [card | {"state": UNTRAINED} if card["untrained"] else card for card in cards]
+    return [{**card, "state": UNTRAINED} if card["untrained"] else {**card} for card in cards]
 
 
 def _range(analysed: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -6,12 +6,13 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from studio.actions.drafts import Brought, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
+from studio.actions.drafts import DraftUpload, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
 
@@ -40,19 +41,22 @@ class Recordings:
         )
         self.outputs = [self.draft, self.gathered, self.said]
 
-    def show(self, visit: Visit, draft_id: str | None) -> dict[Any, Any]:
+    def again(self, visit: Visit, draft_id: str | None) -> Updates:
+        """List the recordings of a draft that the browser remembers; it may say so after the tab was opened."""
+        return {self.gathered: self._listed(visit, draft_id)} if draft_id else None
+
+    def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
-        found = draft_view(visit.studio, visit.account, draft_id, visit.base_url, visit.now_s) if draft_id else []
-        return {
-            self.draft: draft_id,
-            self.gathered: gr.HTML(value=shown({"recordings": found})),
-            self.said: silent(),
-        }
+        return {self.draft: draft_id, self.gathered: self._listed(visit, draft_id), self.said: silent()}
+
+    def _listed(self, visit: Visit, draft_id: str | None) -> str:
+        found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
+        return shown({"recordings": found})
 
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
-        def brought(visit: Visit, came: Brought) -> dict[Any, Any]:
+        def brought(visit: Visit, came: DraftUpload) -> Values:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
@@ -64,27 +68,27 @@ class Recordings:
             if not files:
                 return None
             paths = [Path(file) for file in files]
-            came = visit.apart(add_recordings, visit.account, draft_id, paths, visit.now_s)
+            came = visit.do_apart(add_recordings, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
         def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
             if not recorded:
                 return None
-            came = visit.apart(add_recorded, visit.account, draft_id, Path(recorded), visit.now_s)
+            came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
         def remove(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
             if draft_id:
-                remove_recording(visit.studio, visit.account, draft_id, str(data.get("id", "")))
+                visit.do(remove_recording, draft_id, str(data.get("id", "")))
             return self.show(visit, draft_id)
 
         def clear(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
             if draft_id:
-                drop_draft(visit.studio, visit.account, draft_id)
+                visit.do(drop_draft, draft_id)
             return self.show(visit, None)
 
         # one at a time: each adds to the draft begun by the one before
-        in_turn: dict[str, Any] = {"concurrency_id": "create", "concurrency_limit": 1}
+        in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
         page.on(
             self.files.upload, add, [self.files, self.draft], [*filled, self.files],
@@ -98,6 +102,7 @@ class Recordings:
             self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
             **in_turn,
         )  # fmt: skip
+        page.on(self.draft.change, self.again, [self.draft], [self.gathered])
         page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 

@@ -1,18 +1,20 @@
 """The check of a new voice's recordings, on the Create tab: read it before training."""
 
-from typing import Any
 
 import gradio as gr
 
 from studio.actions.datasets import examination_view, examine_again
-from studio.actions.drafts import Brought, take_back
+from studio.actions.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import VoiceHead
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.voices_report import report_picture
 
 _POLL_S = 0.5
@@ -21,16 +23,16 @@ _NOT_TRAINABLE = "too_little"  # the finding that rules out training
 
 
 class Report:
-    """The report. model: the id of the voice whose recordings are checked, remembered by the browser."""
+    """The report. model: the id of the voice whose recordings are checked, remembered by the browser; done: the same
+    once its report is there."""
 
     def __init__(self, page: Page) -> None:
-        self.model = remembered("create-voice")
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.model, self.done = remembered("create-voice"), gr.State(None)
+        self.check = WatchedTask(_POLL_S)
         with gr.Column(visible=False, elem_id="create-report") as self.place:
+            gr.HTML("<h2>3. Report</h2>")
             self.heading = element("voice")
             self.progress = gr.HTML(visible=False)
-            self.found = element("report", elem_id="create-found")
-            self.picture = gr.HTML()
             self.problem = notice("create-report-problem")
             with gr.Row():
                 self.train = gr.Button("Train this voice", variant="primary", visible=False)
@@ -39,20 +41,20 @@ class Report:
                 self.change = gr.Button("Change recordings", visible=False)
                 self.again = gr.Button("Check again", visible=False)
                 self.another = gr.Button("Create another voice")
+            self.found = element("report", elem_id="create-found")
+            self.picture = gr.HTML()
         self.outputs = [
             self.model, self.place, self.heading, self.progress, self.picture, self.found, self.problem, self.train,
-            self.convert, self.without_bad, self.change, self.again, self.timer,
+            self.convert, self.without_bad, self.change, self.again, self.check.timer, self.done,
         ]  # fmt: skip
-        page.on(
-            self.timer.tick, self._look_again, [self.model], self.outputs, notice=self.problem, trigger_mode="once"
-        )  # fmt: skip
+        self.check.wire(page, self._look_again, [self.model], self.outputs, notice=self.problem)
         page.on(self.again.click, self._repeat, [self.model], self.outputs, notice=self.problem)
 
-    def begin(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def begin(self, visit: Visit, model: str) -> Values:
         """Return updates that follow the check of a new voice."""
         return {self.model: model, **self.look(visit, model)}
 
-    def end(self) -> dict[Any, Any]:
+    def end(self) -> Values:
         """Return updates that hide the report."""
         return {
             self.model: None,
@@ -60,19 +62,27 @@ class Report:
             self.picture: gr.HTML(value=""),
             self.found: gr.HTML(value=""),
             self.problem: silent(),
-            self.timer: gr.Timer(active=False),
+            **self.check.end(),
+            self.done: None,
         }
 
-    def look(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def measured(self, visit: Visit, model: str) -> dict[str, str]:
+        """Return what the report found of the voice, by the names of the profile's controls. Raises NotFound."""
+        report = visit.do(model_view, model)["data_report"] or {}
+        lowest, highest = report.get("vocal_range") or (None, None)
+        found = {"voice_type": report.get("voice_type"), "vocal_range.min": lowest, "vocal_range.max": highest}
+        return {name: value for name, value in found.items() if value}
+
+    def look(self, visit: Visit, model: str) -> Values:
         """Return updates that show the current state. Raises NotFound."""
-        view = model_view(visit.studio, visit.account, model)
-        task = examination_view(visit.studio, visit.account, model)
+        view = visit.do(model_view, model)
+        task = visit.do(examination_view, model)
         report = view["data_report"]
         waits = task["state"] in _ACTIVE
         failed = not waits and report is None
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
-        some_are_good = bool(report) and len(bad) < len(report["recordings"])
+        some_are_good = report is not None and len(bad) < len(report["recordings"])
         message = task["message"] or "waiting for a worker"
         return {
             self.place: gr.Column(visible=True),
@@ -89,24 +99,25 @@ class Report:
             ),
             self.change: gr.Button(visible=not waits),
             self.again: gr.Button(visible=failed),
-            self.timer: gr.Timer(active=waits),
+            **self.check.begin(waits),
+            self.done: model if report else None,
         }
 
-    def take_back(self, visit: Visit, model: str | None, only_good: bool) -> Brought:
+    def reopen_as_draft(self, visit: Visit, model: str | None, only_good: bool) -> DraftUpload:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
             raise NotFound("This voice has been deleted.")
-        return visit.apart(take_back, visit.account, model, visit.now_s, only_good)
+        return visit.do_apart(reopen_as_draft, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
         return self.look(visit, model) if model else self.end()
 
     def _repeat(self, visit: Visit, model: str | None) -> Updates:
         if model:
-            examine_again(visit.studio, visit.account, model)
+            visit.do(examine_again, model)
         return self._look_again(visit, model)
 
 
-def _head(name: str) -> dict[str, Any]:
+def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
     return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}

@@ -10,10 +10,12 @@ from studio.actions.analyses import take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import Page, Updates, Visit, Wish
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
+from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs import analyses
 from studio.page.tabs.explore_result import Result
 
@@ -31,7 +33,7 @@ class ExploreTab:
         self.page = page
         self.ids = remembered("explore", _NONE)
         self.seen = gr.State(())  # ids of the analyses that are shown
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watched = WatchedTask(_POLL_S)
         with gr.Row():
             self.inputs = {
                 _FIRST: _input("Recording", "explore-first"),
@@ -47,13 +49,15 @@ class ExploreTab:
 
     def _wire(self, tab: gr.Tab) -> None:
         page, result, wish = self.page, self.result, self.page.wishes["explore"]
-        outputs = [self.ids, self.seen, self.timer, *self.inputs.values(), self.working, self.bar, *result.components]
+        outputs = [
+            self.ids, self.seen, self.watched.timer, *self.inputs.values(), self.working, self.bar, *result.components,
+        ]  # fmt: skip
         for which, audio in self.inputs.items():
             given = [audio, recorded(page, audio), self.ids, self.seen]
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [self.ids, self.seen], outputs, self.notice)
-        page.on(self.timer.tick, self.look, [self.ids, self.seen], [*outputs, self.notice])
+        self.watched.wire(page, self.look, [self.ids, self.seen], [*outputs, self.notice])
         page.on(self.cancel.click, self.stop, [self.ids, self.seen], outputs, self.notice)
         # not when the page loads: the browser's state is there only once the tab was opened
         page.on(tab.select, self.resume, [self.ids, self.seen, wish], outputs)
@@ -61,13 +65,13 @@ class ExploreTab:
         page.on(result.clear.click, self.clear, [], outputs, self.notice)
         page.on(result.convert.click, self.convert, [self.ids], [page.tabs, page.wishes["convert"]])
 
-    def look(self, visit: Visit, ids: Ids, before: Any) -> dict[Any, Any]:
+    def look(self, visit: Visit, ids: Ids, before: Any) -> Values:
         """Show how far the analyses are, and their results where those are new."""
         views, errors = _views(visit, ids)
         busy = [view for view in views.values() if view["state"] in analyses.BUSY]
         done = [views[which] for which in _NONE if which in views and views[which]["state"] == "completed"]
-        updates: dict[Any, Any] = {
-            self.timer: gr.Timer(active=bool(busy)),
+        updates: Values = {
+            **self.watched.begin(bool(busy)),
             self.working: gr.Row(visible=bool(busy)),
             self.bar: "".join(progress_bar(view["progress"], analyses.progress_line(view)) for view in busy),
         }
@@ -97,7 +101,7 @@ class ExploreTab:
 
     def put_in_sample(self, title: str) -> Callable[..., Updates]:
         def put_in(visit: Visit, ids: Ids, before: Any) -> Updates:
-            now = {**ids, _FIRST: take_sample(visit.studio, visit.account, title)}
+            now = {**ids, _FIRST: visit.do(take_sample, title)}
             analyses.cancel(visit, ids[_FIRST])
             return {self.ids: now} | self.look(visit, now, before)
 
@@ -108,7 +112,7 @@ class ExploreTab:
             analyses.cancel(visit, analysis)
         return self.look(visit, ids, before)
 
-    def resume(self, visit: Visit, ids: Ids, before: Any, wish: Mapping[str, Any] | None) -> Updates:
+    def resume(self, visit: Visit, ids: Ids, before: Any, wish: Wish | None) -> Updates:
         """After a reload: show what was there before, if it still is."""
         if before or visit.just_wished(wish) or not any(ids.values()):
             return {}
@@ -116,7 +120,7 @@ class ExploreTab:
         found.pop(self.notice, None)  # that something is gone by now is no news
         return found
 
-    def wished(self, visit: Visit, wish: Mapping[str, Any] | None, before: Any) -> Updates:
+    def wished(self, visit: Visit, wish: Wish | None, before: Any) -> Updates:
         if not wish or not wish.get("recording"):
             return {}
         now = {_FIRST: wish["recording"], _SECOND: wish.get("compare")}

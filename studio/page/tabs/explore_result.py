@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from studio.actions.analyses import PITCH_COLOUR, compare_analyses
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.explore_facts import compared, facts
 
 _PLAYER = "explore"
@@ -38,14 +40,14 @@ class Result:
                     self.notes = element("notes")
 
     @property
-    def components(self) -> list[Any]:
+    def components(self) -> list[Block]:
         """What `showing` may change."""
         return [
             self.whole, self.facts, self.compared, self.player, self.roll, self.other_roll, self.histogram, self.notes,
             self.of_notes, self.convert,
         ]  # fmt: skip
 
-    def showing(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
+    def showing(self, visit: Visit, views: Sequence[View]) -> Values:
         """Return updates for one recording, two, or none."""
         if not views:
             return {self.whole: gr.Column(visible=False)} | {
@@ -69,16 +71,16 @@ class Result:
         }
         return updates | (self._one(views[0]) if is_alone else self._two(visit, views))
 
-    def _one(self, view: View) -> dict[Any, Any]:
+    def _one(self, view: View) -> Values:
         return {
             self.compared: gr.HTML(value="", visible=False),
             self.roll: shown(_roll(view) | {"shown": ["range", "waveform", "loudness"]}),
             self.other_roll: shown(None),
         }
 
-    def _two(self, visit: Visit, views: Sequence[View]) -> dict[Any, Any]:
+    def _two(self, visit: Visit, views: Sequence[View]) -> Values:
         first, second = views
-        comparison = compare_analyses(visit.studio, visit.account, first["id"], second["id"])
+        comparison = visit.do(compare_analyses, first["id"], second["id"])
         own = [{**view["roll"]["curves"][0], "label": view["file_name"]} for view in views]
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]

@@ -1,6 +1,6 @@
 """The History tab: all conversions and trainings, to play, repeat, cancel and delete."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -9,19 +9,22 @@ import gradio as gr
 from studio.actions.account import preferences_of
 from studio.actions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
+from studio.actions.outlines import outline_of_take
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
 from studio.actions.voices import voice_names
-from studio.errors import NotFound, WrongState
+from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.history_projects import ProjectForm, project_row
 from studio.page.tabs.history_rows import KINDS, STATES, row_of, with_downloads
 
 _POLL_S = 1.0
 # one after the other, so that the list of an earlier choice is not shown over that of a later one
-_IN_TURN: dict[str, Any] = {"concurrency_id": "history", "concurrency_limit": 1}
+_IN_TURN: InTurn = {"concurrency_id": "history", "concurrency_limit": 1}
 _ALL = ""
 _EMPTY = "Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio."
 _EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here until they are deleted."
@@ -30,7 +33,6 @@ _REPEATED = "Started again with the same settings. The new task is at the top of
 
 _PROJECTS, _WORK = "Projects", "All work"
 _NO_PROJECT = "No projects yet. What you convert from a recording is a project."
-_NONE_FOUND = "No project matches. Clear the filters to see all."
 
 Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
@@ -47,12 +49,19 @@ class HistoryTab:
         self._wire(tab)
 
     def _lay_out(self) -> None:
-        with gr.Row(elem_classes="history-choice"):
-            self._view = gr.Radio([_WORK, _PROJECTS], value=_WORK, label="Show", min_width=240)
-            self._words = gr.Textbox(label="Search", placeholder="Name or voice", max_lines=1, min_width=150)
-            self._voice = gr.Dropdown(
-                [("All voices", _ALL)], value=_ALL, label="Voice", min_width=130, elem_classes="names"
+        with gr.Row(elem_id="history-choice", equal_height=True):
+            self._view = gr.Radio(
+                [_PROJECTS, _WORK], value=_PROJECTS, show_label=False, label="Show", container=False, min_width=220
             )
+            self._words = gr.Textbox(
+                show_label=False, label="Search", placeholder="Search: name or voice", max_lines=1, min_width=150,
+                container=False,
+            )  # fmt: skip
+            self._voice = gr.Dropdown(
+                [("All voices", _ALL)], value=_ALL, show_label=False, label="Voice", min_width=130, container=False,
+                elem_classes="names",
+            )  # fmt: skip
+        with gr.Accordion("More filters", open=False), gr.Row():
             self._kind = _filter("Type", "All types", KINDS)
             self._state = _filter("Status", "Any status", STATES)
             self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
@@ -66,16 +75,15 @@ class HistoryTab:
             self._newer = gr.Button("Newer", size="sm", visible=False)
             self._older = gr.Button("Older", size="sm", visible=False)
         self._cursors, self._opened = gr.State([None]), gr.State(None)
-        self._timer = gr.Timer(_POLL_S, active=False)
+        self._active = WatchedTask(_POLL_S)
 
     def _wire(self, tab: gr.Tab) -> None:
         page, wish = self._page, self._page.wishes["history"]
         asked = [*self._filters, self._cursors, self._opened, self._made]
-        seen = [self._tasks, self._timer, self._newer, self._older]
+        seen = [self._tasks, self._active.timer, self._newer, self._older]
         elsewhere = [page.tabs, *(page.wishes[name] for name in ("convert", "train", "voices"))]
         page.on_seen(tab, self._show_new, asked, [*seen, self._voice, self._kind, self._state], notice=self._notice)
-        page.on(self._timer.tick, self._show, asked, seen, trigger_mode="once", **_IN_TURN)
-        page.stop_on_leaving(tab, self._timer)
+        self._active.wire(page, self._show, asked, seen, tab=tab, **_IN_TURN)
         narrowed = [*seen, self._cursors, self._opened, self._kind, self._state]
         for choice in (self._view, self._voice, self._kind, self._state):
             page.on(choice.input, self._apply_filters, self._filters, narrowed, notice=self._notice, **_IN_TURN)
@@ -85,7 +93,7 @@ class HistoryTab:
         page.on(self._older.click, self._show_older, asked, [*seen, self._cursors], **_IN_TURN)
         page.on(self._newer.click, self._show_newer, asked, [*seen, self._cursors], **_IN_TURN)
         page.on(wish.change, self._open_wished, [wish], [*seen, *asked])
-        acted = [*seen, *elsewhere, *self._form.outputs]
+        acted = [*seen, *elsewhere, self._opened, *self._form.outputs]
         page.on_data(self._tasks.asked, self._act, asked, acted, notice=self._notice)
         page.on_data(self._tasks.download, self._download, asked, [*seen, self._made], notice=self._notice)
         self._form.wire(self._show, asked, seen)
@@ -101,37 +109,38 @@ class HistoryTab:
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
             found = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows = [project_row(one, preferred) for one in found["projects"]]
+            opened = asked[_AT + 1]
+            rows = [project_row(one, preferred, one["id"] == opened) for one in found["projects"]]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
             rows = [row_of(task, preferred) for task in found["tasks"]]
+        for row in _each(rows):
+            row["outline"] = _outline(visit, row)
         return rows, found["next_cursor"]
 
-    def _show(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+    def _show(self, visit: Visit, *asked: Any) -> Values:
         """Return updates that show what is asked for: filters, cursors, opened, made."""
         cursors, opened, made = asked[_AT:]
         rows, following = self._rows(visit, asked)
-        rows = [with_downloads(row, made or {}) for row in rows]
-        is_narrowed = any(asked[1:_AT])
-        nothing = _NO_MATCH if is_narrowed else _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
-        if asked[0] == _PROJECTS:
-            nothing = _NONE_FOUND if is_narrowed else _NO_PROJECT
+        for row in _each(rows):
+            with_downloads(row, made or {})
+        nothing = "" if rows else _nothing(visit, asked)
         return {
             self._tasks: shown({"tasks": rows, "open": opened, "empty": nothing, "select": True}),
-            self._timer: gr.Timer(active=any(row["state"] in ("queued", "running") for row in rows)),
+            **self._active.begin(any(row["state"] in ("queued", "running") for row in rows)),
             self._newer: gr.Button(visible=len(cursors) > 1),
             self._older: gr.Button(visible=following is not None),
         }
 
-    def _show_new(self, visit: Visit, *asked: Any) -> dict[Any, Any]:
+    def _show_new(self, visit: Visit, *asked: Any) -> Values:
         """Show the list with the voices that there are now."""
-        voices = voice_names(visit.studio, visit.account)
+        voices = visit.do(voice_names)
         return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
 
     def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:
         is_work = filters[0] != _PROJECTS  # projects are conversions in any state
         filters = filters if is_work else (*filters[:3], _ALL, _ALL, *filters[5:])
-        choices = {
+        choices: Values = {
             one: gr.Dropdown(value=filters[at], visible=is_work) for one, at in ((self._kind, 3), (self._state, 4))
         }
         return {self._cursors: [None], self._opened: None, **choices, **self._show(visit, *filters, [None], None, {})}
@@ -145,7 +154,7 @@ class HistoryTab:
         back = asked[_AT][:-1] or [None]
         return {self._cursors: back, **self._show(visit, *asked[:_AT], back, None, asked[-1])}
 
-    def _open_wished(self, visit: Visit, wish: dict[str, Any] | None) -> Updates:
+    def _open_wished(self, visit: Visit, wish: Wish | None) -> Updates:
         if not wish:
             return None
         task_id = wish.get("task")
@@ -155,12 +164,12 @@ class HistoryTab:
     def _download(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
         row_id, index, suffix, made = str(data["id"]), int(data["index"]), str(data["label"]), asked[-1]
-        row = next((one for one in self._rows(visit, asked)[0] if one["id"] == row_id), None)
+        row = next((one for one in _each(self._rows(visit, asked)[0]) if one["id"] == row_id), None)
         if row is None or not row["player"]:
             return self._show(visit, *asked)
         track = row["player"]["tracks"][index]
         task_id = track.get("task", row_id)
-        link = visit.apart(take_download, visit.account, task_id, track["take"], suffix, visit.base_url, visit.now_s)
+        link = visit.do_apart(take_download, task_id, track["take"], suffix, visit.base_url, visit.now_s)
         made = {**made, f"{row_id} {index} {suffix}": link}
         return {**self._show(visit, *asked[:-1], made), self._made: made}
 
@@ -168,9 +177,14 @@ class HistoryTab:
         task_id, studio, account = str(data.get("id")), visit.studio, visit.account
         match data.get("action"):
             case "delete":
-                told_of = self._delete(visit, [str(one) for one in data.get("ids") or [task_id]], asked[0])
+                told_of = self._delete(visit, [str(one) for one in data.get("ids") or [task_id]])
                 return self._show(visit, *asked) | {self._notice: told_of}
-            case "convert" if asked[0] == _PROJECTS:
+            case "delete-project":
+                delete_project(studio, account, task_id)
+            case "all":
+                asked = (*asked[: _AT + 1], task_id, asked[-1])
+                return {self._opened: task_id} | self._show(visit, *asked)
+            case "open-project":
                 latest = project_view(studio, account, task_id, visit.base_url, visit.now_s)["conversions"][0]
                 return self._page.go("convert", task=latest["id"])
             case "export":
@@ -189,23 +203,43 @@ class HistoryTab:
                 return self._page.go("train" if action == "train" else "voices", voice=view["model"])
         return self._show(visit, *asked)
 
-    def _delete(self, visit: Visit, ids: Sequence[str], view: str) -> Any:
-        """Delete tasks, or projects; return what to say about it."""
+    def _delete(self, visit: Visit, ids: Sequence[str]) -> Any:
+        """Delete tasks; return what to say about it."""
         if len(ids) == 1:  # with the reason if it cannot be
-            (delete_project if view == _PROJECTS else delete_task)(visit.studio, visit.account, ids[0])
+            visit.do(delete_task, ids[0])
             return silent()
-        if view != _PROJECTS:
-            count = len(delete_tasks(visit.studio, visit.account, ids))
-        else:
-            count = 0
-            for one in ids:
-                with suppress(NotFound, WrongState):
-                    delete_project(visit.studio, visit.account, one)
-                    count += 1
+        count = len(visit.do(delete_tasks, ids))
         kept = len(ids) - count
         more = f" {kept} still in progress are kept." if kept else ""
-        done = f"Deleted {count} projects." if view == _PROJECTS else f"Deleted {count} entries."
-        return inform(f"{done}{more}")
+        return inform(f"Deleted {count} entries.{more}")
+
+
+def _each(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows, and those within the rows of projects."""
+    for row in rows:
+        yield row
+        yield from row.get("rows", ())
+
+
+def _outline(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
+    """Return the waveform of the take that a row plays; nothing for that of a project, which plays its recording."""
+    player = row["player"]
+    take = player["tracks"][player["chosen"]].get("take") if player else None
+    if take is None:
+        return ()
+    with suppress(NotFound):  # deleted in another window
+        return visit.do(outline_of_take, row["id"], take)
+    return ()
+
+
+def _nothing(visit: Visit, asked: Sequence[Any]) -> str:
+    """Return why there is no row."""
+    if any(asked[1:_AT]):
+        return _NO_MATCH
+    work = visit.do(history_view, visit.base_url, visit.now_s, limit=1)["tasks"]
+    if work:
+        return _NO_PROJECT
+    return _EMPTY_DEMO if visit.studio.service.is_demo else _EMPTY
 
 
 def _filter(label: str, every: str, choices: dict[str, str]) -> gr.Dropdown:

@@ -1,28 +1,32 @@
 """Projects in the History tab: as rows, with a form for their names and places in a song, and their export."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.analysis.timeline import Timeline
 from studio.actions.downloads import offered
 from studio.actions.projects import change_project, project_view, project_zip
+from studio.actions.voice_cards import avatar_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_scores import brief_shift
 from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
+_MOST_ROWS = 6  # of its conversions, until all are asked for
 _SAVED = "Saved. Exported files are named by it."
 _QUESTION = "Delete this project: its recording and all takes of it?"
 _ACTIONS = [
-    {"name": "convert", "label": "Open in Convert"},
+    {"name": "open-project", "label": "Open in Convert"},
     {"name": "export", "label": "Export for a DAW"},
     {"name": "place", "label": "Name and tempo"},
-    {"name": "delete", "label": "Delete", "question": _QUESTION},
+    {"name": "delete-project", "label": "Delete", "question": _QUESTION},
 ]
 
 
@@ -47,38 +51,43 @@ class ProjectForm:
         )
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What `open` and `make_export` change."""
         return [self.form, self.project, self.name, *self.timeline.values(), self.export]
 
-    def wire(self, after: Any, asked: list[Any], seen: list[Any]) -> None:
+    def wire(self, after: Callable[..., Updates], asked: Sequence[Block], seen: Sequence[Block]) -> None:
         """Wire the form. after: returns updates that show the list again from `asked`, which change `seen`."""
         inputs = {self.project, self.name, *self.timeline.values()}
 
-        def save(visit: Visit, given: Mapping[Any, Any]) -> Updates:
-            if given[self.project] is None:
+        def save(visit: Visit, given: Given) -> Updates:
+            project = given.read(self.project, str)
+            if project is None:
                 return None
             timeline = settings_of(self.timeline, given)
-            change_project(visit.studio, visit.account, given[self.project], given[self.name], timeline)
+            visit.do(change_project, project, given.text(self.name), timeline)
             return {self.problem: inform(_SAVED)}
 
         done = self._page.on(self.save.click, save, inputs, [], notice=self.problem)
         self._page.on(done.then, after, asked, seen)
 
-    def open(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+    def open(self, visit: Visit, project_id: str) -> Values:
         """Return updates that show the form for a project. Raises NotFound."""
-        view = project_view(visit.studio, visit.account, project_id, visit.base_url, visit.now_s)
+        view = visit.do(project_view, project_id, visit.base_url, visit.now_s)
         values = {control: view["timeline"][name] for name, control in self.timeline.items()}
         return values | {self.form: gr.Column(visible=True), self.project: view["id"], self.name: view["name"]}
 
-    def make_export(self, visit: Visit, project_id: str) -> dict[Any, Any]:
+    def make_export(self, visit: Visit, project_id: str) -> Values:
         """Return updates that download a project. Raises NotFound, AudioError, DiskFull."""
-        made = visit.apart(project_zip, visit.account, project_id, visit.base_url, visit.now_s)
+        made = visit.do_apart(project_zip, project_id, visit.base_url, visit.now_s)
         return {self.export: shown(made)}
 
 
-def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
-    """Return the row of a project from `projects_view`, as <timbre-tasks> shows it."""
+def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = False) -> dict[str, Any]:
+    """Return the row of a project from `projects_view` with those of its conversions, as <timbre-tasks> shows them.
+
+    is_whole: all conversions, not only the latest.
+    """
+    told = project["conversions"] if is_whole else project["conversions"][:_MOST_ROWS]
     count, active = (
         len(project["conversions"]),
         any(one["state"] in ("queued", "running") for one in project["conversions"]),
@@ -106,7 +115,22 @@ def project_row(project: Mapping[str, Any], preferred: str) -> dict[str, Any]:
         "player": _player(project, preferred),
         "note": "",
         "actions": _ACTIONS if not active else _ACTIONS[:-1],
-        "fixed": active,
+        "rows": [_row_within(task, preferred) for task in told],
+        "more": count - len(told),
+    }
+
+
+def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
+    """Return the row of a conversion below its recording: it is called by its voice."""
+    row = row_of(task, preferred)
+    kind = [] if row["kind"] == "Conversion" else [row["kind"]]
+    voice = task["model_name"]
+    return row | {
+        "title": voice or "A deleted voice",
+        "is_name": bool(voice),
+        "avatar": avatar_of(voice) if voice else None,
+        "kind": "",
+        "detail": [*kind, *row["detail"]],
     }
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from engine.conversion.settings import ConversionSettings
 from engine.settings import title_of
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
-from studio.actions.takes import best_first, kept_share
+from studio.actions.takes import best_first, fidelity
 from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
@@ -25,9 +26,11 @@ _REPEAT = {"name": "repeat", "label": "Convert again"}
 _CONVERT = {"name": "convert", "label": "Open in Convert"}
 _TRAIN = {"name": "train", "label": "Open in Train"}
 _VOICE = {"name": "voice", "label": "Open in Voices"}
+_NO_EFFECTS = "off"
 _QUESTION = "Delete this entry? The voice is kept."
 _QUESTIONS = {"conversion": "Delete this conversion with its recording and takes?"}
 _DELETE = {"name": "delete", "label": "Delete"}
+_OF_EVERY_TAKE = ("transpose", "takes", "seed")  # settings that are named by themselves, or tell nothing
 
 
 def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
@@ -46,6 +49,7 @@ def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, An
         "created_s": _seconds(task["created_at"]),
         "took": _took(task),
         "facts": _facts(task),
+        "compared": _compared(task),
         "player": _player(task, preferred),
         "note": _note(task),
         "actions": _actions(task),
@@ -88,13 +92,53 @@ def _kind(task: Mapping[str, Any]) -> str:
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:
-    """Return the style and the key of a conversion that is done."""
+    """Return the style and the key of a conversion that is done, and what else it was asked for."""
     found = task.get("output_settings") or {}
     if task["kind"] != "conversion" or not found:
         return []
-    key = found.get("transpose")
-    said = [] if key is None else [f"{key:+g}".replace("-", "\u2212") if key else "original key"]
-    return [STYLES[found["vocal_style"]], *said]
+    takes, effects = len(task.get("output_audio_urls") or []), task.get("effects") or _NO_EFFECTS
+    return [
+        STYLES[found["vocal_style"]],
+        *([_key(found["transpose"])] if found.get("transpose") is not None else []),
+        *([f"{takes} takes"] if takes > 1 else []),
+        *([] if effects == _NO_EFFECTS else [_effects(effects)]),
+        *(f"{title_of(name)} {_said(value)}" for name, value in _own_settings(task, found["vocal_style"]).items()),
+    ]
+
+
+def _compared(task: Mapping[str, Any]) -> list[list[str]]:
+    """Return what a conversion that is done may differ in from another of its recording, as names and values."""
+    found = task.get("output_settings") or {}
+    if task["kind"] != "conversion" or task["state"] != "completed" or not found:
+        return []
+    edits = str(task.get("edit_count") or 0)
+    return [
+        ["Voice", task["model_name"] or ""],
+        ["Style", STYLES[found["vocal_style"]]],
+        ["Key", _key(found.get("transpose") or 0)],
+        ["Effects", _effects(task.get("effects") or _NO_EFFECTS)],
+        ["Pitch edits", edits],
+        *([title_of(name), _said(value)] for name, value in task["settings"].items() if name not in _OF_EVERY_TAKE),
+    ]
+
+
+def _own_settings(task: Mapping[str, Any], style: str) -> dict[str, Any]:
+    """Return the settings that are not those of every recording of this style."""
+    usual = ConversionSettings.presets[style]
+    return {
+        name: value
+        for name, value in task["settings"].items()
+        if name not in _OF_EVERY_TAKE and value != getattr(usual, name, value)
+    }
+
+
+def _key(transpose: float) -> str:
+    return f"{transpose:+g}".replace("-", "\N{MINUS SIGN}") if transpose else "original key"
+
+
+def _effects(effects: Any) -> str:
+    """Return the preset of effects; those of one's own have no name."""
+    return effects if isinstance(effects, str) else "own effects"
 
 
 def _label(task: Mapping[str, Any]) -> str:
@@ -147,7 +191,7 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
         return None
     before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
-    shares = [kept_share(score) for score in scores]
+    shares = [fidelity(score) for score in scores]
     best = best_first(shares)[0]
     labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import gradio as gr
 
-from studio.actions.account import make_token, take_back_token, tokens_view
+from studio.actions.account import make_token, tokens_view, withdraw_token
 from studio.actions.calls import last_call
 from studio.actions.installation import (
     checkup_view,
@@ -19,6 +19,8 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.settings_results import ResultSettings
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, storage_rows, token_rows
 from studio.settings.service import is_for_this_machine
@@ -48,7 +50,7 @@ class SettingsTab:
                 self._lay_out_own()
             with gr.Column(min_width=360):
                 self._lay_out_service()
-        self._timer = gr.Timer(_POLL_S, active=False)
+        self._checkup = WatchedTask(_POLL_S)
         self._wire(tab)
 
     def _lay_out_own(self) -> None:
@@ -84,7 +86,7 @@ class SettingsTab:
         element("facts", data={"rows": limit_rows(limits_view(self._page.studio))}, elem_id="limits")
 
     def _wire(self, tab: gr.Tab) -> None:
-        page, checked = self._page, [self._findings, self._check, self._timer]
+        page, checked = self._page, [self._findings, self._check, self._checkup.timer]
         self._results.wire(tab)
         page.on(tab.select, self._show, [], [self._call, self._machine, self._storage, self._tokens, *checked])
         for event in (self._make.click, self._name.submit):
@@ -98,8 +100,7 @@ class SettingsTab:
         )
         page.on(self._clear.click, self._clear_storage, [], [self._storage], notice=self._clear_notice)
         page.on(self._check.click, self._start_check, [], checked, notice=self._check_notice)
-        page.on(self._timer.tick, self._checked, [], checked, trigger_mode="once")
-        page.stop_on_leaving(tab, self._timer)
+        self._checkup.wire(page, self._checked, [], checked, tab=tab)
         page.on_data(page.tabs.select, self._hide_new_token, [], [self._tokens])
 
     def _show(self, visit: Visit) -> Updates:
@@ -114,38 +115,38 @@ class SettingsTab:
             **self._checked(visit),
         }
 
-    def _stored(self, visit: Visit) -> dict[Any, Any]:
-        return {self._storage: shown({"rows": storage_rows(storage_view(visit.studio, visit.account))})}
+    def _stored(self, visit: Visit) -> Values:
+        return {self._storage: shown({"rows": storage_rows(visit.do(storage_view))})}
 
     def _clear_storage(self, visit: Visit) -> Updates:
-        clear_remakeable(visit.studio, visit.account)
+        visit.do(clear_remakeable)
         return self._stored(visit) | {self._clear_notice: inform(_CLEARED)}
 
-    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> dict[Any, Any]:
-        found = tokens_view(visit.studio, visit.account)
+    def _listed(self, visit: Visit, made: dict[str, str] | None = None) -> Values:
+        found = visit.do(tokens_view)
         is_last = not visit.account.is_local and sum(one["state"] == "valid" for one in found) == 1
         data = {"made": made, "tokens": token_rows(found)} | ({"warning": _LAST_TOKEN} if is_last else {})
         return {self._tokens: shown(data)}
 
-    def _checked(self, visit: Visit) -> dict[Any, Any]:
-        found = checkup_view(visit.studio, visit.account)
+    def _checked(self, visit: Visit) -> Values:
+        found = visit.do(checkup_view)
         is_active = found is not None and found["state"] in ("queued", "running")
         return {
             self._findings: shown({"rows": finding_rows(found), "otherwise": _NOT_CHECKED}),
             self._check: gr.Button("Checking …" if is_active else _CHECK, interactive=not is_active),
-            self._timer: gr.Timer(active=is_active),
+            **self._checkup.begin(is_active),
         }
 
     def _make_token(self, visit: Visit, name: str, expiry: str) -> Updates:
-        made, secret = make_token(visit.studio, visit.account, name.strip() or "unnamed", _EXPIRY[expiry])
+        made, secret = visit.do(make_token, name.strip() or "unnamed", _EXPIRY[expiry])
         return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
 
     def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
-        revoked = take_back_token(visit.studio, visit.account, str(data.get("id")))
+        revoked = visit.do(withdraw_token, str(data.get("id")))
         return {self._token_notice: inform(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
 
     def _start_check(self, visit: Visit) -> Updates:
-        start_checkup(visit.studio, visit.account)
+        visit.do(start_checkup)
         return self._checked(visit)
 
     def _hide_new_token(self, visit: Visit, to: dict[str, Any]) -> Updates:

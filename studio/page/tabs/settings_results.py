@@ -1,7 +1,5 @@
 """How results are written, in the Settings tab: format, mp3 rate and names; and the saved presets."""
 
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
@@ -9,6 +7,7 @@ from studio.actions.account import Preferences, change_preferences, preferences_
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 
 _RATES = [("Best variable rate", 0), *((f"{kbps} kbps", kbps) for kbps in (320, 256, 192, 128))]
 _SAVED = "Saved. Downloads are offered, encoded and named like this from now on."
@@ -31,12 +30,12 @@ class ResultSettings:
         self._page.on(tab.select, self._fill, [], made)
         self._page.on(self._save.click, self._keep, set(made), made, notice=self._notice)
 
-    def _fill(self, visit: Visit) -> dict[Any, Any]:
+    def _fill(self, visit: Visit) -> Values:
         kept = preferences_of(visit.studio.database, visit.account)
-        values: dict[Any, Any] = {control: getattr(kept, name) for name, control in self._controls.items()}
+        values: Values = {control: getattr(kept, name) for name, control in self._controls.items()}
         own = [] if kept.mp3_kbps in dict(_RATES).values() else [(f"{kept.mp3_kbps} kbps", kept.mp3_kbps)]
         return values | {self._controls["mp3_kbps"]: gr.Dropdown([*_RATES, *own], value=kept.mp3_kbps)}
 
-    def _keep(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
+    def _keep(self, visit: Visit, given: Given) -> Updates:
         change_preferences(visit.studio.database, visit.account, settings_of(self._controls, given))
         return self._fill(visit) | {self._notice: inform(_SAVED)}

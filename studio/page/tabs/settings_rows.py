@@ -111,14 +111,15 @@ def storage_rows(storage: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def limit_rows(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the limits, each with the option that sets it, as rows."""
+    """Return the limits, each with the option that sets it, if there is one, as rows."""
     rows = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
         value = text.format(one["value"])
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = "until deleted"
-        rows.append({"label": label, "value": value, "note": f"serve {one['option']}", "is_command": True})
+        note = {"note": f"serve {one['option']}", "is_command": True} if one["option"] else {}
+        rows.append({"label": label, "value": value} | note)
     return rows
 
 

@@ -1,22 +1,38 @@
 """The Train tab: estimate, start, follow, hear, stop and continue the training of a voice."""
 
-from typing import Any
+from typing import TypedDict
 
 import gradio as gr
 
 from studio.actions.tasks import cancel_task
-from studio.actions.trainings import forget_training, queue_view, start_estimate, start_training, trainable_view
+from studio.actions.trainings import (
+    TrainingView,
+    forget_training,
+    queue_view,
+    start_estimate,
+    start_training,
+    trainable_view,
+)
+from studio.page.parts.element_data import AskedOfTask, ChosenEpoch
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.train_course import given_settings, is_active
-from studio.page.tabs.train_panel import CHOOSE, Given, Panel
+from studio.page.tabs.train_panel import CHOOSE, Panel
 
 _GONE = "This voice has been deleted."
 # one at a time: another tab's wish arrives together with the event of showing this one, and should win
-_IN_TURN: dict[str, Any] = {"concurrency_id": "train", "concurrency_limit": 1}
+_IN_TURN: InTurn = {"concurrency_id": "train", "concurrency_limit": 1}
 _STOPPING = "Stopping. The progress is saved: training can continue later."
 _FORGOTTEN = "Training progress deleted. The next training starts from scratch."
+
+
+class _Kept(TypedDict):
+    """What the browser remembers of this tab."""
+
+    voice: str | None
+    settings: dict[str, int | float | str | None]
 
 
 class TrainTab:
@@ -32,9 +48,8 @@ class TrainTab:
         asked, seen, said = panel.asked, panel.seen, panel.notice
         for event in (tab.select, self._wish.change):
             page.on(event, self._open, asked | {self._kept, self._wish}, panel.all, **_IN_TURN)
-        page.on(panel.timer.tick, self._follow, asked, seen, trigger_mode="once")
+        panel.training.wire(page, self._follow, asked, [*seen, said], tab=tab)
         page.on_return(tab, panel.come_back, asked, seen)
-        page.stop_on_leaving(tab, panel.timer)
         page.on(panel.voice.input, self._choose, asked, panel.all, notice=said)
         for control in (panel.voice, *panel.made.values()):
             page.on(control.change, self._keep, asked, [self._kept])
@@ -60,20 +75,20 @@ class TrainTab:
     def _open(self, visit: Visit, given: Given) -> Updates:
         """Show the voice another tab asks for, or the current one, the remembered one, or the one in training."""
         panel = self._panel
-        if wished := visit.just_wished(given[self._wish]).get("voice"):
+        if wished := visit.just_wished(given.read(self._wish, Wish)).get("voice"):
             return panel.choose(visit, given, wished)
-        if panel.view(visit, given[panel.voice]):
+        if panel.view(visit, given.read(panel.voice, str)):
             return panel.show(visit, given, again=True)
-        kept = given[self._kept] or {}
-        if view := panel.view(visit, kept.get("voice")):
-            values = {panel.made[name]: value for name, value in kept["settings"].items() if name in panel.made}
-            return panel.restore(visit, {**given, panel.voice: kept["voice"], **values}, view)
-        voices = trainable_view(visit.studio, visit.account)
+        kept = given.read(self._kept, _Kept)
+        if kept and (view := panel.view(visit, kept.get("voice"))):
+            values: Values = {panel.made[name]: value for name, value in kept["settings"].items() if name in panel.made}
+            return panel.restore(visit, Given({**given, panel.voice: kept["voice"], **values}), view)
+        voices = visit.do(trainable_view)
         busy = [one["id"] for one in voices if one["state"] == "training" or len(voices) == 1]
         return panel.choose(visit, given, busy[0] if busy else None)
 
     def _choose(self, visit: Visit, given: Given) -> Updates:
-        return self._panel.choose(visit, given, given[self._panel.voice])
+        return self._panel.choose(visit, given, given.read(self._panel.voice, str))
 
     def _keep(self, visit: Visit, given: Given) -> Updates:
         settings = {name: given[control] for name, control in self._panel.made.items()}
@@ -89,7 +104,7 @@ class TrainTab:
             sentence = _GONE if given[panel.voice] else CHOOSE
             return panel.show(visit, given, again=True) | {panel.notice: inform(sentence)}
         epochs, settings = panel.values(given)
-        answer = start_training(visit.studio, visit.account, view["id"], epochs, given_settings(view, settings))
+        answer = visit.do(start_training, view["id"], epochs, given_settings(view, settings))
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
             sentence = (
@@ -100,43 +115,49 @@ class TrainTab:
 
     def _stop(self, visit: Visit, given: Given) -> Updates:
         view = self._view(visit, given)
-        if view is not None and is_active(view):
-            cancel_task(visit.studio, visit.account, view["task"]["id"], visit.base_url, visit.now_s)
+        if view is not None and view["task"] and is_active(view):
+            visit.do(cancel_task, view["task"]["id"], visit.base_url, visit.now_s)
         return self._panel.show(visit, given) | {self._panel.notice: inform(_STOPPING)}
 
     def _measure(self, visit: Visit, given: Given) -> Updates:
         panel = self._panel
-        if not given[panel.voice]:
+        voice = given.read(panel.voice, str)
+        if not voice:
             return {panel.notice: inform(CHOOSE)}
-        start_estimate(visit.studio, visit.account, given[panel.voice], panel.values(given)[1])
+        visit.do(start_estimate, voice, panel.values(given)[1])
         return panel.show(visit, given)
 
     def _forget(self, visit: Visit, given: Given) -> Updates:
         panel = self._panel
-        forget_training(visit.studio, visit.account, given[panel.voice])
-        now = panel.choose(visit, given, given[panel.voice])
+        voice = given.text(panel.voice)
+        visit.do(forget_training, voice)
+        now = panel.choose(visit, given, voice)
         return now | {panel.question: gr.Group(visible=False), panel.notice: inform(_FORGOTTEN)}
 
-    def _act_on_queue(self, visit: Visit, data: dict[str, Any], given: Given) -> Updates:
+    def _act_on_queue(self, visit: Visit, data: AskedOfTask, given: Given) -> Updates:
         panel, task_id = self._panel, str(data.get("id"))
         if data.get("action") == "train":
-            waiting = queue_view(visit.studio, visit.account, visit.base_url, visit.now_s)
-            model = next((task["model"] for task in waiting if task["id"] == task_id), given[panel.voice])
+            waiting = visit.do(queue_view, visit.base_url, visit.now_s)
+            model = next((task["model"] for task in waiting if task["id"] == task_id), given.read(panel.voice, str))
             return panel.choose(visit, given, model)
-        cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return panel.show(visit, given)
 
-    def _listen(self, visit: Visit, given: Given) -> dict[Any, Any]:
-        return self._panel.heard(self._view(visit, given), given[self._panel.part], given[self._panel.chosen])
+    def _listen(self, visit: Visit, given: Given) -> Values:
+        panel = self._panel
+        return panel.heard(self._view(visit, given), given.read(panel.part, str), given.read(panel.chosen, int))
 
-    def _hear_epoch(self, visit: Visit, data: dict[str, Any], given: Given) -> Updates:
-        chosen = {self._panel.chosen: data.get("epoch")}
-        return chosen | self._listen(visit, {**given, **chosen})
+    def _hear_epoch(self, visit: Visit, data: ChosenEpoch, given: Given) -> Updates:
+        chosen: Values = {self._panel.chosen: data.get("epoch")}
+        return chosen | self._listen(visit, Given({**given, **chosen}))
 
     def _follow(self, visit: Visit, given: Given) -> Updates:
         """Update the panel, unless another voice has been chosen since the request."""
-        drawn = given[self._panel.drawn]
-        return None if drawn and drawn[0] != given[self._panel.voice] else self._panel.show(visit, given)
+        drawn, voice = given.read(self._panel.drawn, list[str | int]), given[self._panel.voice]
+        if drawn and drawn[0] != voice:
+            return None
+        told = {self._panel.notice: inform(_GONE)} if voice and self._view(visit, given) is None else {}
+        return self._panel.show(visit, given) | told
 
-    def _view(self, visit: Visit, given: Given) -> dict[str, Any] | None:
-        return self._panel.view(visit, given[self._panel.voice])
+    def _view(self, visit: Visit, given: Given) -> TrainingView | None:
+        return self._panel.view(visit, given.read(self._panel.voice, str))

@@ -1,11 +1,13 @@
 """The course of a training as data for the elements of the Train tab: status, curves and sounds."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
-from studio.actions.trainings import seconds_left
+from studio.actions.trainings import Audition, TrainableVoice, TrainingView, seconds_left
+from studio.actions.voices import EpochLine
+from studio.page.parts.element_data import Chart, CurveLine, CurvesData, FactRow, PlayerData, Track
+from studio.store.records.conversion import Settings
 
 _MOST_POINTS = 300  # of a curve: no more fit on the page
 _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top for a trained one
@@ -30,24 +32,24 @@ _CHOICES = {
 _STOPPED = "{name} (stopped at epoch {epoch})"
 
 
-def choice_of(voice: Mapping[str, Any]) -> tuple[str, str]:
+def choice_of(voice: TrainableVoice) -> tuple[str, str]:
     """Return the label and the id of a trainable voice."""
     is_stopped = voice["state"] == "pending" and voice["epoch"]
     label = _STOPPED if is_stopped else _CHOICES[voice["state"]]
     return label.format(name=voice["name"], epoch=voice["epoch"]), voice["id"]
 
 
-def is_active(view: Mapping[str, Any]) -> bool:
+def is_active(view: TrainingView) -> bool:
     """Whether the voice's training is queued or running."""
     return view["task"] is not None and view["task"]["state"] in ("queued", "running")
 
 
-def is_timed(view: Mapping[str, Any]) -> bool:
+def is_timed(view: TrainingView) -> bool:
     """Whether a worker is estimating the training time."""
     return view["estimating"] is not None and view["estimating"]["state"] in ("queued", "running")
 
 
-def proposed_epochs(view: Mapping[str, Any]) -> int:
+def proposed_epochs(view: TrainingView) -> int:
     """Return the total to propose: the one requested but not reached, or a further run."""
     asked = int(view["task"]["epochs"] if view["task"] else view["epochs"])
     if asked > view["epoch"] and view["state"] != "completed":
@@ -55,12 +57,12 @@ def proposed_epochs(view: Mapping[str, Any]) -> int:
     return max(asked, int(view["epochs"]), int(view["epoch"])) + _FIRST_EPOCHS
 
 
-def start_label(view: Mapping[str, Any]) -> str:
+def start_label(view: TrainingView) -> str:
     """Return the label of the start button."""
     return f"Continue from epoch {view['epoch']}" if view["epoch"] else "Start training"
 
 
-def given_settings(view: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def given_settings(view: TrainingView, settings: Settings) -> dict[str, int | float | str]:
     """Return the settings to send: those that differ from the defaults or, after the start, those that may change."""
     default = TrainingPlan()
     return {
@@ -70,13 +72,14 @@ def given_settings(view: Mapping[str, Any], settings: Mapping[str, Any]) -> dict
     }
 
 
-def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0) -> str:
+def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> str:
     """Return the expected duration as a sentence."""
-    if is_timed(view):
+    if view["estimating"] and is_timed(view):
         return f"Estimating the training time: {view['estimating']['message'] or 'waiting for a worker'} …"
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
-        return (view["estimating"] or {}).get("error") or "The training time is not known yet."
+        why = view["estimating"]["error"] if view["estimating"] else None
+        return why or "The training time is not known yet."
     if epochs <= view["epoch"]:
         return f"Already trained for {view['epoch']} epochs. Set a higher number to continue."
     about = rounded_duration(seconds)
@@ -85,9 +88,9 @@ def estimate_text(view: Mapping[str, Any], epochs: int, evaluate_epochs: int = 0
     return f"About {about} for {epochs} epochs on this machine, less if training stops early."
 
 
-def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
+def state_rows(view: TrainingView) -> list[FactRow]:
     """Return the status of the training as rows."""
-    rows: list[dict[str, Any]] = [{"label": "Status", "value": _state(view)}]
+    rows: list[FactRow] = [{"label": "Status", "value": _state(view)}]
     history = view["history"]
     if view["error"]:
         rows.append({"label": "Error", "value": view["error"], "state": "bad"})
@@ -103,14 +106,14 @@ def state_rows(view: Mapping[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None:
+def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
     """Return data of <timbre-curves>; None while there is nothing to draw."""
     history, evaluations = view["history"], view["evaluations"]
     if history is None or not (history["epochs"] or evaluations):
         return None
     epochs = history["epochs"]
     best = _best(view)
-    charts: list[dict[str, Any]] = [
+    charts: list[Chart] = [
         {
             "title": "Quality on new recordings",
             "unit": "higher is better",
@@ -134,7 +137,7 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
             "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
         },
     ]
-    shown = [chart | {"lines": [line for line in chart["lines"] if line["points"]]} for chart in charts]
+    shown: list[Chart] = [{**chart, "lines": [line for line in chart["lines"] if line["points"]]} for chart in charts]
     return {
         "epochs": max(view["epoch"], history["ceiling"] if is_active(view) else 0, 1),
         "kept": best["epoch"] if best else None,
@@ -144,14 +147,14 @@ def curves(view: Mapping[str, Any], chosen: int | None) -> dict[str, Any] | None
     }
 
 
-def sounds(view: Mapping[str, Any], part: str | None, chosen: int | None) -> dict[str, Any] | None:
+def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerData | None:
     """Return data of <timbre-player>: a part as recorded and at the compared checkpoints; None without any."""
     original = next((one for one in view["parts"] if one["name"] == part), None)
     lines = _playable(view, part, chosen)
-    if original is None or not lines:
+    if original is None or part is None or not lines:
         return None
     best = _best(view)
-    tracks = [{"label": "Original", "url": original["url"]}]
+    tracks: list[Track] = [{"label": "Original", "url": original["url"]}]
     tracks += [
         {"label": _name(line), "url": line["sounds"][part], "note": f"score {line['score']:.3f}"} for line in lines
     ]
@@ -160,29 +163,31 @@ def sounds(view: Mapping[str, Any], part: str | None, chosen: int | None) -> dic
     return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + epochs.index(first)}
 
 
-def score_rows(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[dict[str, Any]]:
+def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list[FactRow]:
     """Return the scores of the playable checkpoints as rows."""
     return [
         {
             "label": _name(line),
             "value": ", ".join(
-                f"{name} {line[score]:{form}}" for score, name, form in _SCORES if line.get(score) is not None
+                f"{name} {value:{form}}"
+                for score, name, form in _SCORES
+                if isinstance(value := line.get(score), int | float)
             ),
         }
         for line in _playable(view, part, chosen)
     ]
 
 
-def signature(view: Mapping[str, Any]) -> list[Any]:
+def signature(view: TrainingView) -> list[str | int]:
     """Return a value that changes with the curves and sounds."""
     history = view["history"]
     counted = [len(history["epochs"]), len(history["evaluations"]), history["ceiling"]] if history else []
     return [view["id"], view["state"], *counted]
 
 
-def _state(view: Mapping[str, Any]) -> str:
+def _state(view: TrainingView) -> str:
     task = view["task"]
-    if not is_active(view):
+    if task is None or not is_active(view):
         stopped = view["state"] == "pending" and view["epoch"] > 0
         return "stopped, can be continued" if stopped else _STATES[view["state"]]
     if task["state"] == "running":
@@ -190,11 +195,11 @@ def _state(view: Mapping[str, Any]) -> str:
     return "queued, next in line" if task["place"] == 1 else f"queued, number {task['place']} in line"
 
 
-def _best(view: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _best(view: TrainingView) -> Audition | None:
     return next((line for line in view["evaluations"] if line["kept"]), None)
 
 
-def _playable(view: Mapping[str, Any], part: str | None, chosen: int | None) -> list[Mapping[str, Any]]:
+def _playable(view: TrainingView, part: str | None, chosen: int | None) -> list[Audition]:
     """Return the playable evaluations to compare: the first, the best, the last and the chosen one."""
     playable = [line for line in view["evaluations"] if part in line["sounds"]]
     best = _best(view)
@@ -202,15 +207,17 @@ def _playable(view: Mapping[str, Any], part: str | None, chosen: int | None) -> 
     return [line for line in playable if line["epoch"] in wanted]
 
 
-def _name(line: Mapping[str, Any]) -> str:
+def _name(line: Audition) -> str:
     name = f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
     return f"{name} (best)" if line["kept"] else name
 
 
 def _line(
-    label: str, colour: str, lines: Sequence[Mapping[str, Any]], name: str, marks: bool = False
-) -> dict[str, Any]:  # fmt: skip
-    points = [[line["epoch"], line[name]] for line in lines if line.get(name) is not None]
+    label: str, colour: str, lines: Sequence[EpochLine] | Sequence[Audition], name: str, marks: bool = False
+) -> CurveLine:  # fmt: skip
+    points = [
+        (line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)
+    ]  # fmt: skip
     apart = -(-len(points) // _MOST_POINTS)
     return {
         "label": label,

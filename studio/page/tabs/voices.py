@@ -1,30 +1,32 @@
 """The Voices tab: the library, where voices are played, edited, exported, imported, blended and deleted."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
 from studio.actions.datasets import examine_again
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import voice_cards, voice_details
+from studio.actions.voice_cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
 from studio.actions.voices import delete_model
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import ChosenVoice
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
+from studio.page.parts.values import Given, Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.voices_blend import Blend
 from studio.page.tabs.voices_checkpoints import Checkpoints
 from studio.page.tabs.voices_edit import Edit
-from studio.page.tabs.voices_import import build_import
+from studio.page.tabs.voices_import import Import, Question
 from studio.page.tabs.voices_panel import Details, Panel
 from studio.page.tabs.voices_report import BADGES
 from studio.page.tabs.voices_teach import Teach
 
 # one at a time, so that the last voice asked for is the one shown
-IN_TURN: dict[str, Any] = {"concurrency_id": "voices", "concurrency_limit": 1}
+IN_TURN: InTurn = {"concurrency_id": "voices", "concurrency_limit": 1}
 _POLL_S = 2.0
 # in the browser, once the form is closed: what was saved is above it
 _TO_THE_NAME = """() => {
@@ -32,6 +34,8 @@ _TO_THE_NAME = """() => {
 }"""
 _GONE = "This voice has been deleted."
 _TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
+
+Changing = list[list[str | bool]]  # what may change of each voice
 
 
 class VoicesTab:
@@ -44,18 +48,18 @@ class VoicesTab:
         self._page = page
         self._chosen = remembered("voices")
         self._listed, self._looked_at = gr.State(None), gr.State(None)
-        self._timer = gr.Timer(_POLL_S, active=False)
+        self._busy = WatchedTask(_POLL_S)
         with gr.Row(elem_id="voices", equal_height=False):
-            with gr.Column(scale=4, min_width=320):
+            with gr.Column(scale=5, min_width=320):
                 self._lay_out_library(tab)
-            with gr.Column(scale=7, min_width=320, elem_id="voices-panel"):
+            with gr.Column(scale=6, min_width=320, elem_id="voices-panel"):
                 self._panel = Panel()
                 self._teach = Teach(page, self._chosen)
                 self._edit = Edit(page, self._chosen)
                 self._details = Details()
                 self._checkpoints = Checkpoints(page, self._chosen)
         self._all = [
-            self._chosen, self._cards, self._listed, self._looked_at, self._timer, *self._panel.outputs,
+            self._chosen, self._cards, self._listed, self._looked_at, self._busy.timer, *self._panel.outputs,
             self._import.rvc, self._teach.opener, self._teach.place, *self._edit.outputs, *self._details.outputs,
             *self._checkpoints.outputs, *self._blend.choices,
         ]  # fmt: skip
@@ -68,39 +72,37 @@ class VoicesTab:
             to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
             self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
-        self._import = build_import(self._page, tab, upload)
+        question = Question()
         self._blend = Blend(self._page, to_blend)
         self._cards = element("voices", events=("chosen",), elem_id="voices-cards")
+        self._import = Import(self._page, tab, upload, question)
 
     def _wire_library(self, tab: gr.Tab) -> None:
         page, chosen, wish, said = self._page, self._chosen, self._page.wishes["voices"], self._notice
         for event in (tab.select, wish.change):
             page.on(event, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
-        for again in (partial(page.on, self._timer.tick), partial(page.on_return, tab)):
-            again(
-                self._look_again, [chosen, self._listed, self._looked_at], [*self._all, said],
-                trigger_mode="once", **IN_TURN,
-            )  # fmt: skip
-        page.stop_on_leaving(tab, self._timer)
+        again = self._look_again, [chosen, self._listed, self._looked_at], [*self._all, said]
+        self._busy.wire(page, *again, tab=tab, **IN_TURN)
+        page.on_return(tab, *again, trigger_mode="once", **IN_TURN)
         page.on_data(self._cards.chosen, self._choose, [], self._all, notice=said, **IN_TURN, **LATEST)
-        part = self._import
-        given = [part.package, part.speaker, part.name]
-        imports = [*self._all, *part.outputs]
+        part, asked = self._import, self._import.question
+        given = [asked.package, part.speaker, asked.name]
+        imports = [*self._all, *asked.outputs]
         # not in turn with the rest, for which other visitors would wait
         slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
-        closed = page.on(part.upload.upload, lambda visit: part.close(), [], part.outputs)  # about an earlier upload
+        closed = page.on(part.upload.upload, lambda visit: part.close(), [], asked.outputs)  # about an earlier upload
         page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
-        page.on(part.keep.click, self._keep_both, given, imports, **slow)
-        page.on(part.replace.click, self._replace, given, imports, **slow)
+        page.on(asked.keep.click, self._keep_both, given, imports, **slow)
+        page.on(asked.replace.click, self._replace, given, imports, **slow)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
-        page.on(part.cancel.click, lambda visit: part.close(), [], part.outputs, notice=said)
-        page.on(
-            self._blend.timer.tick, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
-            notice=self._blend.problem, trigger_mode="once", **IN_TURN,
+        page.on(asked.cancel.click, lambda visit: part.close(), [], asked.outputs, notice=said)
+        self._blend.watched.wire(
+            page, self._follow_blend, [self._blend.task], [*self._all, *self._blend.outputs, said],
+            notice=self._blend.problem, **IN_TURN,
         )  # fmt: skip
-        page.on(
-            self._teach.timer.tick, self._follow_teaching, [self._teach.task],
-            [*self._all, *self._teach.outputs[1:], said], notice=self._teach.problem, trigger_mode="once", **IN_TURN,
+        self._teach.watched.wire(
+            page, self._follow_teaching, [self._teach.task], [*self._all, *self._teach.outputs[1:], said],
+            notice=self._teach.problem, **IN_TURN,
         )  # fmt: skip
         page.on(self._create.click, lambda visit: {page.tabs: gr.Tabs(selected="create")}, [], [page.tabs])
 
@@ -125,55 +127,57 @@ class VoicesTab:
                 [page.tabs, page.wishes[there]],
             )  # fmt: skip
 
-    def _library(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+    def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""
-        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
+        voices = visit.do(voice_cards, visit.base_url, visit.now_s, ready_only=False)
         known = [voice["id"] for voice in voices]
         model = model if model is not None and model in known else str(known[0])  # there are always the demo voices
         return {self._chosen: model, **self._listing(voices, model), **self._one(visit, model)}
 
-    def _listing(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+    def _listing(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
         """Show the cards and choose this one; None keeps the choice."""
-        badged = [voice | {"state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
+        badged = [{**voice, "state": BADGES.get(voice["state"], voice["state"])} for voice in voices]
         data = {"voices": badged, **({"chosen": model} if model else {})}
         return {self._cards: shown(data), **self._blend.offered(voices), self._listed: _changing(voices)}
 
-    def _one(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def _one(self, visit: Visit, model: str) -> Values:
         """Show a voice. Raises NotFound."""
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         return {**self._described(visit, voice), **self._edit.offer(voice)}
 
-    def _described(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def _described(self, visit: Visit, voice: VoiceDetails) -> Values:
         return {
             **self._panel.show(voice),
             **self._teach.offered(voice),
             **self._import.offered(voice),
             **self._details.show(visit, voice),
             **self._checkpoints.show(visit, voice),
-            self._looked_at: _changing([voice]),
-            self._timer: gr.Timer(active=True),  # stopped at its first tick where no worker is busy
+            self._looked_at: _changing_of(voice),
+            **self._busy.begin(),  # ended at its first tick where no worker is busy
         }
 
-    def _look_again(self, visit: Visit, model: str | None, listed: Any, looked_at: Any) -> Updates:
+    def _look_again(
+        self, visit: Visit, model: str | None, listed: Changing | None, looked_at: Changing | None
+    ) -> Updates:
         """Update only what has changed, so that playing, searching and typing are not disturbed."""
         if model is None or (looked_at and looked_at[0][0] != model):  # another voice was chosen meanwhile
             return None
-        voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s, ready_only=False)
+        voices = visit.do(voice_cards, visit.base_url, visit.now_s, ready_only=False)
         if model not in [voice["id"] for voice in voices]:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
         updates = self._listing(voices, None) if _changing(voices) != listed else {}
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        if _changing([voice]) != looked_at:
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
+        if _changing_of(voice) != looked_at:
             updates |= self._described(visit, voice) | self._edit.offered(voice)
-        return updates | {self._timer: gr.Timer(active=_is_busy(voice) or any(map(_is_busy, voices)))}
+        return updates | self._busy.begin(_is_busy(voice) or any(one["state"] == "training" for one in voices))
 
-    def _choose(self, visit: Visit, data: dict[str, Any]) -> Updates:
+    def _choose(self, visit: Visit, data: ChosenVoice) -> Updates:
         try:
             return {self._chosen: data["id"], **self._one(visit, str(data["id"]))}
         except NotFound:
             return self._library(visit, None) | {self._notice: inform(_GONE)}
 
-    def _open(self, visit: Visit, model: str | None, wish: dict[str, Any] | None) -> Updates:
+    def _open(self, visit: Visit, model: str | None, wish: Wish | None) -> Updates:
         return self._library(visit, visit.just_wished(wish).get("voice") or model)
 
     def _import_package(self, visit: Visit, package: list[str] | None, speaker: float | None) -> Updates:
@@ -188,15 +192,15 @@ class VoicesTab:
     def _replace(self, visit: Visit, package: list[str], speaker: float | None, name: str) -> Updates:
         return self._imported(visit, self._import.take_instead(visit, package))
 
-    def _imported(self, visit: Visit, model: str) -> dict[Any, Any]:
-        voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+    def _imported(self, visit: Visit, model: str) -> Values:
+        voice = visit.do(voice_details, model, "", visit.now_s)
         stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
-        stated += f" Consent: {consent_line(voice)}."
+        stated += f" Consent: {consent_line(voice['consent'], voice['consent_origin'])}."
         said = inform(f"{voice['name']} has been imported. {stated}")
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
-    def _save(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        model = given[self._chosen]
+    def _save(self, visit: Visit, given: Given) -> Updates:
+        model = given.read(self._chosen, str)
         if model is None:
             return None
         self._edit.save(visit, given, model)
@@ -205,13 +209,13 @@ class VoicesTab:
     def _delete(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        delete_model(visit.studio, visit.account, model)
+        visit.do(delete_model, model)
         return self._library(visit, None) | {self._notice: inform("Voice deleted.")}
 
     def _examine(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        examine_again(visit.studio, visit.account, model)
+        visit.do(examine_again, model)
         return self._library(visit, model)
 
     def _use_checkpoint(self, visit: Visit, model: str | None, epoch: int | None) -> Updates:
@@ -227,12 +231,16 @@ class VoicesTab:
         return updates | self._library(visit, new) | {self._notice: inform(_TAUGHT)} if new else updates
 
 
-def _changing(voices: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """Return what differs once a voice was edited or a worker has finished with it."""
-    return [[voice["id"], voice["name"], voice["state"], voice.get("data_report") is None] for voice in voices]
+def _changing(voices: Sequence[VoiceCardView] | Sequence[VoiceDetails]) -> Changing:
+    """Return what differs once a voice was edited or trained."""
+    return [[voice["id"], voice["name"], voice["state"]] for voice in voices]
 
 
-def _is_busy(voice: Mapping[str, Any]) -> bool:
+def _changing_of(voice: VoiceDetails) -> Changing:
+    """Return what differs once the chosen voice was edited or a worker has finished with it."""
+    return [[*_changing([voice])[0], voice["data_report"] is None]]
+
+
+def _is_busy(voice: VoiceDetails) -> bool:
     """Whether a worker may be training the voice or checking its recordings."""
-    unexamined = voice.get("has_recordings") and voice["data_report"] is None
-    return voice["state"] == "training" or bool(unexamined)
+    return voice["state"] == "training" or (voice["has_recordings"] and voice["data_report"] is None)

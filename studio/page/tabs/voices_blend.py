@@ -1,14 +1,15 @@
 """Blending two voices, on the Voices tab: the choice and the shares."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import gradio as gr
 
 from engine.voices.profile import LONGEST_NAME
+from studio.actions.voice_cards import VoiceCardView
 from studio.actions.voice_making import start_blend
 from studio.errors import Invalid
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import BLEND
 
@@ -32,7 +33,7 @@ class Blend(NewVoiceForm):
         self.wire(page, opener)
         page.on(self.begin.click, self._start, [*self.choices, share, name], self.outputs, notice=self.problem)
 
-    def offered(self, voices: Sequence[Mapping[str, Any]]) -> dict[Any, Any]:
+    def offered(self, voices: Sequence[VoiceCardView]) -> Values:
         """Return updates with the voices available for blending."""
         ready = [(voice["name"], voice["id"]) for voice in voices if voice["state"] == "completed"]
         return {self.first: gr.Dropdown(choices=ready), self.second: gr.Dropdown(choices=ready)}
@@ -40,5 +41,5 @@ class Blend(NewVoiceForm):
     def _start(self, visit: Visit, one: str | None, other: str | None, percent: float, called: str | None) -> Updates:
         if not one or not other:
             raise Invalid([("voices", "Choose two voices to blend.")])
-        task_id = start_blend(visit.studio, visit.account, one, other, percent / 100, called or "")
+        task_id = visit.do(start_blend, one, other, percent / 100, called or "")
         return self.look(visit, task_id)[0]

@@ -1,17 +1,18 @@
 """The checkpoints of a voice's training side by side, to hear and to choose the one the voice uses."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import gradio as gr
 
 from studio.actions.checkpoints import choose_checkpoint
-from studio.actions.trainings import auditions_view, training_view
-from studio.actions.voice_cards import voice_details
+from studio.actions.trainings import Audition, Auditions, auditions_view, training_view
+from studio.actions.voice_cards import VoiceDetails, voice_details
 from studio.errors import Invalid
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import ChosenEpoch, ChosenTrack, PlayerData, Track
 from studio.page.parts.notice import notice, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.train_course import curves
 
 MOST = 9  # checkpoints side by side: one for each number key
@@ -38,9 +39,9 @@ class Checkpoints:
         page.on_data(self.player.chosen, self._other_track, [chosen, self.epochs], outputs, notice=said, **LATEST)
         page.on_data(self.course.chosen, self._other_checkpoint, [chosen, self.part], outputs, notice=said, **LATEST)
 
-    def show(self, visit: Visit, voice: Mapping[str, Any], part: str | None = None) -> dict[Any, Any]:
+    def show(self, visit: Visit, voice: VoiceDetails, part: str | None = None) -> Values:
         """Return updates that show the checkpoints of a voice, with the sounds of this part or the first."""
-        none: dict[Any, Any] = {
+        none: Values = {
             self.place: gr.Accordion(visible=False),
             self.player: shown(None),
             self.heard: None,
@@ -48,12 +49,12 @@ class Checkpoints:
         }
         if not voice["has_recordings"]:
             return none
-        view = training_view(visit.studio, visit.account, voice["id"], visit.base_url, visit.now_s)
+        view = visit.do(training_view, voice["id"], visit.base_url, visit.now_s)
         parts = {one["name"]: one["label"] for one in view["parts"]}
         if not parts or not view["evaluations"]:
             return none
         part = part if part is not None and part in parts else next(iter(parts))
-        now = voice["learned"].get("best_epoch")
+        now = _epoch_in_use(voice)
         kept = next((line["epoch"] for line in view["evaluations"] if line["kept"]), None)
         return {
             self.place: gr.Accordion(visible=True),
@@ -64,19 +65,19 @@ class Checkpoints:
         }
 
     def hear(
-        self, model: str, view: Mapping[str, Any], part: str, epoch: int | None, in_use: int | None
-    ) -> dict[Any, Any]:
+        self, model: str, view: Auditions, part: str, epoch: int | None, in_use: int | None
+    ) -> Values:
         """Return updates that offer the sounds of a part, with `epoch` selected. in_use: the epoch of the voice."""
         lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
         original = next(one for one in view["parts"] if one["name"] == part)
-        tracks = [{"label": "Original", "url": original["url"]}]
+        tracks: list[Track] = [{"label": "Original", "url": original["url"]}]
         tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
-        data = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
+        data: PlayerData = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
         return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch, in_use)}
 
-    def offer(self, view: Mapping[str, Any], epoch: int | None, in_use: int | None) -> dict[Any, Any]:
+    def offer(self, view: Auditions, epoch: int | None, in_use: int | None) -> Values:
         """Return updates of the button that makes the voice use the selected checkpoint."""
         line = next((one for one in view["evaluations"] if one["epoch"] == epoch), None)
         if line is None:
@@ -91,14 +92,14 @@ class Checkpoints:
         """Make the voice use a checkpoint; return a sentence about it. Raises as `choose_checkpoint` does."""
         if model is None or epoch is None:
             raise Invalid([("epoch", "Choose a checkpoint first.")])
-        choose_checkpoint(visit.studio, visit.account, model, epoch)
+        visit.do(choose_checkpoint, model, epoch)
         return f"The voice now uses epoch {epoch}. Further training still continues from the last epoch."
 
-    def _look(self, visit: Visit, model: str) -> tuple[dict[str, Any], int | None]:
+    def _look(self, visit: Visit, model: str) -> tuple[Auditions, int | None]:
         """Return the auditions, and the epoch in use."""
-        heard = auditions_view(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
-        return heard, voice["learned"].get("best_epoch")
+        heard = visit.do(auditions_view, model, visit.base_url, visit.now_s)
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
+        return heard, _epoch_in_use(voice)
 
     def _other_part(self, visit: Visit, model: str | None, name: str | None, epoch: int | None) -> Updates:
         if model is None or name is None:
@@ -106,7 +107,7 @@ class Checkpoints:
         heard, in_use = self._look(visit, model)
         return self.hear(model, heard, name, epoch, in_use)
 
-    def _other_track(self, visit: Visit, data: dict[str, Any], model: str | None, epochs: list[int]) -> Updates:
+    def _other_track(self, visit: Visit, data: ChosenTrack, model: str | None, epochs: list[int]) -> Updates:
         if model is None:
             return None
         place = int(data["index"]) - 1
@@ -114,11 +115,11 @@ class Checkpoints:
         heard, in_use = self._look(visit, model)
         return {self.heard: epoch, **self.offer(heard, epoch, in_use)}
 
-    def _other_checkpoint(self, visit: Visit, data: dict[str, Any], model: str | None, name: str | None) -> Updates:
+    def _other_checkpoint(self, visit: Visit, data: ChosenEpoch, model: str | None, name: str | None) -> Updates:
         return self._other_part(visit, model, name, data["epoch"])
 
 
-def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[Mapping[str, Any]]:
+def side_by_side(lines: Sequence[Audition], epoch: int | None) -> list[Audition]:
     """Spread at most MOST evaluations over the training; keep the first, last and best one and that of `epoch`."""
     wanted = {0, len(lines) - 1}
     wanted |= {place for place, line in enumerate(lines) if line["kept"] or line["epoch"] == epoch}
@@ -129,11 +130,16 @@ def side_by_side(lines: Sequence[Mapping[str, Any]], epoch: int | None) -> list[
     return [line for place, line in enumerate(lines) if place in wanted]
 
 
-def _label(line: Mapping[str, Any]) -> str:
+def _epoch_in_use(voice: VoiceDetails) -> int | None:
+    epoch = voice["learned"].get("best_epoch")
+    return epoch if isinstance(epoch, int) else None
+
+
+def _label(line: Audition) -> str:
     return f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
 
 
-def _note(line: Mapping[str, Any], in_use: int | None) -> str:
+def _note(line: Audition, in_use: int | None) -> str:
     more = ["best"] if line["kept"] else []
     more += ["in use"] if line["epoch"] == in_use else []
     return ", ".join([f"score {line['score']:.3f}", *more])

@@ -1,20 +1,19 @@
 """The actions on a voice: edit its profile, export it as a package and, once confirmed, delete it."""
 
 import html
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from engine.voices.card import TRAIN_AGAIN
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.voice_cards import voice_details
+from studio.actions.voice_cards import VoiceDetails, voice_details
 from studio.actions.voices import refuse_undeletable
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
+from studio.page.parts.values import Given, Values
 
 
 class Edit:
@@ -44,7 +43,7 @@ class Edit:
         for button in (keep, leave):
             page.on(button.click, lambda visit: self.close(), [], outputs, notice=problem)
 
-    def close(self) -> dict[Any, Any]:
+    def close(self) -> Values:
         """Return updates that hide the form, the question and the package."""
         return {
             self.form_place: gr.Column(visible=False),
@@ -52,11 +51,11 @@ class Edit:
             self.file: shown(None),
         }
 
-    def offer(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offer(self, voice: VoiceDetails) -> Values:
         """Return updates that close everything and offer the actions on a voice; a demo voice cannot be changed."""
         return self.close() | self.offered(voice)
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that offer the actions, and leave open what is open."""
         return {
             self.edit: gr.Button(visible=not voice["demo"]),
@@ -64,31 +63,31 @@ class Edit:
             self.ask: gr.Button(visible=not voice["demo"]),
         }
 
-    def save(self, visit: Visit, given: Mapping[Any, Any], model: str) -> None:
+    def save(self, visit: Visit, given: Given, model: str) -> None:
         """Store the profile in the form. Raises as `edit_profile` does."""
-        edit_profile(visit.studio, visit.account, model, self.form.values(given))
+        visit.do(edit_profile, model, self.form.values(given))
 
     def _begin(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        values = profile_values(visit.studio, visit.account, model)
+        values = visit.do(profile_values, model)
         return self.close() | self.form.filled(values) | {self.form_place: gr.Column(visible=True)}
 
     def _fetch(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        link = visit.apart(package_link, visit.account, model, visit.base_url, visit.now_s)
+        link = visit.do_apart(package_link, model, visit.base_url, visit.now_s)
         return self.close() | {self.file: shown(link)}
 
     def _ask(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
             return None
-        refuse_undeletable(visit.studio, visit.account, model)
-        voice = voice_details(visit.studio, visit.account, model, visit.base_url, visit.now_s)
+        visit.do(refuse_undeletable, model)
+        voice = visit.do(voice_details, model, visit.base_url, visit.now_s)
         return self.close() | {self.question: gr.Column(visible=True), self.asked: gr.HTML(value=_question(voice))}
 
 
-def _question(voice: Mapping[str, Any]) -> str:
+def _question(voice: VoiceDetails) -> str:
     """Return the question before deleting, which names what is deleted, as HTML."""
     count = len((voice["data_report"] or {}).get("recordings", ()))
     name, is_trained = voice["name"], bool(voice["training"]["history"])

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,85 +12,77 @@ from engine.voices.card_rules import RVC
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
+from studio.actions.voice_cards import VoiceDetails
 from studio.errors import NotReadable
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.page import Page, Visit
+from studio.page.parts.values import Values
 
 
-@dataclass(frozen=True)
+class Question:
+    """What is asked where a voice of the package's name is here. name: for keeping both; package: the paths of the
+    uploaded files that it is about. outputs: the components changed by `Import.look` and `Import.close`."""
+
+    def __init__(self) -> None:
+        with gr.Column(visible=False, elem_id="voices-import-question") as self.place:
+            self.asked = gr.HTML()
+            self.name = gr.Textbox(label="Name of the imported voice")
+            with gr.Row():
+                self.keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
+                self.replace = gr.Button("Replace", size="sm", min_width=90)
+                self.cancel = gr.Button("Cancel", size="sm", min_width=90)
+        self.package = gr.State(None)
+        self.outputs = [self.place, self.asked, self.name, self.replace, self.package]
+
+
 class Import:
-    """The components. package: the paths of the uploaded files that the question is about; name: for keeping both;
-    rvc, speaker, contentvec: for models of RVC."""
+    """What is imported with `upload`. rvc, speaker, contentvec: for models of RVC."""
 
-    upload: gr.UploadButton
-    rvc: gr.Accordion
-    speaker: gr.Number
-    question: gr.Column
-    asked: gr.HTML
-    name: gr.Textbox
-    replace: gr.Button
-    keep: gr.Button
-    cancel: gr.Button
-    package: gr.State
-    contentvec: InstallOffer
+    def __init__(self, page: Page, tab: gr.Tab, upload: gr.UploadButton, question: Question) -> None:
+        """Lay out what models of RVC need."""
+        self.upload, self.question = upload, question
+        with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as self.rvc:
+            self.contentvec = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
+            self.speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
 
-    @property
-    def outputs(self) -> list[Any]:
-        """The components changed by `look` and `close`."""
-        return [self.question, self.asked, self.name, self.replace, self.package]
-
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
         needs = voice["kind"] == RVC and not self.contentvec.is_installed
         return {self.rvc: gr.Accordion(open=True)} if needs else {}
 
-    def close(self) -> dict[Any, Any]:
+    def close(self) -> Values:
         """Return updates that hide the question."""
-        return {self.question: gr.Column(visible=False), self.package: None}
+        return {self.question.place: gr.Column(visible=False), self.question.package: None}
 
-    def look(self, visit: Visit, files: Sequence[str]) -> dict[Any, Any]:
+    def look(self, visit: Visit, files: Sequence[str]) -> Values:
         """Return updates that ask what to do where a voice has the name of the one in the package; else none."""
         for one in files:
             refuse_large(visit.studio, Path(one))
         package, _ = _sorted(files)
-        called, there = visit.apart(namesakes, visit.account, package, _shown(package))
+        called, there = visit.do_apart(namesakes, package, _shown(package))
         if not there:
             return {}
+        question = self.question
         return {
-            self.question: gr.Column(visible=True),
-            self.asked: gr.HTML(_question(called, there)),
-            self.name: free_name(visit.studio, visit.account, called),
-            self.replace: gr.Button(visible=len(_own(there)) == 1 and not is_rvc_model(package)),
-            self.package: list(files),
+            question.place: gr.Column(visible=True),
+            question.asked: gr.HTML(_question(called, there)),
+            question.name: visit.do(free_name, called),
+            question.replace: gr.Button(visible=len(_own(there)) == 1 and not is_rvc_model(package)),
+            question.package: list(files),
         }
 
     def take_in(self, visit: Visit, files: Sequence[str], speaker: float | None, name: str | None = None) -> str:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0) if is_rvc_model(package) else 0)  # the field keeps the last one
-        return visit.apart(import_model, visit.account, package, name=_shown(package), voice_name=name, files=with_it)
+        return visit.do_apart(import_model, package, name=_shown(package), voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
-        (model,) = _own(visit.apart(namesakes, visit.account, package, _shown(package))[1])
-        visit.apart(replace_model, visit.account, model, package)
+        (model,) = _own(visit.do_apart(namesakes, package, _shown(package))[1])
+        visit.do_apart(replace_model, model, package)
         return model
-
-
-def build_import(page: Page, tab: gr.Tab, upload: gr.UploadButton) -> Import:
-    """Lay out what is asked before and after the upload."""
-    with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as rvc:
-        contentvec_offer = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
-        speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
-    with gr.Column(visible=False, elem_id="voices-import-question") as question:
-        asked = gr.HTML()
-        name = gr.Textbox(label="Name of the imported voice")
-        with gr.Row():
-            keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
-            replace = gr.Button("Replace", size="sm", min_width=90)
-            cancel = gr.Button("Cancel", size="sm", min_width=90)
-    return Import(upload, rvc, speaker, question, asked, name, replace, keep, cancel, gr.State(None), contentvec_offer)
 
 
 def _contentvec_words() -> InstallWords:

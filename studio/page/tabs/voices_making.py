@@ -1,6 +1,6 @@
 """What the forms that make a new voice share, on the Voices tab: their buttons, the progress and the end of a task."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gradio as gr
 
@@ -10,6 +10,8 @@ from studio.errors import NotFound
 from studio.page.parts.notice import inform, notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
 
@@ -36,18 +38,18 @@ class NewVoiceForm:
 
     def wire(self, page: Page, opener: gr.Button) -> None:
         """Wire everything but the start; `opener` shows the form."""
-        self.task, self.timer = gr.State(None), gr.Timer(_POLL_S, active=False)
-        self.outputs = [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.timer]
+        self.task, self.watched = gr.State(None), WatchedTask(_POLL_S)
+        self.outputs = [self.place, self.begin, self.stop, self.progress, self.problem, self.task, self.watched.timer]
         page.on(opener.click, self._show, [], self.outputs)
         page.on(self.close.click, lambda visit: {self.place: gr.Column(visible=False)}, [], [self.place])
         page.on(self.stop.click, self._cancel, [self.task], self.outputs, notice=self.problem)
 
-    def look(self, visit: Visit, task_id: str | None) -> tuple[dict[Any, Any], str | None]:
+    def look(self, visit: Visit, task_id: str | None) -> tuple[Values, str | None]:
         """Return updates that show the progress and, once the task is done, the id of the new voice."""
         if task_id is None:
             return self._idle(), None
         try:
-            view = new_voice_view(visit.studio, visit.account, self.kind, task_id)
+            view = visit.do(new_voice_view, self.kind, task_id)
         except NotFound:
             return self._idle(), None
         if view.is_active:
@@ -58,7 +60,7 @@ class NewVoiceForm:
                 self.stop: gr.Button(visible=True),
                 self.progress: gr.HTML(value=progress_bar(view.progress, said), visible=True),
                 self.task: task_id,
-                self.timer: gr.Timer(active=True),
+                **self.watched.begin(),
             }, None
         updates = self._idle()
         if view.state == "failed":
@@ -67,20 +69,20 @@ class NewVoiceForm:
             return updates | {self.problem: inform(self.stopped)}, None
         return updates | {self.place: gr.Column(visible=False)}, view.model_id
 
-    def _idle(self) -> dict[Any, Any]:
+    def _idle(self) -> Values:
         return {
             self.begin: gr.Button(interactive=True),
             self.stop: gr.Button(visible=False),
             self.progress: gr.HTML(value="", visible=False),
             self.task: None,
-            self.timer: gr.Timer(active=False),
+            **self.watched.end(),
         }
 
     def _show(self, visit: Visit) -> Updates:
-        running = active_new_voice(visit.studio, visit.account, self.kind)  # perhaps since before the page was loaded
+        running = visit.do(active_new_voice, self.kind)  # perhaps since before the page was loaded
         return {self.place: gr.Column(visible=True), **(self.look(visit, running.task_id)[0] if running else {})}
 
     def _cancel(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id is not None:
-            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+            visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return self.look(visit, task_id)[0]

@@ -1,14 +1,15 @@
 """One voice of the library: profile, preview, recordings and training."""
 
 import html
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
 from studio.actions.datasets import examination_view
+from studio.actions.voice_cards import VoiceDetails
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import PlayerData
 from studio.page.parts.page import Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
 
 _WORDS = {"pass": "ready for training", "warn": "usable, with warnings", "fail": "not suitable for training"}
@@ -28,7 +29,7 @@ class Panel:
             self.train = gr.Button("Train this voice", size="md", elem_id="voice-train")
         self.outputs = [self.head, self.preview, self.range, self.convert, self.train]
 
-    def show(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def show(self, voice: VoiceDetails) -> Values:
         """Return updates that show a voice, as `voice_details` describes it."""
         return {
             self.head: shown(head(voice)),
@@ -56,12 +57,12 @@ class Details:
             self.learned,
         ]  # fmt: skip
 
-    def show(self, visit: Visit, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def show(self, visit: Visit, voice: VoiceDetails) -> Values:
         """Return updates that show the recordings of a voice and the results of its training."""
         learned, report = training_rows(voice), voice["data_report"]
         status, is_active = "", False
         if report is None and voice["has_recordings"]:
-            task = examination_view(visit.studio, visit.account, voice["id"])
+            task = visit.do(examination_view, voice["id"])
             is_active = task["state"] in ("queued", "running")
             status = _CHECKING if is_active else task["error"] or _UNCHECKED
         label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"
@@ -77,7 +78,7 @@ class Details:
         }
 
 
-def _preview(voice: Mapping[str, Any]) -> dict[str, Any] | None:
+def _preview(voice: VoiceDetails) -> PlayerData | None:
     """Return data of <timbre-player>; None without a preview."""
     if voice["preview_url"] is None:
         return None
@@ -91,7 +92,7 @@ def _picture(drawn: str) -> gr.HTML:
     return gr.HTML(value=drawn, visible=bool(drawn))
 
 
-def _train_label(voice: Mapping[str, Any]) -> str:
+def _train_label(voice: VoiceDetails) -> str:
     if voice["state"] == "training":
         return "Follow training"
     return "Continue training" if voice["training"]["current_epoch"] else "Train this voice"

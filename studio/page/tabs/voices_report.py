@@ -1,16 +1,16 @@
 """A voice as data for the elements of the Voices tab: profile, recordings and training."""
 
-from collections.abc import Mapping
-from typing import Any
 
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
-from studio.actions.voices import score_lines
+from studio.actions.voice_cards import VoiceDetails
+from studio.actions.voices import TaughtBy, score_lines
+from studio.page.parts.element_data import FactRow, Facts, VoiceHead
 from studio.page.parts.keyboard import Stretch, keyboard_svg
+from studio.store.records.cards import ReportedData
 
-_KINDS = ("voice_type", "gender", "age", "genre")
 BADGES = {
     "pending": "untrained",
     "training": "in training",
@@ -25,7 +25,7 @@ _SCORES = (
 )
 
 
-def range_picture(voice: Mapping[str, Any]) -> str:
+def range_picture(voice: VoiceDetails) -> str:
     """Draw the range of a voice on a keyboard; return nothing while it is unknown."""
     notes = voice.get("vocal_range")
     if not notes:
@@ -34,7 +34,7 @@ def range_picture(voice: Mapping[str, Any]) -> str:
     return keyboard_svg([Stretch(low, high, f"{notes['min']} to {notes['max']}")])
 
 
-def report_picture(report: Mapping[str, Any]) -> str:
+def report_picture(report: ReportedData) -> str:
     """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
@@ -46,7 +46,7 @@ def report_picture(report: Mapping[str, Any]) -> str:
     return keyboard_svg(stretches, seconds)
 
 
-def head(voice: Mapping[str, Any]) -> dict[str, Any]:
+def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
     badge = "built-in" if voice["demo"] else BADGES.get(voice["state"], "")
     return {
@@ -55,20 +55,24 @@ def head(voice: Mapping[str, Any]) -> dict[str, Any]:
         "uses": voice["uses"],
         "state": voice["state"],
         "badge": badge,
-        "kind": [voice[name] for name in _KINDS if voice.get(name) and voice[name] not in ("other", "adult")],
+        "kind": [word for word in _kinds(voice) if word and word not in ("other", "adult")],
         "demo": voice["demo"],
         "description": voice["description"],
         "traits": voice["traits"],
     }
 
 
-def about(voice: Mapping[str, Any]) -> dict[str, Any]:
+def _kinds(voice: VoiceDetails) -> tuple[str | None, ...]:
+    return voice["voice_type"], voice["gender"], voice["age"], voice["genre"]
+
+
+def about(voice: VoiceDetails) -> Facts:
     """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
     rows = [
         ("Licence", voice["licence"], ""),
         ("Source", voice["source"], ""),
-        ("Consent", consent.get("statement", ""), consent_line(voice)),
+        ("Consent", consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
         ("Taught by", _teacher(voice["taught_by"]), ""),
         ("Blended from", _parts(voice["learned"].get("blend")), ""),
         ("ID", voice["id"], "for the command line and the API"),
@@ -83,35 +87,36 @@ def about(voice: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def training_rows(voice: Mapping[str, Any]) -> list[dict[str, Any]]:
+def training_rows(voice: VoiceDetails) -> list[FactRow]:
     """Return rows of <timbre-facts> about the last training; none for an untrained voice."""
     learned = voice["learned"]
-    rows: list[dict[str, Any]] = []
+    rows: list[FactRow] = []
     if voice["error"]:
         label = "Conversion" if voice["kind"] == RVC else "Last training"
         rows.append({"label": label, "value": voice["error"], "state": "bad"})
-    if "minutes" in learned:
-        rows.append({"label": "Trained on", "value": f"{learned['minutes']:g} minutes of recordings"})
+    if isinstance(minutes := learned.get("minutes"), int | float):
+        rows.append({"label": "Trained on", "value": f"{minutes:g} minutes of recordings"})
     if "best_epoch" in learned:
         how = "chosen by ear" if learned.get("chosen") else "best score"
         value = f"epoch {learned['best_epoch']} of {learned.get('epochs', learned['best_epoch'])}"
         rows.append({"label": "Checkpoint", "value": value, "note": how})
-    scores = learned.get("scores") or {}
+    found = learned.get("scores")
+    scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
-        if isinstance(scores.get(name), int | float):
-            value = f"{scores[name]:.0f} cents" if name == "pitch_error_cents" else f"{scores[name]:.2f}"
+        if isinstance(score := scores.get(name), int | float):
+            value = f"{score:.0f} cents" if name == "pitch_error_cents" else f"{score:.2f}"
             rows.append({"label": label, "value": value, "note": note})
     if learned:
         rows += [{"label": "Scores", "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows
 
 
-def _teacher(taught: Mapping[str, Any] | None) -> str:
+def _teacher(taught: TaughtBy | None) -> str:
     return f"{taught['name']}, imported from {taught['file']}" if taught else ""
 
 
-def _parts(blend: Mapping[str, Any] | None) -> str:
-    if not blend:
+def _parts(blend: object) -> str:
+    if not isinstance(blend, dict):
         return ""
     shares = (1.0 - blend["share"], blend["share"])
     voices = zip(blend["voices"], shares, strict=True)

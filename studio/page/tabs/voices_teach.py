@@ -1,16 +1,16 @@
 """Make an imported voice ours, on the Voices tab: what it sings, and how long the training is."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
 from engine.voices.card_rules import RVC
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.uploads import refuse_large
+from studio.actions.voice_cards import VoiceDetails
 from studio.actions.voice_making import TeachingRequest, start_teaching
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import TEACHING
 
@@ -39,10 +39,10 @@ class Teach(NewVoiceForm):
         self.wire(page, self.opener)
         page.on(self.begin.click, self._start, [chosen, files, name, epochs], self.outputs, notice=self.problem)
 
-    def offered(self, voice: Mapping[str, Any]) -> dict[Any, Any]:
+    def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that offer it for imported voices alone."""
         is_imported = voice["kind"] == RVC
-        shown = {} if is_imported else {self.place: gr.Column(visible=False)}
+        shown: Values = {} if is_imported else {self.place: gr.Column(visible=False)}
         return {self.opener: gr.Button(visible=is_imported), **shown}
 
     def _start(
@@ -55,4 +55,4 @@ class Teach(NewVoiceForm):
             refuse_large(visit.studio, one)
         most = visit.studio.service.epochs_at_most
         request = TeachingRequest(name or "", min(round(epochs), most), recordings)
-        return self.look(visit, visit.apart(start_teaching, visit.account, model, request))[0]
+        return self.look(visit, visit.do_apart(start_teaching, model, request))[0]

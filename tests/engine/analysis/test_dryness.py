@@ -6,7 +6,7 @@ import pytest
 from engine.analysis.dryness import Dryness
 from engine.analysis.recording import analyse
 from engine.audio.files import Audio
-from engine.benchmark.mixes import beside, chords, hiss, in_a_room
+from engine.research.benchmark.mixes import beside, chords, hiss, in_a_room
 from engine.units import SAMPLE_RATE
 
 

@@ -16,7 +16,6 @@ from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.audio.resampling import resample, resampled_length
-from engine.benchmark.mixes import in_a_room
 from engine.conversion import convert as module
 from engine.conversion.convert import convert, convert_file
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
@@ -24,6 +23,7 @@ from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.features.analysed_windows import AnalysedWindows
 from engine.networks.base import load_base
 from engine.networks.listener import listen
+from engine.research.benchmark.mixes import in_a_room
 from engine.units import HOP, SAMPLE_RATE, hertz_to_semitones, note_number, semitones_to_hertz
 from engine.voices.voice import load_voice
 from tests.vowels import vowel

@@ -9,7 +9,7 @@ from engine.analysis.envelope import LOW_BANDS, measure_envelope
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.resampling import resample
-from engine.conversion import renderer as rendering
+from engine.conversion.articulation import BEYOND
 from engine.conversion.renderer import Renderer, ShapedMelody
 from engine.conversion.settings import ConversionSettings
 from engine.features.survey import survey_recording
@@ -138,7 +138,7 @@ def test_renderer_moves_the_timbre_past_the_voice_away_from_the_recording(record
         return Renderer(load_base(), changed, survey, settings, ShapedMelody(settings, 0)).render(windows[0])[0]
 
     itself = sung(voice.timbre, voice.timbre)  # a recording of the voice is no way off: nothing to move past
-    beyond = voice.timbre + rendering.BEYOND * (voice.timbre - found.timbre)
+    beyond = voice.timbre + BEYOND * (voice.timbre - found.timbre)
     np.testing.assert_allclose(sung(voice.timbre, found.timbre), sung(beyond, beyond), atol=1e-5)
     assert np.abs(sung(voice.timbre, found.timbre) - itself).max() > 1e-3
 

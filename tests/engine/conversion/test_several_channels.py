@@ -10,7 +10,8 @@ from engine.audio.channels import delayed, fold
 from engine.audio.files import Audio, read_audio
 from engine.audio.resampling import resample
 from engine.conversion.convert import convert
-from engine.evaluation.scores import Evaluator, speaker_similarity
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.scores import speaker_similarity
 from engine.units import SAMPLE_RATE
 from engine.voices.voice import load_voice
 

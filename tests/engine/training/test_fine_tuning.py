@@ -13,7 +13,7 @@ from engine.features.clips import Clip, analyse_clip
 from engine.features.speaker_timbre import speaker_timbre
 from engine.networks.base import WEIGHTS, load_base, load_weights
 from engine.networks.content_encoder import CONTENT
-from engine.networks.losses import EnvelopeDiscriminator
+from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.timbre_encoder import TIMBRE
 from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces, make_batch
 from engine.training.plan import TrainingPlan

@@ -17,9 +17,9 @@ from studio.actions.account import (
     preferences_of,
     preset_names,
     save_preset,
-    take_back_token,
     tokens_view,
     voice_name,
+    withdraw_token,
 )
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.datasets import create_model
@@ -202,10 +202,10 @@ def test_make_token_shows_the_secret_once_and_it_works_until_revoked(studio):
     token, secret = make_token(studio, studio.local, "my program", None)
     assert account_of_token(studio.database, secret) == studio.local
     assert secret not in str(tokens_view(studio, studio.local))
-    assert take_back_token(studio, studio.local, token["id"])["state"] == "revoked"
+    assert withdraw_token(studio, studio.local, token["id"])["state"] == "revoked"
     assert account_of_token(studio.database, secret) is None
     with pytest.raises(NotFound):
-        take_back_token(studio, studio.local, token["id"])
+        withdraw_token(studio, studio.local, token["id"])
 
 
 def test_tokens_view_lists_newest_first_with_state_and_expiry(studio):
@@ -228,14 +228,14 @@ def test_tokens_view_and_take_back_token_cover_only_the_own_account(studio, othe
     assert not tokens_view(studio, other)
     for name in (token["id"], "mine"):
         with pytest.raises(NotFound):
-            take_back_token(studio, other, name)
+            withdraw_token(studio, other, name)
     assert account_of_token(studio.database, secret) == studio.local
 
 
 def test_take_back_token_refuses_a_name_instead_of_an_id(studio):
     make_token(studio, studio.local, "mine", None)
     with pytest.raises(NotFound):
-        take_back_token(studio, studio.local, "mine")
+        withdraw_token(studio, studio.local, "mine")
 
 
 def test_make_token_refuses_tokens_above_the_limit_until_one_is_revoked(studio, monkeypatch):
@@ -244,5 +244,5 @@ def test_make_token_refuses_tokens_above_the_limit_until_one_is_revoked(studio, 
     make_token(studio, studio.local, "two", None)
     with pytest.raises(TooMany):
         make_token(studio, studio.local, "three", None)
-    take_back_token(studio, studio.local, first["id"])
+    withdraw_token(studio, studio.local, first["id"])
     make_token(studio, studio.local, "three", None)

@@ -8,17 +8,17 @@ import structlog
 
 from studio.actions.analyses import (
     SAMPLES,
+    analysed_recording,
     analysis_view,
     cancel_analysis,
     compare_analyses,
     start_analysis,
     stretch_view,
     take_sample,
-    taken_recording,
 )
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.store.tasks import claim, find, list_tasks
@@ -48,11 +48,11 @@ def vocal(tmp_path):
 def looked_at(studio, audio, file_name="My vocal.wav", account=None) -> str:
     """The id of an analysis that is done."""
     task_id = start_analysis(studio, account or studio.local, audio, file_name)
-    bench = Workbench(
+    context = WorkerContext(
         studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
         structlog.get_logger(),
     )  # fmt: skip
-    run_task(bench, claim(studio.database, "worker", ["analysis"], 60))
+    run_task(context, claim(studio.database, "worker", ["analysis"], 60))
     return task_id
 
 
@@ -180,7 +180,7 @@ def test_analysis_actions_refuse_another_account(studio, other, vocal):
         lambda: view_of(studio, task_id, other),
         lambda: cancel_analysis(studio, other, task_id),
         lambda: compare_analyses(studio, other, task_id, task_id),
-        lambda: taken_recording(studio, other, task_id).__enter__(),
+        lambda: analysed_recording(studio, other, task_id).__enter__(),
     ):
         with pytest.raises(NotFound, match="Add it again"):
             act()
@@ -193,13 +193,13 @@ def test_taken_recording_lends_a_temporary_copy_of_the_recording(studio, vocal):
     audio = vocal()
     was = audio.read_bytes()
     task_id = looked_at(studio, audio)
-    with taken_recording(studio, studio.local, task_id) as (copy, name, _):
+    with analysed_recording(studio, studio.local, task_id) as (copy, name, _):
         assert (copy.read_bytes(), name) == (was, "My vocal.wav")
         copy.unlink()  # as it is when it is moved
-    with taken_recording(studio, studio.local, task_id) as (copy, _, _):
+    with analysed_recording(studio, studio.local, task_id) as (copy, _, _):
         assert copy.exists()
     assert not copy.exists()
-    with pytest.raises(NotFound, match="a voice"), taken_recording(studio, studio.local, task_id):
+    with pytest.raises(NotFound, match="a voice"), analysed_recording(studio, studio.local, task_id):
         raise NotFound("There is no such thing as a voice.")  # what goes wrong outside is not told as ours
 
 
@@ -207,7 +207,7 @@ def test_taken_recording_lends_a_temporary_copy_of_the_recording(studio, vocal):
 def test_taken_recording_raises_for_a_deleted_recording(studio, vocal):
     task_id = looked_at(studio, vocal())
     studio.storage.delete_below(f"tasks/{task_id}")
-    with pytest.raises(NotFound, match="has been deleted"), taken_recording(studio, studio.local, task_id):
+    with pytest.raises(NotFound, match="has been deleted"), analysed_recording(studio, studio.local, task_id):
         pass
 
 

@@ -12,7 +12,7 @@ from studio.actions.datasets import create_model
 from studio.actions.trainings import start_training
 from studio.http.bodies import Form
 from studio.http.routes.fields import Fields
-from studio.http.routes.setting_fields import given_settings
+from studio.http.routes.setting_fields import parse_settings
 from studio.store.records.codec import written
 from studio.store.records.conversion import Conversion, Edit, EditSources
 from studio.store.tasks import list_tasks, submit
@@ -58,7 +58,7 @@ def test_last_call_prints_settings_that_the_service_reads_as_they_were(studio, r
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest("koguchi", settings))
     sent = dict(one.split("=", 1) for one in calls(last_call(studio, studio.local))[0] if "=" in one)
     form = Fields(Form(sent, {}, ""))
-    assert given_settings(form, ConversionSettings, PUBLISHED_SETTINGS) == settings
+    assert parse_settings(form, ConversionSettings, PUBLISHED_SETTINGS) == settings
     form.check()
 
 

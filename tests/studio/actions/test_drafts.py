@@ -14,7 +14,7 @@ from studio.actions.drafts import (
     draft_view,
     drop_draft,
     remove_recording,
-    take_back,
+    reopen_as_draft,
 )
 from studio.actions.voices import model_view, train_model
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
@@ -250,12 +250,12 @@ def test_take_back_turns_an_untrained_voice_into_a_draft_of_its_good_recordings(
     model = create_from_draft(studio, studio.local, draft, {**STATED, "genre": "jazz"})
     claimed = claim(studio.database, "worker", ["report"], 60)
     with pytest.raises(WrongState):  # whoever examines the recordings needs them
-        take_back(studio, studio.local, model, NOW_S)
+        reopen_as_draft(studio, studio.local, model, NOW_S)
     with studio.database.write() as connection:
         complete(connection, claimed, {})
         report = {"recordings": [{"name": "bad.wav", "verdict": "fail"}, {"name": "good.wav", "verdict": "pass"}]}
         report_made(connection, studio.local.id, model, report)
-    back = take_back(studio, studio.local, model, NOW_S, only_good=True)
+    back = reopen_as_draft(studio, studio.local, model, NOW_S, only_good=True)
     assert names(studio, back.draft_id) == ["good.wav"]
     assert back.values == {**STATED, "genre": "jazz"}
     with pytest.raises(NotFound):
@@ -268,12 +268,12 @@ def test_take_back_refuses_trained_and_training_voices_and_other_accounts(studio
     model = create_from_draft(studio, studio.local, draft, STATED)
     examined(model, vocal="pass")
     with pytest.raises(NotFound):
-        take_back(studio, other, model, NOW_S)
+        reopen_as_draft(studio, other, model, NOW_S)
     with pytest.raises(WrongState):
-        take_back(studio, studio.local, "kathleen", NOW_S)
+        reopen_as_draft(studio, studio.local, "kathleen", NOW_S)
     train_model(studio, studio.local, model, 3)
     with pytest.raises(WrongState):
-        take_back(studio, studio.local, model, NOW_S)
+        reopen_as_draft(studio, studio.local, model, NOW_S)
     assert model_view(studio, studio.local, model)["state"] == "training"
     assert not kept(studio)
     with studio.database.read() as connection:

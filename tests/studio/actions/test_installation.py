@@ -57,6 +57,7 @@ def test_limits_view_lists_the_limits_of_the_service(studio):
     assert tuple(one["name"] for one in limits_view(demo)) == LIMITS
     assert limits["models_per_account"]["value"] == 5
     assert limits["longest_audio_minutes"]["option"] == "--longest-audio-minutes"
+    assert limits["free_disk_mb"]["option"] is None
 
 
 def test_machine_view_reports_cores_memory_and_workers(studio):

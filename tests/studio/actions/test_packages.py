@@ -101,7 +101,7 @@ def test_import_model_refuses_a_dataset_and_a_recording(studio, package, recordi
         import_model(studio, studio.local, package())
     with pytest.raises(NotReadable):
         import_model(studio, studio.local, recording())
-    assert len(models_view(studio, studio.local)["models"]) == 5
+    assert len(models_view(studio, studio.local)["models"]) == 6
 
 
 def test_package_link_opens_the_package_until_the_voice_is_deleted(studio, tmp_path):
@@ -142,7 +142,7 @@ def test_import_model_refuses_weights_that_render_no_voice(studio, tmp_path, val
     export_voice(tmp_path / "koguchi", tmp_path / "out.zip")
     with pytest.raises(VoiceError, match="render no voice"):
         import_model(studio, studio.local, tmp_path / "out.zip")
-    assert len(models_view(studio, studio.local)["models"]) == 5
+    assert len(models_view(studio, studio.local)["models"]) == 6
 
 
 def test_export_voice_does_not_load_torch(tmp_path):

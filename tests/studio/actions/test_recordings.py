@@ -105,7 +105,7 @@ def test_import_create_and_convert_refuse_a_voice_without_required_consent(studi
 
 
 def test_demo_voices_state_their_consent(studio):
-    for name in ("goekhan", "kathleen", "kerstin", "koguchi", "safiye"):
+    for name in ("everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"):
         view = model_view(studio, studio.local, name)
         refuse_without_consent(replace(studio, service=replace(studio.service, consent="required")), view["consent"])
         assert view["consent_origin"] == "comes with the program"

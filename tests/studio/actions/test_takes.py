@@ -3,7 +3,7 @@ from sqlalchemy import update
 
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import take_download
-from studio.actions.takes import kept_share, label_take, result_view
+from studio.actions.takes import fidelity, label_take, result_view
 from studio.actions.tasks import task_view
 from studio.errors import Invalid, NotFound
 from studio.store.records.codec import written
@@ -128,7 +128,7 @@ def test_result_view_is_hidden_from_other_accounts(studio, other, started):
     ],
 )
 def test_kept_share_combines_pitch_accuracy_and_voicing_error(scores, mark):
-    assert kept_share(scores) == (None if mark is None else pytest.approx(mark))
+    assert fidelity(scores) == (None if mark is None else pytest.approx(mark))
 
 
 def test_label_take_stores_name_and_star_and_names_downloads(studio, converted):

@@ -20,7 +20,7 @@ from studio.actions.trainings import (
 )
 from studio.actions.voices import delete_model
 from studio.errors import NotFound, WrongState
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.catalogue import find_model, training_reached
 from studio.store.tasks import claim, complete, fail, find
 from studio.store.workspaces import alone_in_training
@@ -145,7 +145,7 @@ def test_start_training_uses_the_given_settings_and_restarts_after_a_failure(stu
     task = claim(studio.database, "worker", ["training"], 60)
     assert task.parameters == {"epochs": 3, "batch": 4, "patience": 0}
     with studio.database.write() as connection:
-        settle(connection, fail(connection, task, "It came to nothing.", "reason"))
+        end_training(connection, fail(connection, task, "It came to nothing.", "reason"))
     assert view(studio, voice)["error"] == "It came to nothing."
     assert start_training(studio, studio.local, voice, 3)["status"] == "training"
 

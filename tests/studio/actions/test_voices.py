@@ -11,8 +11,8 @@ from studio.actions.packages import export_model
 from studio.actions.tasks import cancel_task
 from studio.actions.voices import delete_model, model_view, models_view, refuse_undeletable, train_model
 from studio.errors import DiskFull, NotFound, TooMany, WrongState
-from studio.executors.recovery import settle
-from studio.store.catalogue import find_model, training_completed, training_reached, voice_place
+from studio.executors.recovery import end_training
+from studio.store.catalogue import find_model, training_completed, training_reached, voice_prefix
 from studio.store.database import Database
 from studio.store.tasks import claim, complete, fail, list_tasks
 from studio.store.workspaces import alone_in_training
@@ -33,7 +33,7 @@ def trainings(studio):
 def fail_training(studio):
     task = claim(studio.database, "worker", ["training"], 60)
     with studio.database.write() as connection:
-        settle(connection, fail(connection, task, "It came to nothing.", "reason"))
+        end_training(connection, fail(connection, task, "It came to nothing.", "reason"))
 
 
 def finish_training(studio, model, epochs, **changes):
@@ -41,7 +41,7 @@ def finish_training(studio, model, epochs, **changes):
     with studio.database.write() as connection:
         complete(connection, task, {})
         card = replace(load_card(DEMO_VOICES / "kathleen"), **changes)
-        key = voice_place(studio.local, model)
+        key = voice_prefix(studio.local, model)
         shutil.copytree(DEMO_VOICES / "kathleen", studio.storage.folder(key), dirs_exist_ok=True)
         (studio.storage.folder(key) / CARD_FILE).write_text(card_text(card), encoding="utf-8")
         training_completed(connection, studio.local.id, model, card, key, epochs, epochs)
@@ -234,6 +234,7 @@ def test_delete_model_refuses_a_demo_voice(studio):
     with pytest.raises(WrongState):
         delete_model(studio, studio.local, "koguchi")
     assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
+        "everett",
         "goekhan",
         "kathleen",
         "kerstin",
@@ -253,6 +254,6 @@ def test_models_view_pages_through_all_voices(studio):
     first = models_view(studio, studio.local, limit=3)
     rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
     names = [one["id"] for one in first["models"] + rest["models"]]
-    assert sorted(names) == ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+    assert sorted(names) == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
     assert rest["next_cursor"] is None
     assert all(set(one) == PUBLISHED for one in first["models"])

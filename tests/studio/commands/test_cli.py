@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import engine.voices.card
 from engine.audio.files import read_audio
 from studio.commands.cli import app, main
-from studio.commands.convert import bundled_sample
+from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
 
 RATE = 44_100

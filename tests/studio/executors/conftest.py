@@ -20,7 +20,7 @@ from engine.datasets.dataset import create_dataset, load_dataset
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import profile_as_json
 from studio.executors.heartbeat import Stopping
-from studio.executors.job import Workbench
+from studio.executors.job import WorkerContext
 from studio.executors.local import COMMAND, LocalExecutor
 from studio.executors.process import environment_of
 from studio.executors.voice_cache import VoiceCache
@@ -52,13 +52,13 @@ class Installation:
     account: Account
     vocal: Callable[[float, float], np.ndarray]
 
-    def bench(self, **changed: Any) -> Workbench:
+    def context(self, **changed: Any) -> WorkerContext:
         """What a worker in this process works with."""
         given = {
             "settings": self.settings, "service": self.service, "database": self.database, "storage": self.storage,
             "voices": VoiceCache(), "stopping": Stopping(self.service.grace_s), "log": structlog.get_logger(),
         }  # fmt: skip
-        return Workbench(**given | changed)
+        return WorkerContext(**given | changed)
 
     def submit_conversion(
         self,

@@ -33,7 +33,7 @@ def own(installation):
 
 def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, asked):
     task_id = asked()
-    assert run_task(installation.bench(), installation.claim(BLEND)) == "completed"
+    assert run_task(installation.context(), installation.claim(BLEND)) == "completed"
     assert installation.task(task_id).result == {"model_id": "kathe"}
     (model,) = own(installation)
     assert (model.id, model.name, model.state) == ("kathe", "Käthe", "completed")
@@ -44,20 +44,20 @@ def test_blend_becomes_its_own_voice_with_consent_and_preview(installation, aske
 
 
 def test_blends_of_the_same_name_become_two_voices(installation, asked):
-    bench = installation.bench()
+    context = installation.context()
     for _ in range(2):
         asked()
-        assert run_task(bench, installation.claim(BLEND)) == "completed"
+        assert run_task(context, installation.claim(BLEND)) == "completed"
     assert sorted(model.id for model in own(installation)) == ["kathe", "kathe-2"]
 
 
 def test_blend_leaves_no_voice_after_a_failure(installation, asked):
     task_id = asked(second="nobody")
-    assert run_task(installation.bench(), installation.claim(BLEND)) == "failed"
+    assert run_task(installation.context(), installation.claim(BLEND)) == "failed"
     assert "There is no voice" in installation.task(task_id).error
     task_id = asked()
     installation.service.__dict__["models_per_account"] = 0
-    assert run_task(installation.bench(), installation.claim(BLEND)) == "failed"
+    assert run_task(installation.context(), installation.claim(BLEND)) == "failed"
     assert "delete one" in installation.task(task_id).error
     assert not own(installation)
     assert not list((installation.settings.data / "voices").glob("*"))
@@ -71,7 +71,7 @@ def test_blend_leaves_no_voice_if_the_lease_is_lost(installation, asked, monkeyp
         raise LeaseLost
 
     monkeypatch.setattr("studio.executors.job.tasks.complete", lose)
-    assert run_task(installation.bench(), task) == "lost"
+    assert run_task(installation.context(), task) == "lost"
     assert not own(installation)
     assert not list((installation.settings.data / "voices").glob("*"))
 
@@ -80,5 +80,5 @@ def test_blend_returns_to_the_queue_when_stopped(installation, asked, monkeypatc
     task_id = asked()
     stopping = Stopping(0.0)
     stopping.ask()
-    assert run_task(installation.bench(stopping=stopping), installation.claim(BLEND)) == "given back"
+    assert run_task(installation.context(stopping=stopping), installation.claim(BLEND)) == "given back"
     assert installation.task(task_id).state == "queued"

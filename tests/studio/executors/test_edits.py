@@ -28,7 +28,7 @@ def studio(shared_installation) -> Studio:
 def converted(shared_installation) -> str:
     """A conversion of three seconds with two takes."""
     task_id = shared_installation.submit_conversion(3.0, takes=2, transpose=2)
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     return task_id
 
 
@@ -40,7 +40,7 @@ def samples(installation, task_id, take=1, of="outputs") -> np.ndarray:
 @pytest.fixture(scope="module")
 def edited(shared_installation, studio, converted) -> str:
     edit_id = start_edit(studio, studio.local, converted, 2, [SHIFT])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     return edit_id
 
 
@@ -59,12 +59,12 @@ def test_edit_changes_only_the_edited_stretch(shared_installation, converted, ed
 def test_edit_of_an_edited_take_adds_and_removes_edits(shared_installation, studio, converted, edited):
     later = {"tool": "draw", "start_s": 0.05, "end_s": 0.15, "points": [[0.05, 50.0], [0.15, 52.0]]}
     again = start_edit(studio, studio.local, edited, 1, [SHIFT, later])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     after, between = samples(shared_installation, again), samples(shared_installation, edited)
     assert (after[: 44_100 // 3] != between[: 44_100 // 3]).any()
     np.testing.assert_array_equal(after[44_100:], between[44_100:])
     back = start_edit(studio, studio.local, again, 1, [])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     np.testing.assert_array_equal(samples(shared_installation, back), samples(shared_installation, converted, 2))
     assert edit_view(studio, studio.local, back, 1, "", 0.0)["edits"] == []
 
@@ -72,23 +72,23 @@ def test_edit_of_an_edited_take_adds_and_removes_edits(shared_installation, stud
 def test_edit_renders_everything_again_if_the_earlier_edit_is_deleted(shared_installation, studio, edited):
     later = SHIFT | {"start_s": 0.1, "end_s": 0.2}
     earlier = start_edit(studio, studio.local, edited, 1, [SHIFT, later | {"semitones": 1.0}])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     again = start_edit(studio, studio.local, earlier, 1, [SHIFT, later])
     kept = samples(shared_installation, earlier)
     shared_installation.storage.delete(shared_installation.task(earlier).result["outputs"][0])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     assert np.abs(samples(shared_installation, again)[44_100:].astype(float) - kept[44_100:]).max() / 2**31 < 1e-3
 
 
 def test_edit_of_a_take_with_effects_changes_the_dry_take_and_reapplies_them(shared_installation, studio, converted):
     task_id = shared_installation.submit_conversion(3.0, effects="hall", takes=2, transpose=2)
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     dry, wet = (samples(shared_installation, task_id, 2, of) for of in ("dry", "outputs"))
     np.testing.assert_array_equal(dry, samples(shared_installation, converted, 2))
     assert wet.shape == dry.shape
     assert (wet != dry).any()
     edit_id = start_edit(studio, studio.local, task_id, 2, [SHIFT])
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     changed = np.flatnonzero(samples(shared_installation, edit_id, of="dry") != dry) / 44_100
     assert 1.4 < changed[0] < changed[-1] < 2.7
     statement = shared_installation.task(edit_id).parameters["effects"]
@@ -102,10 +102,10 @@ def test_edit_fails_after_the_voice_was_retrained(installation, monkeypatch):
         installation.settings, installation.service, installation.database, installation.storage, b"", account
     )
     task_id = installation.submit_conversion(1.0)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
     monkeypatch.setattr("engine.conversion.rerendering.networks_digest", lambda base, voice: "another")
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(edit_id)
     assert (task.error_code, task.result) == ("edit_error", None)
     assert task.error.startswith("The voice has been trained again since this take")
@@ -118,7 +118,7 @@ def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, monkeypa
         installation.settings, installation.service, installation.database, installation.storage, b"", account
     )
     task_id = installation.submit_conversion(1.0)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     edit_id = start_edit(there, account, task_id, 1, [SHIFT | {"start_s": 0.3, "end_s": 0.6}])
     task = installation.claim()
 
@@ -129,7 +129,7 @@ def test_edit_ends_cancelled_if_cancelled_while_rendering(installation, monkeypa
             report(0.1, "converting")
 
     monkeypatch.setattr(rerendering, "edit_file", cancel_on_the_way)
-    assert run_task(installation.bench(), task) == "cancelled"
+    assert run_task(installation.context(), task) == "cancelled"
 
 
 def test_comp_joins_each_phrase_from_the_chosen_take(shared_installation, studio, converted, edited):
@@ -138,7 +138,7 @@ def test_comp_joins_each_phrase_from_the_chosen_take(shared_installation, studio
     assert len(starts_s) >= 2
     choice = [{"task": converted, "take": 1}, *[{"task": edited, "take": 1}] * (len(starts_s) - 1)]
     comp = start_comp(studio, studio.local, edited, choice)
-    assert run_task(shared_installation.bench(), shared_installation.claim()) == "completed"
+    assert run_task(shared_installation.context(), shared_installation.claim()) == "completed"
     first, second = samples(shared_installation, converted, 1), samples(shared_installation, edited)
     made, join = samples(shared_installation, comp), round(starts_s[1] * 44_100)
     assert len(made) == len(first) == len(second)

@@ -20,7 +20,7 @@ def submit(installation, kind, model_id=None, **settings):
 def test_estimate_times_a_training_without_training(installation, new_recordings):
     voice = installation.create_voice(new_recordings)
     task_id = submit(installation, "estimate", voice.id, batch=8, foreign=1)
-    assert run_task(installation.bench(), installation.claim("estimate")) == "completed"
+    assert run_task(installation.context(), installation.claim("estimate")) == "completed"
     estimate = Estimate(**installation.task(task_id).result)
     assert 0 < estimate.epoch_s < estimate.seconds_of(10) < estimate.seconds_of(100)
     assert estimate.epochs_apart > 1
@@ -30,13 +30,13 @@ def test_estimate_times_a_training_without_training(installation, new_recordings
 
 def test_estimate_fails_for_a_voice_without_a_dataset(installation):
     task_id = submit(installation, "estimate", "kathleen")
-    assert run_task(installation.bench(), installation.claim("estimate")) == "failed"
+    assert run_task(installation.context(), installation.claim("estimate")) == "failed"
     assert installation.task(task_id).error_code == "no_dataset"
 
 
 def test_checkup_checks_the_device_and_a_conversion_of_the_worker(installation):
     task_id = submit(installation, "checkup")
-    assert run_task(installation.bench(), installation.claim("checkup")) == "completed"
+    assert run_task(installation.context(), installation.claim("checkup")) == "completed"
     findings = {one["subject"]: one for one in installation.task(task_id).result["findings"]}
     assert findings["device chosen"]["detail"] in ("cpu", "cuda", "mps")
     assert findings["conversion"]["works"]

@@ -198,7 +198,7 @@ def test_worker_paused_past_its_lease_publishes_no_result(installation, held):
         installation.hold.unlink()
         recovered = lambda: recover(installation.database, 3) or installation.task(held).state == "queued"  # noqa: E731
         wait_until(recovered)
-        assert run_task(installation.bench(), installation.claim()) == "completed"
+        assert run_task(installation.context(), installation.claim()) == "completed"
         before = installation.task(held)
         os.kill(worker.pid, signal.SIGCONT)
         second = installation.submit_conversion()
@@ -286,13 +286,13 @@ def test_run_task_reports_a_full_disk_and_completes_the_next_task_once_freed(ins
         pytest.skip("only root can make a small disk, and not everywhere")
     try:
         task_id = installation.submit_conversion(10.0)
-        assert run_task(installation.bench(), installation.claim()) == "failed"
+        assert run_task(installation.context(), installation.claim()) == "failed"
         assert "full" in installation.task(task_id).error
         assert installation.results(task_id) == list(work.iterdir()) == []
     finally:
         subprocess.run(["umount", str(work)], check=True)
     task_id = installation.submit_conversion(10.0)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
 
 
 def test_worker_with_a_wrong_clock_keeps_its_lease(installation, held):

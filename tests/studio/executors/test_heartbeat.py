@@ -68,22 +68,22 @@ def test_heartbeat_holds_the_lease_until_it_ends(database, task):
 
 
 def test_heartbeat_writes_the_progress_clipped_to_1(database, task):
-    with heartbeat(database, task) as heart:
-        heart.report(0.25, "converting")
+    with heartbeat(database, task) as beating:
+        beating.report(0.25, "converting")
         wait_until(lambda: row(database, task).progress == 0.25)
         assert row(database, task).message == "converting"
-        heart.report(float("nan"), "odd")
-        heart.report(7.0, "more than all")
+        beating.report(float("nan"), "odd")
+        beating.report(7.0, "more than all")
         wait_until(lambda: row(database, task).progress == 1.0)
 
 
 def test_heartbeat_report_raises_cancelled_and_keeps_the_lease(database, task):
-    with heartbeat(database, task) as heart:
-        heart.report(0.1, "")
+    with heartbeat(database, task) as beating:
+        beating.report(0.1, "")
         tasks.request_cancel(database, task.account_id, task.id)
-        wait_until(lambda: heart.is_cancelled)
+        wait_until(lambda: beating.is_cancelled)
         with pytest.raises(Cancelled):
-            heart.report(0.2, "")
+            beating.report(0.2, "")
         wait_for_a_beat(database, task)
         assert row(database, task).state == "running"
         with database.write() as connection:
@@ -91,11 +91,11 @@ def test_heartbeat_report_raises_cancelled_and_keeps_the_lease(database, task):
 
 
 def test_heartbeat_report_raises_after_the_lease_is_lost(database, task):
-    with heartbeat(database, task) as heart:
+    with heartbeat(database, task) as beating:
         tasks.recover(database, 3, [task.owner])
-        wait_until(lambda: heart.is_lost)
+        wait_until(lambda: beating.is_lost)
         with pytest.raises(LeaseLost):
-            heart.report(0.5, "")
+            beating.report(0.5, "")
 
 
 def test_heartbeat_resets_the_attempt_after_a_new_checkpoint(database, task, tmp_path):
@@ -105,8 +105,8 @@ def test_heartbeat_resets_the_attempt_after_a_new_checkpoint(database, task, tmp
     assert second.attempt == 2
     checkpoint = tmp_path / "checkpoint.pt"
     checkpoint.write_bytes(b"of an earlier attempt")
-    with heartbeat(database, second) as heart:
-        heart.watch(checkpoint)
+    with heartbeat(database, second) as beating:
+        beating.watch(checkpoint)
         wait_for_a_beat(database, second)
         assert row(database, second).attempt == 2
         os.utime(checkpoint, ns=(1, 1))
@@ -116,16 +116,16 @@ def test_heartbeat_resets_the_attempt_after_a_new_checkpoint(database, task, tmp
 def test_heartbeat_report_resets_the_attempt_before_the_next_beat(database, task, tmp_path):
     """A worker that was killed within the same second had advanced, and it counted as an attempt all the same."""
     checkpoint = tmp_path / "checkpoint.pt"
-    heart = Heartbeat(database, task, 1000.0, Stopping(0.0), structlog.get_logger())  # which does not beat by itself
-    heart.watch(checkpoint)
+    beating = Heartbeat(database, task, 1000.0, Stopping(0.0), structlog.get_logger())  # which does not beat by itself
+    beating.watch(checkpoint)
     for number in range(2):
         with database.write() as connection:
             connection.exec_driver_sql("UPDATE tasks SET attempt = 3")
-        heart.report(0.5, "trains")
+        beating.report(0.5, "trains")
         assert row(database, task).attempt == 3
         checkpoint.write_bytes(b"of this one")
         os.utime(checkpoint, ns=(number, number))
-        heart.report(0.5, "trains")
+        beating.report(0.5, "trains")
         assert row(database, task).attempt == 1
 
 
@@ -142,26 +142,26 @@ def test_heartbeat_survives_a_locked_database(sqlite_database):
             released.wait(PATIENCE_S)
 
     holder = threading.Thread(target=hold)
-    with Heartbeat(sqlite_database, task, LEASE_S, Stopping(0.0), structlog.get_logger()) as heart:
+    with Heartbeat(sqlite_database, task, LEASE_S, Stopping(0.0), structlog.get_logger()) as beating:
         holder.start()
         assert held.wait(PATIENCE_S)
-        heart.report(0.5, "while nobody could write")
-        wait_until(heart._beating.locked)  # a beat waits for the others
+        beating.report(0.5, "while nobody could write")
+        wait_until(beating._beating.locked)  # a beat waits for the others
         released.set()
         wait_until(lambda: row(sqlite_database, task).progress == 0.5)
-        heart.report(0.6, "")  # and it is still ours
+        beating.report(0.6, "")  # and it is still ours
     holder.join()
 
 
 @pytest.mark.parametrize(("grace_s", "may_finish"), [(0.0, True), (60.0, False)])
 def test_heartbeat_cancels_work_that_cannot_finish_when_the_process_stops(database, task, grace_s, may_finish):
     stopping = Stopping(grace_s)
-    with heartbeat(database, task, may_finish=may_finish, stopping=stopping) as heart:
-        heart.report(0.1, "")
+    with heartbeat(database, task, may_finish=may_finish, stopping=stopping) as beating:
+        beating.report(0.1, "")
         stopping.ask()
         with pytest.raises(Cancelled):
-            heart.report(0.2, "")
-        assert not heart.is_cancelled
+            beating.report(0.2, "")
+        assert not beating.is_cancelled
 
 
 @pytest.fixture
@@ -190,10 +190,10 @@ def test_heartbeat_ends_the_process_when_work_stalls(sqlite_database, clock):
     task = tasks.claim(database, "worker", ["conversion"], LEASE_S)
     ended = []
     log = structlog.get_logger()
-    with Heartbeat(database, task, LEASE_S, Stopping(0.0), log, True, 50.0, ended.append) as heart:
+    with Heartbeat(database, task, LEASE_S, Stopping(0.0), log, True, 50.0, ended.append) as beating:
         for _ in range(8):  # as long as it reports, it may take its time
             clock.sleep(40.0)
-            heart.report(0.5, "converting")
+            beating.report(0.5, "converting")
             wait_for_a_beat(database, task)
         assert not ended
         clock.sleep(60.0)

@@ -62,7 +62,7 @@ def start(studio, audio, tmp_path, **song):
 
 
 def run(installation):
-    return run_task(installation.bench(), installation.claim())
+    return run_task(installation.context(), installation.claim())
 
 
 def read(installation, key):
@@ -100,7 +100,7 @@ def test_song_task_resumes_after_the_last_finished_stage(
 
     with monkeypatch.context() as broken:
         broken.setattr(module, "convert_parts", killed)
-        assert run_task(shared_installation.bench(), claimed) == "given back"
+        assert run_task(shared_installation.context(), claimed) == "given back"
     stages = [key for key in shared_installation.storage.list_keys(f"tasks/{task_id}") if "/stages/" in key]
     assert len(stages) == 2
     monkeypatch.setattr(module, "separate_file", lambda *_: pytest.fail("it was separated again"))
@@ -150,7 +150,7 @@ def test_song_task_reuses_the_stages_of_a_cancelled_one(
 
     with monkeypatch.context() as broken:
         broken.setattr(module, "convert_parts", cancelled)
-        assert run_task(shared_installation.bench(), claimed) == "cancelled"
+        assert run_task(shared_installation.context(), claimed) == "cancelled"
     monkeypatch.setattr(module, "separate_file", lambda *_: pytest.fail("it was separated again"))
     again = start(studio, song, tmp_path, separate=True)
     assert run(shared_installation) == "completed"
@@ -208,6 +208,6 @@ def test_song_task_refuses_a_backing_longer_than_the_limit(shared_installation, 
     sung = save(tmp_path / "vocal.wav", stems[0])
     backing = SentFile(save(tmp_path / "b.wav", chords(4.0)), "backing.wav")
     task_id = start(studio, sung, tmp_path, backing=backing)
-    bench = shared_installation.bench(service=replace(shared_installation.service, longest_audio_minutes=0.05))
-    assert run_task(bench, shared_installation.claim()) == "failed"
+    context = shared_installation.context(service=replace(shared_installation.service, longest_audio_minutes=0.05))
+    assert run_task(context, shared_installation.claim()) == "failed"
     assert "longer than 3 seconds, the limit here" in shared_installation.task(task_id).error

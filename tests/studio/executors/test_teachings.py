@@ -16,7 +16,7 @@ from studio.actions.voices import taught_by
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
 from studio.store import tasks
-from studio.store.catalogue import add_model, all_models, set_keys, voice_place
+from studio.store.catalogue import add_model, all_models, set_keys, voice_prefix
 from tests.cards import update_card
 from tests.engine.rvc.models import import_small, use_small_contentvec, write_small_contentvec
 
@@ -40,7 +40,7 @@ def ask(installation, tmp_path, monkeypatch, short_auditions, short_foreign):
     card = update_card(folder, consent=OWNER, licence="CC BY 4.0")
     with installation.database.write() as connection:
         model = add_model(connection, installation.storage, installation.account, asdict(card), "completed")
-        installation.storage.push_folder(folder, key := voice_place(installation.account, model.id))
+        installation.storage.push_folder(folder, key := voice_prefix(installation.account, model.id))
         set_keys(connection, model, voice_key=key)
     singing = [read_audio(path) for path in (FOREIGN.parent / "singing.flac", FOREIGN / "singing-high.flac")]
     write_audio(tmp_path / "own.flac", Audio(np.concatenate([one.samples for one in 2 * singing], 1), singing[0].rate))
@@ -66,7 +66,7 @@ def made(installation):
 def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(installation, ask):
     left_out = {"name": "words.txt", "reason": "This file is left out, since it is not audio."}
     task_id = ask(epochs=3, left_out=[left_out])
-    assert run_task(installation.bench(), installation.claim("teaching")) == "completed"
+    assert run_task(installation.context(), installation.claim("teaching")) == "completed"
     assert installation.task(task_id).result == {"model_id": "mia-ii"}
     (model,) = made(installation)
     assert (model.id, model.state, model.voice_key) == ("mia-ii", "training", None)
@@ -86,14 +86,14 @@ def test_teaching_creates_a_voice_with_recordings_origin_consent_and_training(in
 
 def test_failed_and_stopped_teachings_leave_no_voice(installation, ask):
     task_id = ask(own=False)
-    assert run_task(installation.bench(), installation.claim("teaching")) == "failed"
+    assert run_task(installation.context(), installation.claim("teaching")) == "failed"
     assert "usable voice" in installation.task(task_id).error
     tasks.remove(installation.database, installation.account.id, task_id, lambda connection, task: None)
     weights = installation.settings.data / "models" / "contentvec.safetensors"
     weights.rename(weights.with_suffix(".away"))
     contentvec._loaded.cache_clear()
     task_id = ask()
-    assert run_task(installation.bench(), installation.claim("teaching")) == "failed"
+    assert run_task(installation.context(), installation.claim("teaching")) == "failed"
     assert "needs ContentVec" in installation.task(task_id).error
     assert not list(installation.storage.list_keys("tasks/"))
     stopping = Stopping(0.0)
@@ -101,7 +101,7 @@ def test_failed_and_stopped_teachings_leave_no_voice(installation, ask):
     with installation.database.write() as connection:
         again = installation.task(task_id).parameters | {"sources": []}
         tasks.submit(connection, installation.account.id, "teaching", again, model_id="mia", task_id="b" * 24)
-    assert run_task(installation.bench(stopping=stopping), installation.claim("teaching")) == "given back"
+    assert run_task(installation.context(stopping=stopping), installation.claim("teaching")) == "given back"
     assert not made(installation)
     assert not list((installation.settings.data / "datasets").glob("*"))
     assert load_card(installation.settings.data / "voices" / "mia").is_imported

@@ -65,7 +65,7 @@ def note_steps(monkeypatch) -> list[int]:
 
 def test_training_makes_a_usable_voice_and_a_second_one_continues_it(installation, voice):
     first = installation.submit_training(voice.id, 1)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     model = installation.model(voice.id)
     assert (model.state, model.epoch, model.epochs, model.voice_key) == ("completed", 1, 1, f"voices/{voice.id}")
     assert installation.task(first).result["epochs"] == 1
@@ -75,12 +75,12 @@ def test_training_makes_a_usable_voice_and_a_second_one_continues_it(installatio
     assert load_voice(voice.id, installation.settings.voices).preview is not None
 
     conversion = installation.submit_conversion(1.0, model=voice.id)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert installation.task(conversion).result["output_settings"]["model"] == voice.id
 
     installation.submit_training(voice.id, 2)  # with another plan than it was begun with: it goes on with that one
     assert installation.model(voice.id).state == "training"
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert [line["epoch"] for line in history(installation, voice).epochs] == [1, 2]
     model = installation.model(voice.id)
     assert (model.state, model.epoch, model.epochs) == ("completed", 2, 2)
@@ -91,21 +91,21 @@ def test_training_completes_on_postgresql(installation, database, recordings):
     there = replace(installation, database=database, account=local_account(database))
     voice = there.create_voice(recordings)
     task_id = there.submit_training(voice.id, 1)
-    assert run_task(there.bench(), there.claim()) == "completed"
+    assert run_task(there.context(), there.claim()) == "completed"
     model = there.model(voice.id)
     assert (there.task(task_id).state, model.state, model.epoch) == ("completed", "completed", 1)
 
 
 def test_training_fails_with_the_reason_for_a_different_batch_size(installation, voice):
     task_id = installation.submit_training(voice.id, 2, batch=4)
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert "batch 8" in installation.task(task_id).error
 
 
 def test_report_task_stores_the_data_report_of_the_recordings(installation, voice):
     with installation.database.write() as connection:
         task_id = tasks.submit(connection, installation.account.id, "report", {}, model_id=voice.id)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     model = installation.model(voice.id)
     assert model.state == "pending"
     assert len(model.data_report["recordings"]) == 2
@@ -129,7 +129,7 @@ def test_training_updates_the_epoch_and_resets_the_attempt_at_checkpoints(instal
     with installation.database.write() as connection:
         connection.exec_driver_sql("UPDATE tasks SET attempt = 1")
     monkeypatch.setattr(trainings._Course, "report", report)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert {1, 2} <= seen
     assert ("attempt", 1) in seen  # it was claimed as the second
 
@@ -138,7 +138,7 @@ def test_training_is_saved_and_continued_when_its_worker_stops(installation, voi
     stopping = Stopping(60.0)  # which is not used for a training: it loses nothing by stopping at once
     stop_after(monkeypatch, 2, stopping.ask)  # which is said after each step
     task_id = installation.submit_training(voice.id, 3, save_s=3600.0)
-    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "given back"
+    assert run_task(installation.context(stopping=stopping), installation.claim()) == "given back"
     task = installation.task(task_id)
     assert (task.state, task.attempt) == ("queued", 0)
     assert installation.model(voice.id).state == "training"
@@ -147,7 +147,7 @@ def test_training_is_saved_and_continued_when_its_worker_stops(installation, voi
     monkeypatch.setattr(
         engine.training.train._Training, "_learn", lambda self, pieces: (steps.append(self.step), real(self, pieces))
     )
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert steps == [4, 5]
     assert installation.model(voice.id).epoch == 3
 
@@ -155,7 +155,7 @@ def test_training_is_saved_and_continued_when_its_worker_stops(installation, voi
 def test_cancelled_training_leaves_the_voice_pending_and_keeps_its_checkpoint(installation, voice, monkeypatch):
     task_id = installation.submit_training(voice.id, 50, save_s=3600.0)
     stop_after(monkeypatch, 2, lambda: tasks.request_cancel(installation.database, installation.account.id, task_id))
-    assert run_task(installation.bench(), installation.claim()) == "cancelled"
+    assert run_task(installation.context(), installation.claim()) == "cancelled"
     assert installation.task(task_id).state == "cancelled"
     model = installation.model(voice.id)
     assert (model.state, model.voice_key) == ("pending", None)
@@ -171,7 +171,7 @@ def test_training_on_too_little_voice_reports_the_reason_on_task_and_voice(insta
     next((tmp_path / "little" / "audio").iterdir()).unlink()
     voice = installation.create_voice(tmp_path / "little")
     task_id = installation.submit_training(voice.id, 1)
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     task, model = installation.task(task_id), installation.model(voice.id)
     assert task.error_code == "dataset_error"
     assert (model.state, model.error) == ("failed", task.error)
@@ -179,7 +179,7 @@ def test_training_on_too_little_voice_reports_the_reason_on_task_and_voice(insta
 
 def test_training_fails_for_a_voice_without_recordings(installation):
     task_id = installation.submit_training("kathleen", 1)
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "no_dataset"
 
 
@@ -192,7 +192,7 @@ def test_training_fails_without_changes_while_another_worker_uses_the_folder(ins
     task_id = installation.submit_training(voice.id, 1)
     service = replace(installation.service, attempts=1)
     with alone_in_training(installation.settings.datasets / voice.id):
-        assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+        assert run_task(installation.context(service=service), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "training_busy"
     assert sorted(training.rglob("*")) == before
 
@@ -204,7 +204,7 @@ def test_training_does_not_restore_a_voice_deleted_during_it(installation, recor
 
     stop_after(monkeypatch, 2, delete)
     installation.submit_training(voice.id, 2)
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert not (installation.settings.voices / voice.id).exists()
     assert not (installation.settings.datasets / voice.id).exists()
     assert installation.create_voice(recordings).id == voice.id
@@ -222,7 +222,7 @@ def test_training_does_not_restore_a_voice_deleted_just_before_its_end(installat
 
     monkeypatch.setattr(trainings, "keep_voice", keep_voice)
     installation.submit_training(voice.id, 1)
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert not (installation.settings.voices / voice.id).exists()
 
 
@@ -240,11 +240,11 @@ def test_training_completes_after_a_crash_between_voice_and_database_row(install
     with monkeypatch.context() as patch:
         patch.setattr("studio.executors.job.Job.publish", die)
         with pytest.raises(Death):
-            run_task(installation.bench(), installation.claim())
+            run_task(installation.context(), installation.claim())
     assert (installation.settings.voices / voice.id).exists()
     assert installation.model(voice.id).state == "training"
     tasks.recover(installation.database, 3, ["this test"])
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert installation.task(task_id).fence == 2
     assert installation.model(voice.id).state == "completed"
 
@@ -253,11 +253,11 @@ def test_training_changes_nothing_after_its_lease_is_lost(installation, voice, m
     task_id = installation.submit_training(voice.id, 2)
     first = installation.claim()
     stop_after(monkeypatch, 1, lambda: tasks.recover(installation.database, 3, ["this test"]))
-    assert run_task(installation.bench(), first) == "lost"
+    assert run_task(installation.context(), first) == "lost"
     assert installation.task(task_id).state == "queued"
     assert installation.model(voice.id).state == "training"
     assert not (installation.settings.voices / voice.id).exists()
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
 
 
 # ---- a storage that is no folder
@@ -279,10 +279,10 @@ def test_training_in_remote_storage_continues_from_the_last_stored_checkpoint(el
     voice = elsewhere.create_voice(new_recordings)
     task_id = elsewhere.submit_training(voice.id, 2, save_s=0.0, batch=8, foreign=1)
     stop_after(monkeypatch, 4, lambda: tasks.recover(elsewhere.database, 3, ["this test"]))  # one evaluation, 3 steps
-    assert run_task(elsewhere.bench(), elsewhere.claim()) == "lost"
+    assert run_task(elsewhere.context(), elsewhere.claim()) == "lost"
     assert elsewhere.model(voice.id).training_key is not None
     steps = note_steps(monkeypatch)
-    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert run_task(elsewhere.context(), elsewhere.claim()) == "completed"
     assert steps[0] in (1, 2, 3)
     assert steps[-1] == 3
     model = elsewhere.model(voice.id)
@@ -290,7 +290,7 @@ def test_training_in_remote_storage_continues_from_the_last_stored_checkpoint(el
     keys = list(elsewhere.storage.list_keys(f"voices/{voice.id}"))
     assert {key.rpartition("/")[0] for key in keys} == {model.voice_key}
     elsewhere.submit_conversion(1.0, model=voice.id)
-    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert run_task(elsewhere.context(), elsewhere.claim()) == "completed"
     assert elsewhere.task(task_id).fence == 2
 
 
@@ -308,7 +308,7 @@ def test_training_survives_a_short_storage_outage(elsewhere, recordings, monkeyp
 
     monkeypatch.setattr(elsewhere.storage, "put_bytes", put_bytes)
     elsewhere.submit_training(voice.id, 2, save_s=0.0)
-    assert run_task(elsewhere.bench(), elsewhere.claim()) == "completed"
+    assert run_task(elsewhere.context(), elsewhere.claim()) == "completed"
     assert len(failed) == 2
 
 
@@ -318,7 +318,7 @@ def test_training_keeps_profile_changes_made_after_its_submission(installation, 
     said = {"id": voice.id, "name": "Nina", "genre": "jazz", "consent": {"by": "Nina"}}
     with installation.database.write() as connection:
         describe(connection, installation.account.id, voice.id, said)
-    assert run_task(installation.bench(), installation.claim("training")) == "completed"
+    assert run_task(installation.context(), installation.claim("training")) == "completed"
     model = installation.model(voice.id)
     card = load_card(installation.settings.voices / voice.id)
     for known in (card.name, model.name):

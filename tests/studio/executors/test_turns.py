@@ -94,12 +94,12 @@ def test_turns_put_down_what_an_idle_thread_works_with_and_take_it_up_again():
     events: list[str] = []
 
     @contextmanager
-    def hands():
+    def around():
         events.append("taken up")
-        yield lambda work: work()
+        yield
         events.append("put down")
 
-    turns = Turns(1, 100, hands, idle_s=0.0)
+    turns = Turns(1, 100, around, idle_s=0.0)
     for times in (1, 2):
         assert turns.submit("anna", lambda: "done").result(PATIENCE_S) == "done"
         wait_until(lambda times=times: events == ["taken up", "put down"] * times)

@@ -55,7 +55,7 @@ def home(installation, model) -> Path:
 
 def test_run_task_makes_an_untrained_voice_for_a_conversion(installation, mia):
     task_id = convert(installation, mia)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "completed"
     task = installation.task(task_id)
     assert task.result["untrained"]
     assert task.result["output_settings"].items() > {"model": "mia", "vocal_style": "melodic"}.items()
@@ -66,17 +66,17 @@ def test_run_task_makes_an_untrained_voice_for_a_conversion(installation, mia):
 
 def test_run_task_makes_an_untrained_voice_with_the_report(installation, mia, monkeypatch):
     examine(installation, mia)
-    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert run_task(installation.context(), installation.claim("report")) == "completed"
     assert installation.model("mia").data_report["usable_s"] > 10
     assert load_card(home(installation, mia)).name == "Mia"
     monkeypatch.setattr("engine.training.untrained.untrained_voice", lambda *given: pytest.fail("it is there already"))
     convert(installation, mia)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "completed"
 
 
 def test_run_task_refuses_an_untrained_voice_unless_requested(installation, mia):
     task_id = convert(installation, mia, is_asked_for=False)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "failed"
     assert "not trained yet" in installation.task(task_id).error
     assert not home(installation, mia).exists()
 
@@ -85,7 +85,7 @@ def test_run_task_converts_with_a_voice_trained_meanwhile(installation, mia):
     task_id = convert(installation, mia)
     shutil.copytree(DEMO_VOICES / "kathleen", installation.settings.voices / "mia")
     import_folders(installation.database, installation.storage, installation.account)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "completed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "completed"
     assert not installation.task(task_id).result["untrained"]
     assert not home(installation, mia).exists()
 
@@ -94,10 +94,10 @@ def test_run_task_makes_a_report_but_no_voice_from_too_little_sound(installation
     soundfile.write(tmp_path / "one.wav", vocal(5.0, 200.0), 44_100)
     short = installation.create_voice(create_dataset([tmp_path / "one.wav"], tmp_path / "d", {"name": "Mia"}).folder)
     task_id = convert(installation, short)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "failed"
     assert "less than 10 s do not contain every sound" in installation.task(task_id).error
     report = examine(installation, short)
-    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert run_task(installation.context(), installation.claim("report")) == "completed"
     assert installation.task(report).state == "completed"
     assert "too_little" in {one["code"] for one in installation.model("mia").data_report["findings"]}
     assert not home(installation, short).exists()
@@ -116,7 +116,7 @@ def test_run_task_deletes_an_untrained_voice_whose_model_was_deleted_meanwhile(i
 
     monkeypatch.setattr(untrained, "untrained_folder", made_late)
     task_id = convert(installation, mia)
-    assert run_task(installation.bench(), installation.claim("conversion")) == "failed"
+    assert run_task(installation.context(), installation.claim("conversion")) == "failed"
     assert "There is no voice" in installation.task(task_id).error
     assert not home(installation, mia).exists()
     with pytest.raises(NotFound):
@@ -130,19 +130,19 @@ def test_run_task_keeps_an_untrained_voice_in_s3_storage(installation, s3_storag
     with there.database.write() as connection:
         set_keys(connection, mia, dataset_key="datasets/elsewhere")
     examine(there, mia)
-    assert run_task(there.bench(), there.claim("report")) == "completed"
+    assert run_task(there.context(), there.claim("report")) == "completed"
     assert s3_storage.head("datasets/elsewhere/untrained/weights.safetensors") is not None
     task_id = convert(there, mia)
-    assert run_task(there.bench(), there.claim("conversion")) == "completed"
+    assert run_task(there.context(), there.claim("conversion")) == "completed"
     assert there.task(task_id).result["untrained"]
 
 
 def test_run_task_replaces_the_untrained_voice_after_training(installation, mia, short_trainings):
     examine(installation, mia)
-    assert run_task(installation.bench(), installation.claim("report")) == "completed"
+    assert run_task(installation.context(), installation.claim("report")) == "completed"
     assert home(installation, mia).is_dir()
     installation.submit_training("mia", 1, batch=8, foreign=1)
-    assert run_task(installation.bench(), installation.claim("training")) == "completed"
+    assert run_task(installation.context(), installation.claim("training")) == "completed"
     assert installation.model("mia").state == "completed"
     assert not home(installation, mia).exists()
     assert not load_card(installation.settings.voices / "mia").is_untrained

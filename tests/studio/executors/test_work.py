@@ -52,10 +52,10 @@ def nothing_is_left(installation, task_id) -> bool:
 
 def test_run_task_signs_takes_with_voice_settings_and_source(installation):
     task_id = installation.submit_conversion(1.0, seed=7)
-    bench = installation.bench()
-    assert run_task(bench, installation.claim()) == "completed"
+    context = installation.context()
+    assert run_task(context, installation.claim()) == "completed"
     result = installation.task(task_id).result
-    found = verify(installation.settings.data / result["outputs"][0], bench.installation)
+    found = verify(installation.settings.data / result["outputs"][0], context.installation)
     assert (found.state, result["unsigned"]) == ("made_here", None)
     assert found.statement["voice"]["id"] == "kathleen"
     assert found.statement["settings"]["seed"] == 7
@@ -67,13 +67,13 @@ def test_run_task_signs_takes_with_voice_settings_and_source(installation):
 def test_run_task_writes_takes_in_the_form_asked_for_and_keeps_what_edits_need(installation, effects):
     form = {"rate": "48000", "bits": "16"}
     task_id = installation.submit_conversion(1.0, effects=effects, form=form, takes=2)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     result = installation.task(task_id).result
     for key, dry in zip(result["outputs"], result["dry"], strict=True):
         written, rendered = (soundfile.info(installation.settings.data / one) for one in (key, dry))
         assert (written.samplerate, written.subtype, written.frames) == (48_000, "PCM_16", 48_000)
         assert (rendered.samplerate, rendered.subtype, rendered.frames) == (44_100, "PCM_24", 44_100)
-        found = verify(installation.settings.data / key, installation.bench().installation)
+        found = verify(installation.settings.data / key, installation.context().installation)
         assert found.state == "made_here"
         assert ("effects" in found.statement["settings"]) is (effects == "hall")
 
@@ -84,19 +84,19 @@ def test_run_task_writes_takes_in_the_form_asked_for_and_keeps_what_edits_need(i
 )
 def test_run_task_keeps_unsigned_takes_and_records_the_reason(installation, service, key, reason):
     task_id = installation.submit_conversion(1.0)
-    bench = installation.bench(service=replace(installation.service, **service))
+    context = installation.context(service=replace(installation.service, **service))
     if key:
-        bench.installation.folder.mkdir()
-        (bench.installation.folder / "identity.pem").write_bytes(key)
-    assert run_task(bench, installation.claim()) == "completed"
+        context.installation.folder.mkdir()
+        (context.installation.folder / "identity.pem").write_bytes(key)
+    assert run_task(context, installation.claim()) == "completed"
     result = installation.task(task_id).result
     assert reason in result["unsigned"]
-    assert verify(installation.settings.data / result["outputs"][0], bench.installation).state == "no_credentials"
+    assert verify(installation.settings.data / result["outputs"][0], context.installation).state == "no_credentials"
 
 
 def test_run_task_publishes_a_conversion_with_its_scores(installation):
     task_id = installation.submit_conversion(1.0, takes=2)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     task = installation.task(task_id)
     assert (task.state, task.progress, task.error, task.owner) == ("completed", 1.0, None, "this test")
     assert task.result["outputs"] == [f"tasks/{task_id}/1/take-1.wav", f"tasks/{task_id}/1/take-2.wav"]
@@ -112,7 +112,7 @@ def test_run_task_publishes_a_conversion_with_its_scores(installation):
 
 def test_run_task_reports_auto_transpose_in_semitones(installation):
     task_id = installation.submit_conversion(1.0, transpose="auto")
-    run_task(installation.bench(), installation.claim())
+    run_task(installation.context(), installation.claim())
     transpose = installation.task(task_id).result["output_settings"]["transpose"]
     assert isinstance(transpose, int)
     assert transpose % 12 == 0  # of singing
@@ -122,13 +122,13 @@ def test_run_task_reports_auto_transpose_in_semitones(installation):
 def test_run_task_works_on_postgresql_as_on_sqlite(installation, database):
     there = replace(installation, database=database, account=local_account(database))
     done, stopped = there.submit_conversion(), there.submit_conversion()
-    assert run_task(there.bench(), there.claim()) == "completed"
+    assert run_task(there.context(), there.claim()) == "completed"
     assert there.results(done) == there.named(there.task(done))
     tasks.request_cancel(database, there.account.id, stopped)
     late = there.submit_conversion()
     task = there.claim()
     tasks.recover(database, 3, ["this test"])
-    assert run_task(there.bench(), task) == "lost"
+    assert run_task(there.context(), task) == "lost"
     assert (there.task(stopped).state, there.task(late).state) == ("cancelled", "queued")
 
 
@@ -138,7 +138,7 @@ def test_run_task_works_on_postgresql_as_on_sqlite(installation, database):
 def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation):
     task_id = installation.submit_conversion()
     (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(b"RIFF no more")
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(task_id)
     assert (task.state, task.error_code) == ("failed", "audio_error")
     assert task.error.endswith(".")
@@ -148,13 +148,13 @@ def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation
 def test_run_task_fails_if_the_recording_is_gone(installation):
     task_id = installation.submit_conversion()
     (installation.settings.data / f"tasks/{task_id}/input.wav").unlink()
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "recording_gone"
 
 
 def test_run_task_fails_if_the_voice_is_missing(installation):
     task_id = installation.submit_conversion(model="nobody")
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "model_not_found"
 
 
@@ -162,7 +162,7 @@ def test_run_task_fails_a_too_long_recording_without_a_duration_in_its_header(in
     monkeypatch.setattr("engine.audio.files.AudioSource.duration_s", None)
     task_id = installation.submit_conversion(4.0)
     service = replace(installation.service, longest_audio_minutes=0.05)
-    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert run_task(installation.context(service=service), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "audio_too_long"
 
 
@@ -174,7 +174,7 @@ def test_run_task_fails_a_too_long_recording_with_a_wrong_duration_in_its_header
     task_id = installation.submit_conversion(1.0)
     (installation.settings.data / f"tasks/{task_id}/input.wav").write_bytes(said)
     service = replace(installation.service, longest_audio_minutes=0.05)
-    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert run_task(installation.context(service=service), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "audio_too_long"
 
 
@@ -186,7 +186,7 @@ def test_run_task_fails_without_a_retry_if_the_disk_is_full(installation, monkey
 
     convert_instead(monkeypatch, fill_up)
     task_id = installation.submit_conversion()
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "disk_full"
     assert "full" in installation.task(task_id).error
     assert nothing_is_left(installation, task_id)
@@ -213,12 +213,12 @@ def test_run_task_fails_with_disk_full_rather_than_use_reserved_space(installati
     large = installation.submit_conversion(1.0)
     with installation.database.write() as connection:
         connection.exec_driver_sql("UPDATE tasks SET cost = 10.0")  # seconds of takes: 1.3 MB
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert (installation.task(large).error_code, begun) == ("disk_full", [])
     during = installation.submit_conversion(1.0)
     with installation.database.write() as connection:
         connection.exec_driver_sql("UPDATE tasks SET cost = 1.0")
-    assert run_task(installation.bench(), installation.claim()) == "failed"
+    assert run_task(installation.context(), installation.claim()) == "failed"
     assert (installation.task(during).error_code, len(begun)) == ("disk_full", 1)
     assert nothing_is_left(installation, during)
 
@@ -233,7 +233,7 @@ def test_code_of_returns_the_given_code_or_the_error_class_in_snake_case():
 
 def test_run_task_ends_a_cancelled_task_and_leaves_no_files(installation, monkeypatch):
     task_id = installation.submit_conversion()
-    bench = installation.bench()
+    context = installation.context()
 
     def cancel_on_the_way(real, *given):
         tasks.request_cancel(installation.database, installation.account.id, task_id)
@@ -242,7 +242,7 @@ def test_run_task_ends_a_cancelled_task_and_leaves_no_files(installation, monkey
             report(0.1, "converting")
 
     convert_instead(monkeypatch, cancel_on_the_way)
-    assert run_task(bench, installation.claim()) == "cancelled"
+    assert run_task(context, installation.claim()) == "cancelled"
     assert installation.task(task_id).state == "cancelled"
     assert nothing_is_left(installation, task_id)
 
@@ -256,12 +256,12 @@ def test_run_task_requeues_without_an_attempt_if_its_worker_stops(installation, 
 
     convert_instead(monkeypatch, stop_on_the_way)
     task_id = installation.submit_conversion()
-    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "given back"
+    assert run_task(installation.context(stopping=stopping), installation.claim()) == "given back"
     task = installation.task(task_id)
     assert (task.state, task.attempt, task.owner) == ("queued", 0, None)
     assert nothing_is_left(installation, task_id)
     monkeypatch.undo()
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
 
 
 def test_run_task_completes_within_the_grace_period_of_a_stopping_worker(installation, monkeypatch):
@@ -273,7 +273,7 @@ def test_run_task_completes_within_the_grace_period_of_a_stopping_worker(install
 
     convert_instead(monkeypatch, stop_on_the_way)
     installation.submit_conversion()
-    assert run_task(installation.bench(stopping=stopping), installation.claim()) == "completed"
+    assert run_task(installation.context(stopping=stopping), installation.claim()) == "completed"
 
 
 # ---- lost
@@ -288,11 +288,11 @@ def test_run_task_refuses_and_removes_a_late_result(installation, monkeypatch):
         found = real(*given)
         monkeypatch.undo()
         tasks.recover(installation.database, 3, [first.owner])
-        assert run_task(installation.bench(), installation.claim()) == "completed"
+        assert run_task(installation.context(), installation.claim()) == "completed"
         return found
 
     convert_instead(monkeypatch, be_overtaken)
-    assert run_task(installation.bench(), first) == "lost"
+    assert run_task(installation.context(), first) == "lost"
     task = installation.task(task_id)
     assert (task.state, task.fence) == ("completed", 2)
     assert installation.results(task_id) == installation.named(task)
@@ -309,7 +309,7 @@ def test_run_task_reports_a_deleted_task_as_lost(installation, monkeypatch):
         return found
 
     convert_instead(monkeypatch, be_deleted)
-    assert run_task(installation.bench(), installation.claim()) == "lost"
+    assert run_task(installation.context(), installation.claim()) == "lost"
     assert set(installation.results(task_id)) <= {
         f"tasks/{task_id}/1/{name}" for name in ("groundwork.npz", "take-1.wav")
     }
@@ -343,7 +343,7 @@ class Failing:
 def test_run_task_completes_if_the_storage_fails_once(installation, method):
     task_id = installation.submit_conversion()
     storage = Failing(installation.storage, method, 1)
-    assert run_task(installation.bench(storage=storage), installation.claim()) == "completed"
+    assert run_task(installation.context(storage=storage), installation.claim()) == "completed"
     assert storage.left == 0
     assert installation.task(task_id).attempt == 1
 
@@ -352,12 +352,12 @@ def test_run_task_retries_and_then_fails_if_the_storage_stays_unreachable(instal
     task_id = installation.submit_conversion()
     storage = Failing(installation.storage, "put_file", 1_000)
     for attempt in (1, 2):
-        assert run_task(installation.bench(storage=storage), installation.claim()) == "given back"
+        assert run_task(installation.context(storage=storage), installation.claim()) == "given back"
         task = installation.task(task_id)
         assert (task.state, task.attempt) == ("queued", attempt)
         with installation.database.write() as connection:
             connection.exec_driver_sql("UPDATE tasks SET not_before = 0")
-    assert run_task(installation.bench(storage=storage), installation.claim()) == "failed"
+    assert run_task(installation.context(storage=storage), installation.claim()) == "failed"
     assert installation.task(task_id).error_code == "storage_unreachable"
     assert nothing_is_left(installation, task_id)
 
@@ -391,7 +391,7 @@ def test_run_task_keeps_a_result_if_the_commit_confirmation_is_lost(installation
         return real(*given)
 
     monkeypatch.setattr(tasks, "complete", complete)
-    assert run_task(installation.bench(database=database), task) == "completed"
+    assert run_task(installation.context(database=database), task) == "completed"
     now = installation.task(task_id)
     assert (now.state, now.fence) == ("completed", 1)
     assert installation.results(task_id) == installation.named(now)
@@ -399,11 +399,11 @@ def test_run_task_keeps_a_result_if_the_commit_confirmation_is_lost(installation
 
 def test_run_task_loses_only_one_attempt_if_the_database_stays_unreachable(installation, monkeypatch):
     task_id = installation.submit_conversion()
-    bench = installation.bench(database=Failing(installation.database, "write", 1_000))
-    assert run_task(bench, installation.claim(lease_s=0.5)) == "lost"
+    context = installation.context(database=Failing(installation.database, "write", 1_000))
+    assert run_task(context, installation.claim(lease_s=0.5)) == "lost"
     assert installation.task(task_id).state == "running"  # until its lease is found to be over
     tasks.recover(installation.database, 3)
-    assert run_task(installation.bench(), installation.claim()) == "completed"
+    assert run_task(installation.context(), installation.claim()) == "completed"
     assert installation.task(task_id).fence == 2
 
 
@@ -419,7 +419,7 @@ def test_run_task_retries_an_internal_error_and_then_fails_without_its_details(i
     for _ in range(installation.service.attempts):
         with installation.database.write() as connection:
             connection.exec_driver_sql("UPDATE tasks SET not_before = 0")
-        assert run_task(installation.bench(), installation.claim()) == "broken"
+        assert run_task(installation.context(), installation.claim()) == "broken"
     task = installation.task(task_id)
     assert (task.state, task.error_code, task.attempt) == ("failed", "internal", 3)
     assert "secret" not in task.error
@@ -434,7 +434,7 @@ def test_run_task_reports_out_of_memory(installation, monkeypatch, cause):
     convert_instead(monkeypatch, run_out)
     task_id = installation.submit_conversion()
     service = replace(installation.service, attempts=1)
-    assert run_task(installation.bench(service=service), installation.claim()) == "broken"
+    assert run_task(installation.context(service=service), installation.claim()) == "broken"
     assert installation.task(task_id).error_code == "out_of_memory"
 
 
@@ -446,7 +446,7 @@ def test_insist_gives_up_when_its_time_is_over(monkeypatch):
         raise Unavailable("Not now.", 1.0)
 
     with pytest.raises(Unavailable):
-        job_module.insist(fail, 0.5)
+        job_module.retry(fail, 0.5)
     assert 2 <= len(calls) <= 5
 
 
@@ -457,7 +457,7 @@ def test_run_task_fails_if_the_requested_device_is_missing(installation, monkeyp
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     service = replace(installation.service, device="cuda")
     task_id = installation.submit_conversion(1.0)
-    assert run_task(installation.bench(service=service), installation.claim()) == "failed"
+    assert run_task(installation.context(service=service), installation.claim()) == "failed"
     task = installation.task(task_id)
     assert task.error.startswith("There is no cuda device here")
     assert task.error_code == "settings_error"
@@ -474,5 +474,5 @@ def test_run_task_assigns_workers_to_gpus_in_turn(installation, monkeypatch):
     monkeypatch.setattr("engine.conversion.convert.working_device", lambda wanted: Device("cpu", "", torch.bfloat16))
     for number in range(3):
         installation.submit_conversion(1.0)
-        assert run_task(installation.bench(number=number), installation.claim()) == "completed"
+        assert run_task(installation.context(number=number), installation.claim()) == "completed"
     assert given == ["cuda:0", "cuda:1", "cuda:0"]

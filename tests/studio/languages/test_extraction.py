@@ -80,7 +80,7 @@ def test_prose_of_and_notebook_paragraphs_skip_markup_and_code():
 
 def test_all_texts_finds_texts_in_python_scripts_pages_and_notebooks(tmp_path):
     for name, content in {
-        "engine/x.py": 'TEXT = "One text\\n   here."', "engine/benchmark/y.py": 'TEXT = "not this one"',
+        "engine/x.py": 'TEXT = "One text\\n   here."', "engine/research/benchmark/y.py": 'TEXT = "not this one"',
         "studio/page/static/a.js": 'let x = "From the script"', "studio/page/static/b.html": "<b>From the page</b>",
         "notebooks/n.ipynb": json.dumps({"cells": [{"cell_type": "markdown", "source": "From a notebook"}]}),
     }.items():  # fmt: skip

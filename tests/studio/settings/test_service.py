@@ -1,10 +1,12 @@
+import inspect
 from dataclasses import fields
 
 import pytest
 
 from engine.errors import SettingsError
 from studio.settings.environment import load_service_settings
-from studio.settings.service import DEMO, ServiceSettings
+from studio.settings.options import setting_options
+from studio.settings.service import DEMO, ServiceConstants, ServiceSettings
 
 
 def test_load_service_settings_listens_only_locally_by_default():
@@ -15,9 +17,9 @@ def test_load_service_settings_listens_only_locally_by_default():
 
 
 def test_load_service_settings_prefers_an_option_to_the_environment():
-    environment = {"TIMBRE_STUDIO_PORT": "9000", "TIMBRE_STUDIO_LEASE_S": "7.5", "TIMBRE_STUDIO_HOST": "0.0.0.0"}
+    environment = {"TIMBRE_STUDIO_PORT": "9000", "TIMBRE_STUDIO_GRACE_S": "7.5", "TIMBRE_STUDIO_HOST": "0.0.0.0"}
     service = load_service_settings({"port": "9001", "host": None}, environment)
-    assert (service.port, service.lease_s, service.host) == (9001, 7.5, "0.0.0.0")
+    assert (service.port, service.grace_s, service.host) == (9001, 7.5, "0.0.0.0")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_load_service_settings_ignores_a_blank_variable(blank):
     [
         ("port", "70000", "port must be a whole number from 0 to 65535, not 70000."),
         ("port", "x", "--port takes a whole number, not 'x'."),
-        ("lease_s", "0", "lease_s must be a number from 1.0 to 3600.0, not 0.0."),
+        ("grace_s", "-1", "grace_s must be a number from 0.0 to 3600.0, not -1.0."),
         ("page", "maybe", "page must be one of auto, on, off, not maybe."),
         ("host", "a\nb", "host must be a line of text."),
     ],
@@ -81,9 +83,24 @@ def test_load_service_settings_names_an_invalid_setting(name, value, said):
     assert str(error.value) == said
 
 
-def test_service_settings_describe_every_field():
-    for one in fields(ServiceSettings):
-        assert one.metadata["meaning"].endswith("."), one.name
+def test_service_settings_describe_every_setting_and_nothing_else_is_an_option():
+    described = {one.name for one in fields(ServiceSettings) if one.metadata}
+    assert all(one.metadata["meaning"].endswith(".") for one in fields(ServiceSettings) if one.metadata)
+    assert len(described) <= 40
+    assert {one.name for one in fields(ServiceSettings)} - described == {one.name for one in fields(ServiceConstants)}
+    assert {one.name for one in setting_options(ServiceSettings, "Service")} == described
+
+
+def test_service_constants_have_their_reason_beside_them():
+    lines = inspect.getsource(ServiceConstants).splitlines()
+    for one in fields(ServiceConstants):
+        [number] = [number for number, line in enumerate(lines) if line.startswith(f"    {one.name}: ")]
+        assert "  # " in lines[number] or lines[number - 1].startswith("    # "), one.name
+
+
+def test_load_service_settings_refuses_a_variable_that_was_a_setting_once():
+    with pytest.raises(SettingsError, match="TIMBRE_STUDIO_LEASE_S is not a setting any more: remove it"):
+        load_service_settings(environment={"TIMBRE_STUDIO_LEASE_S": "7.5"})
 
 
 def test_load_service_settings_makes_a_hosted_space_a_demo_unless_demo_is_off():

@@ -33,7 +33,7 @@ from studio.store.storage import Storage
 from studio.store.tables import models
 from tests.waiting import in_threads
 
-DEMO = ["goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+DEMO = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
 FIELDS = ["id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range"]
 
 
@@ -93,7 +93,7 @@ def test_list_models_lists_the_demo_voices_for_every_account(database, folder_st
         demo = find_model(database, account, "kathleen")
         assert (demo.is_demo, demo.state) == (True, "completed")
         assert (
-            demo.published == listed[1] == {name: getattr(load_card(DEMO_VOICES / "kathleen"), name) for name in FIELDS}
+            demo.published == listed[2] == {name: getattr(load_card(DEMO_VOICES / "kathleen"), name) for name in FIELDS}
         )
 
 

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import select, update
 
-from studio.executors.recovery import settle
+from studio.executors.recovery import end_training
 from studio.store.accounts import local_account
 from studio.store.database import Now, open_database
 from studio.store.deadlines import NOT_BEGUN, RUNNING, cancel_overdue, set_deadline
@@ -36,7 +36,7 @@ def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
     task_id = queued(database, account)
     set_deadline(database, account, task_id, 3600)
     pass_time(database, 1800)
-    assert cancel_overdue(database, settle) == 0
+    assert cancel_overdue(database, end_training) == 0
     assert find(database, account, task_id).state == "queued"
     assert kept(database) == [task_id]
 
@@ -45,7 +45,7 @@ def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
     task_id = queued(database, account)
     set_deadline(database, account, task_id, 3600)
     pass_time(database, 3601)
-    assert cancel_overdue(database, settle) == 1
+    assert cancel_overdue(database, end_training) == 1
     task = find(database, account, task_id)
     assert (task.state, task.error_code) == ("cancelled", NOT_BEGUN)
     assert "did not begin before its deadline" in task.error
@@ -57,7 +57,7 @@ def test_cancel_overdue_asks_the_worker_of_a_running_task_to_stop(database, acco
     task = claim(database, "worker", ["conversion"], 60)
     set_deadline(database, account, task_id, 3600)
     pass_time(database, 3601)
-    assert cancel_overdue(database, settle) == 1
+    assert cancel_overdue(database, end_training) == 1
     assert find(database, account, task_id).cancel_requested
     with database.write() as connection:
         cancelled(connection, task)
@@ -70,7 +70,7 @@ def test_a_task_that_is_completed_all_the_same_has_no_error(database, account):
     task = claim(database, "worker", ["conversion"], 60)
     set_deadline(database, account, task_id, 1)
     pass_time(database, 2)
-    cancel_overdue(database, settle)
+    cancel_overdue(database, end_training)
     with database.write() as connection:
         complete(connection, task, {})
     assert (find(database, account, task_id).state, find(database, account, task_id).error) == ("completed", None)
@@ -83,7 +83,7 @@ def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
     with database.write() as connection:
         complete(connection, task, {})
     pass_time(database, 2)
-    assert cancel_overdue(database, settle) == 0
+    assert cancel_overdue(database, end_training) == 0
     assert find(database, account, task_id).error is None
     assert kept(database) == []
 

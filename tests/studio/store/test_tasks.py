@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -59,6 +59,10 @@ def lose(database, task) -> None:
 
 
 # ---- a task's life
+
+
+def test_task_has_the_columns_of_its_row_in_their_order():
+    assert [field.name for field in fields(queue.Task)] == [column.name for column in tasks.c]
 
 
 def test_task_runs_from_queued_to_completed_with_its_result(database, account):

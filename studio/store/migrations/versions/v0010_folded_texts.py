@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from engine.spelling import folded
-from studio.store.catalogue import place_of_name
+from studio.store.catalogue import name_sort_key
 
 revision = "0010"
 down_revision = "0009"
@@ -21,7 +21,7 @@ def upgrade() -> None:
     """Fold what earlier versions only folded by case."""
     connection = op.get_bind()
     for row in connection.execute(sa.select(_models)).all():
-        values = {"folded_name": place_of_name(row.name), "texts": folded(row.texts)}
+        values = {"folded_name": name_sort_key(row.name), "texts": folded(row.texts)}
         connection.execute(sa.update(_models).where(_models.c.number == row.number).values(values))
     for row in connection.execute(sa.select(_projects)).all():
         own = sa.and_(_projects.c.account_id == row.account_id, _projects.c.id == row.id)

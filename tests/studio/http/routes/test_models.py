@@ -16,7 +16,7 @@ RATE = 22_050
 PUBLISHED = [
     "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
 ]  # fmt: skip
-DEMO = {"goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
+DEMO = {"everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
 
 
 def vocal(seconds: float) -> bytes:

@@ -6,7 +6,7 @@ from engine.conversion.settings import ConversionSettings
 from studio.errors import Invalid
 from studio.http.bodies import Form
 from studio.http.routes.fields import Fields
-from studio.http.routes.setting_fields import given_settings, setting_properties
+from studio.http.routes.setting_fields import parse_settings, setting_properties
 
 PUBLISHED = {"transpose": "transpose", "takes": "generations_count"}
 DEFAULTS = {"transpose": 0, "takes": 1}
@@ -14,7 +14,7 @@ DEFAULTS = {"transpose": 0, "takes": 1}
 
 def read(**texts: str) -> dict[str, int | float | str]:
     form = Fields(Form(fields=texts, files={}))
-    given = given_settings(form, ConversionSettings, PUBLISHED)
+    given = parse_settings(form, ConversionSettings, PUBLISHED)
     form.check()
     return given
 

@@ -4,7 +4,7 @@ import gradio as gr
 import pytest
 
 from engine.voices.profile import profile_as_json, read_profile
-from studio.page.parts.profile_form import ProfileForm, profile_form
+from studio.page.parts.profile_form import ProfileForm, more_form, needed_form, profile_form
 
 SAID = {
     "name": "Nina", "gender": "female", "age": "adult", "description": "Smoky.", "base_language": "de",
@@ -17,7 +17,7 @@ SAID = {
 @pytest.fixture
 def form() -> ProfileForm:
     with gr.Blocks():
-        return profile_form(date(2026, 3, 31))
+        return needed_form(date(2026, 3, 31)) | more_form()
 
 
 def given(form, updates):
@@ -53,3 +53,16 @@ def test_profile_form_gives_each_control_its_own_label(form):
     labels = [control.label for control in form.components]
     assert all(labels)
     assert len(set(labels)) == len(labels)
+
+
+def test_profile_form_names_what_was_found_where_nothing_is_stated(form):
+    updates = form.found({"voice_type": "alto", "vocal_range.min": "C3"})
+    first = {name: updates[form.controls[name]].choices[0] for name in ("voice_type", "vocal_range.min")}
+    assert first == {"voice_type": ("automatic: alto", ""), "vocal_range.min": ("automatic: C3", "")}
+    assert len(updates) == 2
+    assert form.values(given(form, {})) == {"consent": {"date": "2026-03-31"}}  # it is no statement
+
+
+def test_profile_form_of_a_voice_that_is_there_has_the_same_fields(form):
+    with gr.Blocks():
+        assert set(profile_form().controls) == set(form.controls)

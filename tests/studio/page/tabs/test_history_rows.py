@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.conversion.settings import ConversionSettings
 from studio.page.tabs.history_rows import row_of, with_downloads
 
 TASK = {
@@ -29,7 +30,11 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
         ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
         ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
-    assert row["detail"] == ["Singing", "+12"]  # in the row itself
+    assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
+    assert row["compared"] == [
+        ["Voice", "Mia"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "off"], ["Pitch edits", "0"],
+        ["Formant shift (semitones)", "0.5"],
+    ]  # fmt: skip
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
 
@@ -116,3 +121,17 @@ def test_row_of_a_stopped_training_offers_to_continue():
 def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
     row = row_of(TRAINING | {"kind": "report"})
     assert (row["title"], names(row)) == ("Mia: recordings", ["voice", "delete"])
+
+
+def test_row_of_a_conversion_names_only_settings_that_are_not_usual_for_its_style():
+    usual = {name: getattr(ConversionSettings.presets["melodic"], name) for name in ("likeness", "accent", "seed")}
+    assert row_of(TASK | {"settings": usual, "output_audio_urls": ["/files/1"]})["detail"] == ["Singing", "+12"]
+    assert row_of(TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"})["detail"] == [
+        "Singing", "+12", "2 takes", "hall", "Accent 0.8",
+    ]  # fmt: skip
+    assert row_of(TASK | {"effects": {"reverb": 0.2}})["detail"][3] == "own effects"
+
+
+def test_row_of_a_task_without_a_result_is_compared_with_nothing():
+    for task in (TRAINING, TASK | {"state": "failed", "output_settings": None}):
+        assert row_of(task)["compared"] == []

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Connection, update
 
 from studio.client import Client
-from studio.executors.job import insist
+from studio.executors.job import retry
 from studio.store.accounts import local_account
 from studio.store.database import Database, Now, database_url, open_database
 from studio.store.kinds import UNLISTED
@@ -64,7 +64,7 @@ def written(database: Database, change: Callable[[Connection], None]) -> None:
         with database.write() as connection:
             change(connection)
 
-    insist(write, 60.0)
+    retry(write, 60.0)
 
 
 def put(database: Database, *names: str, **values) -> None:
@@ -87,6 +87,12 @@ def put_failed(database: Database, text: str, *names: str) -> None:
     put(database, *names, state="failed", error=text, error_code="why", started_at=Now(), finished_at=Now())
 
 
+def open_work(page: Page, open_tab) -> None:
+    """Open the tab, which shows projects at first, and have it show all work."""
+    open_tab(page, "History")
+    page.get_by_role("radio", name="All work").check()
+
+
 def row(page: Page, text: str):
     return page.locator("timbre-tasks .task").filter(has_text=text)
 
@@ -103,7 +109,7 @@ def test_history_tab_plays_repeats_and_deletes_a_conversion(
     put_failed(database, "The recording holds no sound: choose another.", "Broken.mp3")
     with Client(studio_page.base_url, studio_page.token()) as client:
         made = client.convert(song, "koguchi", transpose=7)
-    open_tab(page, "History")
+    open_work(page, open_tab)
     expect(row(page, "My song.wav → Koguchi").locator(".label")).to_have_text("Done", timeout=WORK_MS)  # it follows
     inside = opened(page, "My song.wav")
     expect(inside.locator("timbre-player [role=radio]")).to_have_count(2)
@@ -140,7 +146,7 @@ def test_history_tab_plays_repeats_and_deletes_a_conversion(
 
 def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, open_tab, clean, database):
     put_failed(database, "The recording holds no sound: choose another.", ODD)
-    open_tab(page, "History")
+    open_work(page, open_tab)
     inside = opened(page, ODD)
     expect(inside.locator(".error")).to_have_text("The recording holds no sound: choose another.")
     expect(row(page, ODD).locator(".title")).to_have_text(f"{ODD} → Kathleen")
@@ -151,7 +157,7 @@ def test_history_tab_shows_the_error_of_a_failed_task_and_escapes_names(page, op
 
 def test_history_tab_cancels_a_waiting_task(page, open_tab, clean, database):
     put(database, "first.wav", "second.wav")
-    open_tab(page, "History")
+    open_work(page, open_tab)
     expect(row(page, "first.wav").locator(".label")).to_have_text("Next in line")
     expect(row(page, "second.wav").locator(".label")).to_have_text("Waiting, number 2 in line")
     opened(page, "first.wav").get_by_role("button", name="Cancel").click()
@@ -162,12 +168,13 @@ def test_history_tab_cancels_a_waiting_task(page, open_tab, clean, database):
 def test_history_tab_pages_to_old_tasks_and_filters_by_status_and_type(page, open_tab, clean, database):
     put_failed(database, "Why.", *(f"old {number:02d}.wav" for number in range(23)))
     put(database, "new.wav", not_before=Now() + 1000.0)
-    open_tab(page, "History")
+    open_work(page, open_tab)
     expect(page.locator("timbre-tasks .task")).to_have_count(20)
     page.get_by_role("button", name="Older").click()
     expect(page.locator("timbre-tasks .title")).to_have_text([re.compile(f"old 0{number}") for number in (3, 2, 1, 0)])
     page.get_by_role("button", name="Newer").click()
     expect(page.locator("timbre-tasks .title").first).to_contain_text("new.wav")
+    page.get_by_role("button", name="More filters").click()
     page.get_by_label("Status", exact=True).click()
     page.get_by_role("option", name="Waiting").click()
     expect(page.locator("timbre-tasks .task")).to_have_count(1)
@@ -177,5 +184,30 @@ def test_history_tab_pages_to_old_tasks_and_filters_by_status_and_type(page, ope
 
 
 def test_history_tab_shows_a_note_when_empty(page, open_tab, clean):
-    open_tab(page, "History")
+    open_work(page, open_tab)
     expect(page.locator("timbre-tasks .empty")).to_contain_text("Nothing here yet")
+
+
+def test_history_tab_shows_what_changed_between_takes_of_a_project(studio_page, page, open_tab, clean, song):
+    with Client(studio_page.base_url, studio_page.token()) as client:
+        for settings in ({"transpose": 7}, {"transpose": -3, "likeness": 0.8}):
+            client.convert_and_wait(song, "koguchi", folder=song.parent / "made", **settings)
+    open_tab(page, "History")
+    project = page.locator("timbre-tasks .group")
+    expect(project.locator("> .line .title")).to_have_text("My song")
+    takes = project.locator(".task")
+    expect(takes.locator(".title")).to_have_text(["Koguchi", "Koguchi"])
+    expect(takes.nth(0).locator(".kind")).to_contain_text("\N{MINUS SIGN}3 · Likeness 0.8")
+    expect(takes.nth(0).locator(".what .change")).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Likeness 1 → 0.8"])
+    expect(takes.nth(1).locator(".what .change")).to_have_count(0)
+    assert len(takes.nth(0).locator(".outline path").get_attribute("d")) > 500
+    takes.nth(0).get_by_role("button", name="Play Koguchi").click()
+    expect(takes.nth(0)).to_have_class(re.compile("playing"))
+    for take in (0, 1):
+        takes.nth(take).get_by_role("checkbox").check()
+    compared = page.get_by_role("group", name="Selected").locator(".change")
+    expect(compared).to_have_text(["Key +7 → \N{MINUS SIGN}3", "Likeness 1 → 0.8"])
+    project.locator("> .line .task-head").click()
+    project.get_by_role("button", name="Delete", exact=True).click()
+    project.locator(".sure").click()
+    expect(project).to_have_count(0)

@@ -41,7 +41,7 @@ def test_storage_rows_show_an_incomplete_count_as_more_than():
 
 
 def test_limit_rows_show_zero_days_as_until_deleted():
-    rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "meaning": "", "option": "--keep-outputs-days"}])
+    rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "option": "--keep-outputs-days"}])
     note = {"note": "serve --keep-outputs-days", "is_command": True}
     assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
 

@@ -81,7 +81,7 @@ def test_train_tab_continues_a_training_with_curves_and_auditions(
     open_tab(page, "Train")
     choose(page, "Mia")
     expect(state(page)).to_contain_text("stopped, can be continued")
-    expect(page.locator("timbre-curves figure")).to_have_count(3)
+    expect(page.locator("timbre-curves .pill")).to_have_count(3)
     expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to")
     page.get_by_label("Epochs", exact=True).fill("3")
     page.get_by_label("Epochs", exact=True).press("Tab")
@@ -113,7 +113,8 @@ def test_train_tab_continues_a_training_with_curves_and_auditions(
     page.get_by_role("button", name="Continue from epoch 3").click()
     expect(page.locator("#train-notice")).to_contain_text("is already trained for 3 epochs")
     open_tab(page, "History")
-    expect(page.locator("timbre-tasks .task").first).to_contain_text("Training, 3 epochs")
+    page.get_by_role("radio", name="All work").check()
+    expect(page.locator("#history-tasks .task").first).to_contain_text("Training, 3 epochs")
 
 
 def test_train_tab_queues_and_stops_several_trainings(page, open_tab, brought, begun):
@@ -138,7 +139,7 @@ def test_train_tab_queues_and_stops_several_trainings(page, open_tab, brought, b
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator("#train-notice")).to_contain_text("training can continue")
     expect(state(page)).to_contain_text("stopped, can be continued", timeout=WORK_MS)
-    expect(page.locator("#train-queue .empty")).to_contain_text("No training is running")
+    expect(page.locator("#train-queue .task")).to_have_count(0, timeout=WORK_MS)
 
 
 def test_train_tab_start_over_deletes_progress_and_estimates_the_time(studio_page, page, open_tab, brought, begun):
@@ -182,7 +183,7 @@ def test_train_tab_selects_the_voice_chosen_in_the_voices_tab(studio_page, page,
     brought(recordings, "ida")
     open_tab(page, "Train")
     choose(page, "Eva")
-    expect(page.locator("timbre-curves figure")).to_have_count(3)
+    expect(page.locator("timbre-curves .pill")).to_have_count(3)
     for name in ("Ida", "Eva", "Ida"):
         open_tab(page, "Voices")
         page.locator("#voices-cards").get_by_role("radio", name=name).click()
@@ -193,6 +194,7 @@ def test_train_tab_selects_the_voice_chosen_in_the_voices_tab(studio_page, page,
         expect(page.get_by_role("combobox", name="Voice")).to_have_value(re.compile(f"^{name}"))
     expect(state(page)).to_contain_text("not trained yet")
     expect(page.locator("[data-testid=toast-body]")).to_have_count(0)
+    expect(page.locator("#train-estimate")).to_contain_text("About", timeout=WORK_MS)  # nothing is watched any more
     studio_page.command("voices", "delete", "ida", "--yes")
     page.get_by_role("button", name="Start training").click()
     expect(page.locator("#train-notice")).to_contain_text("has been deleted")

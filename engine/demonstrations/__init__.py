@@ -1,1 +1,0 @@
-"""Small experiments that the notebooks show."""

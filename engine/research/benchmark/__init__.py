@@ -1,0 +1,1 @@
+"""Measures speed, memory and quality: `python -m engine.benchmark`."""

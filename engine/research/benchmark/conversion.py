@@ -1,0 +1,157 @@
+"""Measure speed, memory and quality of conversion in one run.
+
+    python -m engine.benchmark                                          our own samples, to every installed voice
+    python -m engine.benchmark --sources recordings/ --targets corpus/  other sources; similarity to real recordings
+    python -m engine.benchmark --quick                                  two sources, one voice, up to a minute
+    python -m engine.benchmark --json                                   everything, as one JSON object
+
+speed    seconds of work per second of audio: `convert` on each source with each voice, with pitch detection and
+         44.1 kHz output, after one conversion that is not counted. Wall time, and CPU time beside it, because the
+         wall time of a busy machine says little.
+memory   peak memory of `convert_file` against length, each length in a process of its own, on an input made by
+         repeating the longest source.
+quality  the mean of the scores of `engine.evaluation.scores` over sources x voices, for three outputs: the source
+         itself (unconverted), the source through analysis and synthesis without a change of voice (copy synthesis:
+         the loss by the synthesizer alone), and the conversion. Words are scored only in speech. And the equal error
+         rate of a speaker verifier, if there are more recordings of the voice than those it is compared with.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.audio.files import read_audio
+from engine.errors import VoiceError
+from engine.research.benchmark.machine import describe_machine
+from engine.research.benchmark.memory import Memory, measure_memory, memory_table
+from engine.research.benchmark.quality import (
+    QualityRow,
+    keep,
+    measure_quality,
+    measure_verification,
+    quality_means,
+    quality_tables,
+)
+from engine.research.benchmark.recordings import add_inputs, evenly_spaced, find_recordings
+from engine.research.benchmark.speed import Sample, Speed, convert_all, speed_table, summarise_speed
+from engine.voices.card import list_voices
+from engine.voices.voice import load_voice
+
+Part = Literal["speed", "memory", "quality"]
+PARTS: tuple[Part, ...] = ("speed", "memory", "quality")
+LENGTHS_MINUTES = (1 / 6, 1.0, 10.0, 60.0)
+QUICK_LENGTHS_MINUTES = (1 / 6, 1.0)
+QUICK_SOURCES, QUICK_VOICES = 2, 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure; `targets` is a corpus folder holding each voice's `corpus_speaker`, or None for the previews."""
+
+    sources: tuple[Path, ...]
+    voices: tuple[str | Path, ...]  # ids, or folders of voices that are not installed
+    targets: Path | None
+    lengths_minutes: tuple[float, ...] = LENGTHS_MINUTES
+    transpose: int | Literal["auto"] = "auto"
+    parts: tuple[Part, ...] = PARTS
+    kept: Path | None = None  # folder for the outputs, to listen to
+
+
+@dataclass(frozen=True)
+class Results:
+    """All measurements; a part that was not requested is None or empty."""
+
+    machine: dict[str, str | int | float]
+    compared_with: str  # recordings for the speaker similarity
+    speed: Speed | None
+    memory: tuple[Memory, ...]
+    quality: tuple[QualityRow, ...]
+    equal_error_rate: dict[str, float]  # of a speaker verifier, by voice: its own recordings against conversions
+
+
+def run_benchmark(plan: Plan) -> Results:
+    """Measure the parts of `plan`. Raises EngineError."""
+    machine = describe_machine()
+    voices = [load_voice(name) for name in plan.voices]
+    sources = {path.name: read_audio(path) for path in plan.sources}
+    samples: list[Sample] = []
+    if set(plan.parts) & {"speed", "quality"}:
+        samples = convert_all(sources, voices, plan.transpose)
+    if plan.kept:
+        keep(samples, sources, plan.kept)
+    quality: tuple[QualityRow, ...] = ()
+    if "quality" in plan.parts:
+        quality = measure_quality(sources, voices, samples, plan.targets)
+    return Results(
+        machine=machine,
+        compared_with=f"recordings in {plan.targets.name}" if plan.targets else "the voices' previews",
+        speed=summarise_speed(samples) if "speed" in plan.parts else None,
+        memory=measure_memory(plan.sources, plan.voices[0], plan.lengths_minutes) if "memory" in plan.parts else (),
+        quality=quality,
+        equal_error_rate=measure_verification(voices, quality, plan.targets) if quality else {},
+    )
+
+
+def results_as_json(results: Results) -> str:
+    """Format all results, with the means in the tables, as JSON."""
+    return json.dumps(asdict(results) | {"means": quality_means(results.quality)}, indent=1, allow_nan=False)
+
+
+def results_as_text(results: Results) -> str:
+    """Format the results as Markdown tables."""
+    machine = results.machine
+    parts = [
+        f"{machine['processor']}, {machine['cores']} cores, {machine['threads']} threads, torch {machine['torch']}, "
+        f"load before the start {machine['load_before']}"
+    ]
+    if results.speed:
+        parts.append(speed_table(results.speed))
+    if results.memory:
+        parts.append(memory_table(results.memory))
+    if results.quality:
+        parts.append(quality_tables(results.quality, results.compared_with, results.equal_error_rate))
+    return "\n\n".join(parts)
+
+
+def _plan(options: argparse.Namespace) -> Plan:
+    voices = tuple(options.voices or (card.id for card in list_voices()))
+    if not voices:
+        raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
+    sources, lengths = find_recordings(options.sources), options.minutes or LENGTHS_MINUTES
+    if options.quick:
+        sources, voices = evenly_spaced(sources, QUICK_SOURCES), voices[:QUICK_VOICES]
+        lengths = options.minutes or QUICK_LENGTHS_MINUTES
+    return Plan(
+        sources=tuple(sources),
+        voices=voices,
+        targets=options.targets,
+        lengths_minutes=tuple(lengths),
+        transpose=options.transpose,
+        parts=tuple(options.parts),
+        kept=options.keep,
+    )
+
+
+def _transpose(text: str) -> int | str:
+    return text if text == "auto" else int(text)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what is to be measured."""
+    add_inputs(parser)
+    parser.add_argument("--transpose", type=_transpose, default="auto", metavar="N|auto", help="default: auto")
+    parser.add_argument(
+        "--minutes", type=float, nargs="+", metavar="M", help="lengths for the memory part (default: 10 s, 1, 10, 60)"
+    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="default: all")
+    parser.add_argument("--quick", action="store_true", help="two sources, one voice, lengths up to a minute")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write the converted recordings here")
+
+
+def run(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the results as tables or JSON."""
+    results = run_benchmark(_plan(options))
+    yield results_as_json(results) if options.json else results_as_text(results)

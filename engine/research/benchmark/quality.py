@@ -1,0 +1,144 @@
+"""Scores of conversions beside their sources and copies, and how a speaker verifier tells them from recordings."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from engine.audio.files import Audio, write_audio
+from engine.evaluation.evaluator import Evaluator
+from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_scores, speaker_similarity
+from engine.networks.base import load_base
+from engine.networks.synthesizer import copy_synthesis
+from engine.research.benchmark.recordings import others_of, target_recordings
+from engine.research.benchmark.speed import Sample
+from engine.research.command import log
+from engine.research.tables import score_text, table
+from engine.voices.voice import Voice
+
+Output = Literal["unconverted", "copy synthesis", "conversion"]
+COPY = "copy"  # the "voice" of a source through copy synthesis
+TRANSPOSITIONS = "transpositions.tsv"  # beside kept outputs: file name and semitones
+SHOWN_SCORES = (
+    "speaker_similarity", "source_similarity", "word_error", "pitch_accuracy", "pitch_corr",
+    "voicing_error", "ovrl", "p808", "leak_db", "length_error",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QualityRow:
+    """Scores of one output."""
+
+    output: Output
+    source: str
+    voice: str
+    transpose: float
+    scores: Scores
+
+
+def measure_quality(
+    sources: dict[str, Audio], voices: Sequence[Voice], samples: Sequence[Sample], corpus: Path | None
+) -> tuple[QualityRow, ...]:
+    """Score every sample, its unchanged source, and copy synthesis of its source."""
+    evaluator = Evaluator()
+    log("analysing recordings of the voices")
+    targets = {voice.card.id: evaluator.target_embedding(target_recordings(voice, corpus)) for voice in voices}
+    rows: list[QualityRow] = []
+    for name, audio in sources.items():
+        log(f"scoring the conversions of {name}")
+        rows += _score_source(name, audio, [sample for sample in samples if sample.source == name], targets, evaluator)
+    return tuple(rows)
+
+
+def measure_verification(voices: Sequence[Voice], rows: Sequence[QualityRow], corpus: Path | None) -> dict[str, float]:
+    """Measure the equal error rate between conversions and other recordings of the voice, by voice.
+
+    The recordings are not those the similarity is measured against; voices without any are left out.
+    """
+    evaluator, rates = Evaluator(words=False), {}
+    for voice in voices:
+        targets = target_recordings(voice, corpus)
+        others = others_of(voice, corpus, targets)
+        own = [row.scores for row in rows if row.output == "conversion" and row.voice == voice.card.id]
+        converted = [scores.speaker_similarity for scores in own]
+        scores = [score for score in converted if score is not None]
+        if others and scores:
+            target = evaluator.target_embedding(targets)
+            genuine = [speaker_similarity(evaluator.embed(recording), target) for recording in others]
+            rates[voice.card.id] = equal_error_rate([score for score in genuine if score is not None], scores)
+    return rates
+
+
+def _score_source(
+    name: str, audio: Audio, samples: Sequence[Sample], targets: dict[str, np.ndarray], evaluator: Evaluator
+) -> list[QualityRow]:
+    words = samples[0].style != "melodic"
+    source = evaluator.measure(audio, words)
+    copy = evaluator.measure(copy_synthesis(audio, load_base().synthesizer), words)
+    rows = []
+    for sample in samples:
+        target = targets[sample.voice]
+        converted = evaluator.measure(sample.output, words)
+        rows += [
+            QualityRow("unconverted", name, sample.voice, 0, compare(source, source, target)),
+            QualityRow("copy synthesis", name, sample.voice, 0, compare(source, copy, target)),
+            QualityRow(
+                "conversion", name, sample.voice, sample.transpose, compare(source, converted, target, sample.transpose)
+            ),
+        ]
+    return rows
+
+
+def quality_means(rows: Sequence[QualityRow]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """Average the scores of each output, and of the conversion by voice and by source."""
+    converted = [row for row in rows if row.output == "conversion"]
+    return {
+        "by_output": _means(rows, attrgetter("output")),
+        "by_voice": _means(converted, attrgetter("voice")),
+        "by_source": _means(converted, attrgetter("source")),
+    }
+
+
+def _means(rows: Sequence[QualityRow], group_of: Callable[[QualityRow], str]) -> dict[str, dict[str, float | None]]:
+    groups = dict.fromkeys(map(group_of, rows))
+    return {group: mean_scores(row.scores for row in rows if group_of(row) == group) for group in groups}
+
+
+def quality_tables(quality: Sequence[QualityRow], compared_with: str, error_rates: dict[str, float]) -> str:
+    """Format the means of the scores, by output, voice and source, and a speaker verifier's equal error rates."""
+    means = quality_means(quality)
+    shifts = sorted(abs(row.transpose) for row in quality if row.output == "conversion")
+    transposed = f"transposed by {shifts[0]:g} to {shifts[-1]:g} semitones, {np.mean(shifts):.1f} on average"
+    titles = {
+        "by_output": f"Quality, mean over sources x voices; similarity to {compared_with}; {transposed}",
+        "by_voice": "The conversion, by voice",
+        "by_source": "The conversion, by source",
+    }
+    tables = [f"{titles[key]}\n\n{_score_table(groups)}" for key, groups in means.items()]
+    if error_rates:
+        rates = [[voice, f"{rate:.2f}"] for voice, rate in error_rates.items()]
+        tables.append(
+            f"Equal error rate of a speaker verifier\n\n{table(['', 'conversions against recordings'], rates)}"
+        )
+    return "\n\n".join(tables)
+
+
+def _score_table(groups: dict[str, dict[str, float | None]]) -> str:
+    rows = [[name, *(score_text(scores[key], key) for key in SHOWN_SCORES)] for name, scores in groups.items()]
+    return table(["", *SHOWN_SCORES], rows)
+
+
+def keep(samples: Iterable[Sample], sources: dict[str, Audio], folder: Path) -> None:
+    """Write each output as `source--voice.wav`, its transposition, and each source through copy synthesis."""
+    folder.mkdir(parents=True, exist_ok=True)
+    transpositions = []
+    for sample in samples:
+        name = f"{sample.source}--{sample.voice}.wav"
+        write_audio(folder / name, sample.output)
+        transpositions.append(f"{name}\t{sample.transpose:g}\n")
+    (folder / TRANSPOSITIONS).write_text("".join(transpositions), encoding="utf-8")
+    for name, audio in sources.items():
+        write_audio(folder / f"{name}--{COPY}.wav", copy_synthesis(audio, load_base().synthesizer))

@@ -1,0 +1,146 @@
+"""One view of a conversion: its record with links to its files, of which page, service and exports show parts."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+
+from studio.errors import NotFound
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
+from studio.store.studio import Studio
+from studio.store.take_labels import TakeLabel, label_of
+from studio.store.tasks import Task
+
+DELETED = "Its recording and its takes have been deleted."
+
+
+@dataclass(frozen=True)
+class TakeView:
+    """A take of a conversion. number: 1 for the first; key, dry_key: of its file, and of that without its effects;
+    scores: empty if it has none."""
+
+    number: int
+    key: str
+    dry_key: str
+    scores: Scores
+    label: TakeLabel
+
+
+@dataclass(frozen=True)
+class ConversionView:
+    """A conversion as all show it. base_url, now_s: of the links to its files, which end some time."""
+
+    studio: Studio
+    task: Task
+    base_url: str
+    now_s: float
+
+    @cached_property
+    def asked(self) -> Conversion:
+        """What was asked."""
+        return self.task.asked_as(Conversion)
+
+    @cached_property
+    def rendered(self) -> Rendered:
+        """What was rendered; empty before it is completed."""
+        return self.task.result_as(Rendered)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether its recording and its takes have not been deleted."""
+        return self.task.outputs_deleted_at is None
+
+    @property
+    def settings(self) -> Settings:
+        """All settings once it is completed, those that were given before."""
+        return self.rendered.settings or self.asked.settings
+
+    @property
+    def untrained(self) -> bool:
+        """See `was_untrained`."""
+        return was_untrained(self.task)
+
+    @property
+    def takes(self) -> list[TakeView]:
+        """The takes in their order."""
+        return takes_of(self.task)
+
+    @property
+    def input_url(self) -> str:
+        """The link to the recording."""
+        return self.link(self.asked.input_key)
+
+    @property
+    def lanes(self) -> dict[str, str]:
+        """Links to the lanes of a finished song and to its mix, by name; empty for other conversions."""
+        rendered = self.rendered
+        if not rendered.lanes or not self.has_files:
+            return {}
+        keys: Mapping[str, str] = {**rendered.lanes, "mix": rendered.outputs[0]}
+        return {name: self.link(key) for name, key in keys.items()}
+
+    def link(self, key: str) -> str:
+        """Return a link to a file of it."""
+        return self.studio.link(key, self.base_url, self.now_s)
+
+    def published(self) -> dict[str, object]:
+        """Return what the published interface shows of a completed one."""
+        found = self.rendered.output_settings
+        return {"status": "completed", **self._links(), "output_settings": found and dict(vars(found)), **self.lanes}
+
+    def in_full(self) -> dict[str, object]:
+        """Return what the service shows of it beside what all tasks have."""
+        asked, rendered = self.asked, self.rendered
+        found = rendered.output_settings
+        links = self._links() if self.has_files else {"input_audio_url": None, "output_audio_urls": [], "note": DELETED}
+        return {
+            "project": self.task.recording,
+            "start_s": asked.start_s,
+            "file_name": asked.file_name,
+            "preset": asked.preset,
+            "effects": asked.effects,
+            "settings": self.settings,
+            "edit_of": asked.edit and asked.edit.of,
+            "edit_count": len(asked.edit.edits) if asked.edit else 0,
+            "comp": asked.comp and [asdict(chosen) for chosen in asked.comp.choice],
+            "phrase_starts_s": list(rendered.phrase_starts_s),
+            "take_labels": [asdict(take.label) for take in self.takes],
+            "untrained": self.untrained,
+            "warning": rendered.warning,
+            "unsigned": rendered.unsigned,
+            "scores": list(rendered.scores),
+            "output_settings": found and dict(vars(found)),
+            "cost_minutes": round(self.task.cost / 60, 3),
+            **({} if rendered.notes is None else {"notes": list(rendered.notes)}),
+            **links,
+            **self.lanes,
+        }
+
+    def _links(self) -> dict[str, object]:
+        return {
+            "input_audio_url": self.input_url,
+            "output_audio_urls": [self.link(key) for key in self.rendered.outputs],
+        }
+
+
+def was_untrained(task: Task) -> bool:
+    """Return whether a conversion used an untrained voice, or will unless the voice is trained by then."""
+    used = task.result_as(Rendered).untrained
+    return task.asked_as(Conversion).untrained if used is None else used
+
+
+def takes_of(task: Task) -> list[TakeView]:
+    """Return the takes of a conversion in their order."""
+    rendered = task.result_as(Rendered)
+    keys, scores = zip(rendered.outputs, rendered.dry or rendered.outputs, strict=True), rendered.scores
+    return [
+        TakeView(number, key, dry_key, scores[number - 1] if number <= len(scores) else {}, label_of(task, number))
+        for number, (key, dry_key) in enumerate(keys, 1)
+    ]
+
+
+def key_of_take(task: Task, take: int, dry: bool = False) -> str:
+    """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
+    takes = takes_of(task)
+    if not 1 <= take <= len(takes):
+        raise NotFound("There is no such take.", "take_not_found")
+    return takes[take - 1].dry_key if dry else takes[take - 1].key

@@ -1,0 +1,70 @@
+"""What `convert` prints: paths as they come, or all as JSON at the end."""
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from studio.commands.scores_text import print_scores, score_units
+from studio.commands.wording import complain, say
+
+if TYPE_CHECKING:  # the engine takes seconds to load
+    from studio.commands.songs import Files
+    from studio.commands.takes import Converted, Failed
+
+
+def print_song(files: "Files", as_json: bool) -> None:
+    """Print the files of a song."""
+    if as_json:
+        _print_json(conversions=[files])
+        return
+    for path in files["files"].values():
+        typer.echo(path)
+
+
+@dataclass
+class TakesPrinter:
+    """Prints the takes of recordings. preset: as it was asked for; several: whether each line needs a name."""
+
+    scores: bool
+    as_json: bool
+    preset: str
+    several: bool
+    records: list[dict[str, Any]] = field(default_factory=list)
+    failures: int = 0
+
+    def failed(self, failed: "Failed") -> None:
+        """Print why a recording has no takes."""
+        self.failures += 1
+        self.records.append({"recording": str(failed.recording), "error": failed.reason})
+        complain(failed.reason, about=str(failed.recording))
+
+    def converted(self, done: "Converted") -> None:
+        """Print a recording's takes."""
+        self._say(done)
+        self.records.append(done.as_json())
+        for number, (path, scores) in enumerate(zip(done.takes, done.scores, strict=True), 1):
+            if not self.as_json:
+                typer.echo(path)
+            if self.scores:
+                print_scores(number, scores)
+
+    def end(self) -> None:
+        """Print the JSON of all that was converted."""
+        if self.as_json:
+            _print_json(conversions=self.records, score_units=score_units())
+
+    def _say(self, done: "Converted") -> None:
+        facts, about = done.facts, str(done.recording) if self.several else ""
+        name = facts["model"]
+        if facts["untrained"] and not any("error" not in record for record in self.records):
+            say(f"{done.name} is untrained: python -m studio train {name} makes it more like the recordings.")
+        used = self.preset if self.preset != "auto" else facts["style"]
+        say(f"{done.name}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
+        for sentence in done.warnings:
+            say(sentence, about)
+
+
+def _print_json(**parts: Any) -> None:
+    typer.echo(json.dumps(parts, indent=2, ensure_ascii=False))

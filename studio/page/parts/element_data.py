@@ -1,0 +1,107 @@
+"""What our elements are given, as the classes of `page/static` read it."""
+
+from collections.abc import Sequence
+from typing import NotRequired, TypedDict
+
+from studio.actions.voice_cards import Avatar
+
+
+class FactRow(TypedDict):
+    """A row of <timbre-facts>. state: good, bad or warn; is_name: whether the value is in the words of others."""
+
+    label: str
+    value: str
+    note: NotRequired[str]
+    state: NotRequired[str | None]
+    is_name: NotRequired[bool]
+
+
+class Facts(TypedDict):
+    """Data of <timbre-facts>. otherwise: what stands in place of no rows."""
+
+    rows: Sequence[FactRow]
+    otherwise: NotRequired[str]
+
+
+class Track(TypedDict):
+    """A track of <timbre-player>. names: what of the label is in the words of others."""
+
+    label: str
+    url: str
+    names: NotRequired[Sequence[str]]
+    note: NotRequired[str]
+
+
+class PlayerData(TypedDict):
+    """Data of <timbre-player>. chosen: the index of a track."""
+
+    id: str
+    tracks: Sequence[Track]
+    chosen: NotRequired[int]
+
+
+class CurveLine(TypedDict):
+    """A line of a chart. points: epoch and value of each."""
+
+    label: str
+    colour: str
+    points: Sequence[tuple[int, float]]
+    marks: bool
+
+
+class Chart(TypedDict):
+    """A chart of <timbre-curves>."""
+
+    title: str
+    unit: str
+    lines: Sequence[CurveLine]
+
+
+class CurvesData(TypedDict):
+    """Data of <timbre-curves>. epochs: the whole width; kept, chosen: epochs; choices: epochs that can be chosen."""
+
+    epochs: int
+    kept: int | None
+    chosen: int | None
+    choices: Sequence[int]
+    charts: Sequence[Chart]
+
+
+class AskedOfTask(TypedDict, total=False):
+    """What <timbre-tasks> tells: what to do with a task, or with several."""
+
+    id: str
+    action: str
+    ids: Sequence[str]
+
+
+class ChosenEpoch(TypedDict):
+    """What <timbre-curves> tells."""
+
+    epoch: int
+
+
+class ChosenVoice(TypedDict):
+    """What <timbre-voices> tells."""
+
+    id: str
+
+
+class ChosenTrack(TypedDict):
+    """What <timbre-player> tells."""
+
+    index: int
+
+
+class VoiceHead(TypedDict):
+    """Data of <timbre-voice>. kind: words that describe it."""
+
+    name: str
+    badge: str
+    kind: Sequence[str]
+    description: str
+    traits: Sequence[str]
+    avatar: NotRequired[Avatar]
+    uses: NotRequired[Sequence[str]]
+    state: NotRequired[str]
+    demo: NotRequired[bool]
