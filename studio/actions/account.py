@@ -3,11 +3,11 @@
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import TypedDict
 
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
@@ -20,7 +20,7 @@ from studio.store import presets
 from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
 from studio.store.catalogue import names_of
 from studio.store.database import Database
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import label_of
 from studio.store.tasks import Task
@@ -83,9 +83,9 @@ def preferences_of(database: Database, account: Account) -> Preferences:
         return Preferences()
 
 
-def change_preferences(database: Database, account: Account, changes: Mapping[str, Any]) -> Preferences:
+def change_preferences(database: Database, account: Account, changes: Mapping[str, object]) -> Preferences:
     """Change some of what the account prefers, and return all. Raises SettingsError; then nothing is changed."""
-    changed = replace(preferences_of(database, account), **changes)
+    changed = from_values(Preferences, asdict(preferences_of(database, account)) | dict(changes))
     presets.set_preferences(database, account.id, asdict(changed))
     return changed
 
@@ -161,7 +161,7 @@ class Preset:
     """What a preset sets. style: the preset of ConversionSettings that it changes; settings: the changed fields."""
 
     style: str
-    settings: Mapping[str, Any]
+    settings: Settings
     effects: Effects = OFF
 
 
@@ -211,12 +211,23 @@ def _check(preset: Preset) -> None:
     effects_of(preset.effects)
 
 
-def tokens_view(studio: Studio, account: Account) -> list[dict[str, Any]]:
-    """Return the account's tokens without secrets, newest first: id, name, state, created_at, expires_at, used_at."""
+class TokenView(TypedDict):
+    """A token without its secret; state: valid, expired or revoked. Times are seconds since 1970."""
+
+    id: str
+    name: str
+    state: str
+    created_at: float
+    expires_at: float | None
+    used_at: float | None
+
+
+def tokens_view(studio: Studio, account: Account) -> list[TokenView]:
+    """Return the account's tokens without secrets, newest first."""
     return [_view(one) for one in reversed(list_tokens(studio.database, account))]
 
 
-def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[dict[str, Any], str]:
+def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[TokenView, str]:
     """Create a token; return it and its secret, which is never shown again. Raises Invalid, TooMany."""
     if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
         raise TooMany(f"There are already {MOST_TOKENS} tokens: revoke one first.", _LATER_S, "too_many_tokens")
@@ -225,14 +236,14 @@ def make_token(studio: Studio, account: Account, name: str, expires_days: float 
     return _view(token), secret
 
 
-def withdraw_token(studio: Studio, account: Account, token_id: str) -> dict[str, Any]:
+def withdraw_token(studio: Studio, account: Account, token_id: str) -> TokenView:
     """Revoke a token of the account for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
         raise NotFound("This token has expired or been revoked.", "token_not_found")
     return _view(revoke_token(studio.database, token_id, account))
 
 
-def _view(token: Token) -> dict[str, Any]:
+def _view(token: Token) -> TokenView:
     state = "valid" if token.is_valid else "expired" if token.revoked_at is None else "revoked"
     return {
         "id": token.id,

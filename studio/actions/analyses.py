@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -14,6 +14,7 @@ import engine
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
+from engine.analysis.style import Style
 from engine.units import FRAME_RATE
 from studio.actions.account import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
@@ -23,7 +24,7 @@ from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
 from studio.store.records.analysis import Analysis, Explored
-from studio.store.records.codec import written
+from studio.store.records.codec import read, written
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
@@ -55,10 +56,150 @@ def start_analysis(
     return submit_work(studio, task, work, files={asked.input_key: recording})
 
 
-def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+class ShownRange(TypedDict):
+    """The range of a recording, as notes and as MIDI numbers."""
+
+    min: str
+    max: str
+    lowest: int
+    highest: int
+
+
+class ShownPitch(TypedDict):
+    """Quantiles of a pitch, in semitones."""
+
+    low: float
+    median: float
+    high: float
+
+
+class ShownSummary(TypedDict):
+    """What is said of a recording at a glance; see `studio.store.records.analysis.Summary`."""
+
+    style: Style
+    vocal_range: ShownRange | None
+    pitch: ShownPitch | None
+    voiced_s: float
+    loudness_lufs: float | None
+    peak_db: float
+    clipped_runs: int
+    warning: str | None
+    is_mix: bool
+    voice_type: NotRequired[str]
+
+
+class ShownNote(TypedDict):
+    """A sustained note."""
+
+    start_s: float
+    end_s: float
+    midi: int
+    cents: float
+
+
+class NoteSeconds(TypedDict):
+    """For how long a note sounds."""
+
+    midi: int
+    seconds: float
+
+
+class PictureTile(TypedDict):
+    """A part of a picture."""
+
+    url: str
+    start_s: float
+    end_s: float
+
+
+class ShownPicture(PictureTile):
+    """A spectrogram on one scale, whole and in tiles."""
+
+    label: str
+    scale: str
+    lowest_hertz: float
+    highest_hertz: float
+    tiles: Sequence[PictureTile]
+
+
+class Download(TypedDict):
+    """A file that is offered, and its name."""
+
+    label: str
+    url: str
+    name: NotRequired[str]
+
+
+class CurveSource(TypedDict):
+    """A curve of <timbre-roll>."""
+
+    url: str
+    label: NotRequired[str]
+    colour: NotRequired[str]
+    offset_s: NotRequired[float]
+    semitones: NotRequired[float]
+
+
+class NamedRange(TypedDict):
+    """A range of notes with a label."""
+
+    low: int
+    high: int
+    label: str
+
+
+class RollData(TypedDict):
+    """Data of <timbre-roll>."""
+
+    id: str
+    file_name: str
+    duration_s: float
+    picture: ShownPicture
+    pictures: Sequence[ShownPicture]
+    curves: Sequence[CurveSource]
+    range: NamedRange | None
+    notes: Sequence[ShownNote]
+    loudness: CurveSource
+    waveform: CurveSource
+
+
+class AnalysedRecording(TypedDict):
+    """What is known of a recording."""
+
+    id: str
+    summary: ShownSummary | None
+    pitch_histogram: Sequence[NoteSeconds]
+
+
+class AnalysisView(TypedDict):
+    """What the page shows of a recording; what an analysis finds is empty until it is completed.
+
+    ahead: how many analyses end before it begins; origin: what its credentials or tags say of where it comes from.
+    """
+
+    id: str
+    state: str
+    progress: float
+    message: str
+    ahead: int
+    taken_s: float | None
+    error: str | None
+    file_name: str
+    duration_s: float
+    audio_url: str
+    summary: ShownSummary | None
+    origin: str | None
+    notes: Sequence[ShownNote]
+    pitch_histogram: Sequence[NoteSeconds]
+    roll: RollData | None
+    pictures: Mapping[str, ShownPicture]
+    downloads: Sequence[Download]
+
+
+def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> AnalysisView:
     """Return all that the page shows of a recording; see the top of the module. Raises NotFound."""
     task = _find(studio, account, task_id)
-    view: dict[str, Any] = {
+    view: AnalysisView = {
         "id": task.id,
         "state": task.state,
         "progress": task.progress,
@@ -67,8 +208,8 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
         "error": task.error,
         "file_name": task.asked_as(Analysis).file_name,
-        "duration_s": None,
-        "audio_url": None,
+        "duration_s": 0.0,
+        "audio_url": "",
         "summary": None,
         "origin": None,
         "notes": [],
@@ -77,9 +218,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "pictures": {},
         "downloads": [],
     }
-    if task.state == "completed":
-        view |= _found(studio, task, base_url, now_s)
-    return view
+    return _explored(studio, task, view, base_url, now_s) if task.state == "completed" else view
 
 
 def _ahead(studio: Studio, task: Task) -> int:
@@ -102,9 +241,16 @@ def compare_analyses(studio: Studio, account: Account, first_id: str, second_id:
     return compare_recordings(*(_performed(studio, _find(studio, account, one)) for one in (first_id, second_id)))
 
 
+class StretchView(TypedDict):
+    """What is sung in a stretch of a recording."""
+
+    pitch: ShownPitch | None
+    pitch_histogram: Sequence[NoteSeconds]
+
+
 def stretch_view(
     studio: Studio, account: Account, task_id: str, start_s: float, stop_s: float
-) -> dict[str, Any]:
+) -> StretchView:
     """Return `pitch` and `pitch_histogram` as `analysis_view` does, of a stretch of the recording.
 
     Raises NotFound, and WrongState unless it is analysed.
@@ -153,13 +299,13 @@ def _find(studio: Studio, account: Account, task_id: str) -> Task:
         raise NotFound(_GONE, "recording_gone") from cause
 
 
-def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now_s: float) -> AnalysisView:
     found = task.result_as(Explored)
 
     def link(key: str) -> str:
         return studio.link(key, base_url, now_s)
 
-    pictures = {
+    pictures: dict[str, ShownPicture] = {
         one.scale: {
             "label": _LABELS[one.scale],
             "scale": one.scale,
@@ -173,16 +319,19 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
         for one in found.pictures
     }
     name = PurePath(task.asked_as(Analysis).file_name).stem
-    midi = {"label": "notes (MIDI)", "url": link(found.midi), "name": named_file(name, "mid")}
+    midi: Download = {"label": "notes (MIDI)", "url": link(found.midi), "name": named_file(name, "mid")}
     curves, voice = link(found.curves), found.summary.vocal_range
-    notes = [asdict(note) for note in found.notes]
+    notes: list[ShownNote] = [
+        {"start_s": one.start_s, "end_s": one.end_s, "midi": one.midi, "cents": one.cents} for one in found.notes
+    ]
     return {
+        **view,
         "duration_s": found.duration_s,
         "audio_url": link(found.heard),
-        "summary": written(found.summary),
+        "summary": read(ShownSummary, written(found.summary)),
         "origin": found.origin,
         "notes": notes,
-        "pitch_histogram": [asdict(one) for one in found.pitch_histogram],
+        "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],
         "pictures": pictures,
         "downloads": [
             *([midi] if notes else []),
@@ -195,7 +344,7 @@ def _found(studio: Studio, task: Task, base_url: str, now_s: float) -> dict[str,
             "picture": pictures["note"],
             "pictures": list(pictures.values()),
             "curves": [{"label": "Pitch", "colour": PITCH_COLOUR, "url": curves}],
-            "range": voice and {"low": voice.lowest, "high": voice.highest, "label": "Range"},
+            "range": {"low": voice.lowest, "high": voice.highest, "label": "Range"} if voice else None,
             "notes": notes,
             "loudness": {"url": curves},
             "waveform": {"url": curves},

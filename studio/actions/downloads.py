@@ -4,7 +4,7 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import PurePath
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of
@@ -23,10 +23,17 @@ from studio.store.tasks import Task, find
 _MOST_KEPT = 3  # versions of a take with effects that were tried; further ones are made again
 
 
+class HeardTake(TypedDict):
+    """A take with effects; is_wet: whether they do anything."""
+
+    url: str
+    is_wet: bool
+
+
 def take_with_effects(
     studio: Studio, account: Account, task_id: str, take: int, effects: Effects, base_url: str, now_s: float
-) -> dict[str, Any]:
-    """Return the `url` of a take with these effects, and whether it has any (`is_wet`).
+) -> HeardTake:
+    """Return a take with these effects.
 
     take: 1 for the first. Raises NotFound, SettingsError for wrong effects, AudioError, DiskFull, Unavailable.
     """
@@ -131,6 +138,14 @@ def stored_take(
     return key
 
 
-def offered(preferred: str = FORMATS[0]) -> list[dict[str, Any]]:
+class OfferedFile(TypedDict):
+    """A format that is offered, with the link once it is made."""
+
+    label: str
+    url: NotRequired[str]
+    name: NotRequired[str]
+
+
+def offered(preferred: str = FORMATS[0]) -> list[OfferedFile]:
     """Return the downloads <timbre-player> offers, the preferred format first; all are made on request."""
     return [{"label": one} for one in (preferred, *(other for other in FORMATS if other != preferred))]

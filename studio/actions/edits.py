@@ -1,9 +1,9 @@
 """Takes made of takes: pitch edited by hand, and comps of several takes, phrase by phrase."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -39,7 +39,14 @@ from studio.store.tasks import Task, find, list_tasks
 MOST_TASKS = 40  # of a recording and a voice, whose takes are offered
 _TAKE_GONE = "A take of this comp has been deleted: convert the recording again, then choose anew."
 _TOO_OLD_TO_COMP = "This take was made before takes could be comped: convert the recording again."
-TakeOf = Mapping[str, Any]  # {"task": id, "take": 1 for the first}
+
+
+class TakeOf(TypedDict):
+    """A take of a task, 1 for the first."""
+
+    task: str
+    take: int
+
 _DATA_GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
 _VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
 _TOO_OLD_TO_EDIT = "This take was made before takes could be edited: convert the recording again, then edit it."
@@ -211,7 +218,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     }
 
 
-def changes_view(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> list[dict[str, Any]]:
+def changes_view(studio: Studio, account: Account, task_id: str, take: int, edits: Edits) -> list[dict[str, Any]]:
     """Return the result of edits of a take: [{first, hertz}], the changed frames from `first` on.
 
     Raises what `edit_view` raises, and SettingsError for invalid edits.
@@ -220,7 +227,7 @@ def changes_view(studio: Studio, account: Account, task_id: str, take: int, edit
     return _changes(_edit_data(studio, origin).pitch(origin.number - 1), edits)
 
 
-def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Any) -> str:
+def start_edit(studio: Studio, account: Account, task_id: str, take: int, edits: Edits) -> str:
     """Queue a new take with these edits in place of its present ones; return the new task's id.
 
     edits: as `engine.conversion.pitch_edits.read_edits` takes them. Raises NotFound, WrongState, EditError,
@@ -305,7 +312,7 @@ def _edit_data(studio: Studio, origin: _Origin) -> EditData:
         raise NotFound(_DATA_GONE, "recording_gone") from cause
 
 
-def _changes(pitch: Pitch, edits: Any) -> list[dict[str, Any]]:
+def _changes(pitch: Pitch, edits: Edits) -> list[dict[str, Any]]:
     edited = edit_pitch(pitch, read_edits(edits))
     return [
         {"first": first, "hertz": _rounded(edited.pitch.hertz[first:stop], 2)}

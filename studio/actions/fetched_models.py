@@ -7,14 +7,15 @@ from functools import partial
 from pathlib import Path
 
 import httpx
+from filelock import FileLock, Timeout
 
-from engine.errors import WrongFileError
+from engine.errors import WrongFileError, is_full_disk
 from engine.pinned import PinnedFile
 from engine.progress import Report
 from engine.songs import separator_file
 from engine.songs.separator_file import FETCH, accept_separator, separator_state, stored_separator
-from studio.errors import Unavailable, WrongState
-from studio.settings.environment import Settings
+from studio.errors import DiskFull, Unavailable, WrongState
+from studio.settings.environment import READ_ONLY, Settings, make_folder
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
 
@@ -22,6 +23,7 @@ _TIMEOUT_S = 30.0
 _BLOCK = 1 << 18
 _PARTIAL = 206
 _RETRY_S = 60.0
+_LOOK_S = 0.5  # how often it is looked whether another process has finished
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,21 @@ class Addition:
 def fetch(studio: Studio, addition: Addition, report: Report) -> Path:
     """Download a file, check it against its pinned checksum, install it, and return where it lies.
 
-    `report` shows progress and may raise Cancelled. Raises Unavailable if it cannot be reached, WrongFileError if it is
-    another file, DiskFull, and what installing raises.
+    `report` shows progress and may raise Cancelled. Raises Unavailable if it cannot be reached or kept, WrongFileError
+    if it is another file, DiskFull, and what installing raises.
     """
-    if path := addition.verified():
-        return path
+    before = _version(addition.found())
+    with _troubles(addition), _alone(studio, addition, report):
+        path = addition.found()
+        if path and _version(path) != before:
+            return path  # another process has fetched it meanwhile
+        return addition.verified() or _fetched(studio, addition, report)
+
+
+def _fetched(studio: Studio, addition: Addition, report: Report) -> Path:
     refuse_full_disk(studio, 2 * addition.file.size)  # received, and installed beside it
-    addition.folder.mkdir(parents=True, exist_ok=True)
-    with _network_errors(addition):
-        _download(addition.file, addition.partial, report)
+    make_folder(addition.folder)
+    _download(addition.file, addition.partial, report)
     try:
         addition.file.refuse_other(addition.partial)
         path = studio.apart(studio.local, addition.install, addition.partial).result()
@@ -71,6 +79,27 @@ def fetch(studio: Studio, addition: Addition, report: Report) -> Path:
         raise
     addition.partial.unlink(missing_ok=True)
     return path
+
+
+@contextmanager
+def _alone(studio: Studio, addition: Addition, report: Report) -> Iterator[None]:
+    """Wait while another process receives the same file, whose progress is shown: two would write into one file."""
+    make_folder(studio.settings.work)
+    lock = FileLock(studio.settings.work / f"{addition.partial.name}.lock")
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=_LOOK_S)
+        except Timeout:
+            report(addition.received, f"fetching {addition.file.name}")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _version(path: Path | None) -> tuple[int, int] | None:
+    """Return what tells a file from one that has replaced it."""
+    return None if path is None else (path.stat().st_ino, path.stat().st_mtime_ns)
 
 
 def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
@@ -93,7 +122,7 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
 
 
 @contextmanager
-def _network_errors(addition: Addition) -> Iterator[None]:
+def _troubles(addition: Addition) -> Iterator[None]:
     name, own = addition.file.name, f"A copy from elsewhere works too: {addition.own}."
     try:
         yield
@@ -104,6 +133,8 @@ def _network_errors(addition: Addition) -> Iterator[None]:
         said = str(cause).rstrip(".") or type(cause).__name__
         text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
+    except OSError as cause:
+        raise DiskFull() if is_full_disk(cause) else Unavailable(READ_ONLY, _RETRY_S, "not_writable") from cause
 
 
 def separator(settings: Settings) -> Addition:

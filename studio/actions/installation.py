@@ -4,12 +4,12 @@ import os
 import platform
 import shutil
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import structlog
 
@@ -17,6 +17,7 @@ from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
 from engine.errors import Cancelled, EngineError
 from studio.actions.fetched_models import Addition, fetch
 from studio.actions.submission import Work, new_task, submit_work
+from studio.doctor import Finding
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
 from studio.settings.service import ServiceSettings, is_for_this_machine
@@ -41,8 +42,57 @@ _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the e
 _OURS = "Something went wrong in the studio. See its log for details."
 
 
-def machine_view(studio: Studio, account: Account) -> dict[str, Any]:
-    """Return what is known about the machine without a checkup: version, system, cores, memory_bytes, workers."""
+class MachineView(TypedDict):
+    """What is known about the machine without a checkup."""
+
+    version: str
+    system: str
+    cores: int
+    memory_bytes: int | None
+    conversion_workers: int
+    training_workers: int
+
+
+class LimitView(TypedDict):
+    """A limit that holds on the page; option: of `serve`, which changes it, if there is one."""
+
+    name: str
+    value: float
+    option: str | None
+
+
+class CheckupView(TypedDict):
+    """The last checkup; finished_at: Unix time."""
+
+    state: str
+    message: str
+    error: str | None
+    finished_at: float | None
+    findings: Sequence[Finding]
+
+
+class Area(TypedDict):
+    """Stored files of one kind; complete: whether all were counted."""
+
+    files: int
+    bytes: int
+    complete: bool
+
+
+class StorageView(TypedDict):
+    """Where an account's files are, and their size.
+
+    place: the folder if the page runs on this machine; areas: empty if the storage is not a folder.
+    """
+
+    place: str | None
+    is_folder: bool
+    free_bytes: int | None
+    areas: dict[str, Area]
+
+
+def machine_view(studio: Studio, account: Account) -> MachineView:
+    """Return what is known about the machine without a checkup."""
     service = studio.service
     return {
         "version": _version(),
@@ -61,7 +111,7 @@ def work_view(studio: Studio, account: Account) -> dict[str, int]:
     }
 
 
-def limits_view(studio: Studio) -> list[dict[str, Any]]:
+def limits_view(studio: Studio) -> list[LimitView]:
     """Return the limits that hold on the page: name, value, and the option of `serve` for it, or None."""
     known = {one.name: one for one in fields(ServiceSettings)}
     return [
@@ -83,11 +133,8 @@ def start_checkup(studio: Studio, account: Account) -> str:
     return submit_work(studio, new_task(account), Work(CHECKUP, Nothing()))
 
 
-def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
-    """Return the last checkup: state, message, error, finished_at (Unix time) and findings; None before the first.
-
-    findings: {"subject", "detail", "remedy", "works"}, as `studio.doctor` has them.
-    """
+def checkup_view(studio: Studio, account: Account) -> CheckupView | None:
+    """Return the last checkup; None before the first."""
     last = _last_checkup(studio, account)
     if last is None:
         return None
@@ -96,7 +143,7 @@ def checkup_view(studio: Studio, account: Account) -> dict[str, Any] | None:
         "message": last.message,
         "error": last.error,
         "finished_at": last.finished_at,
-        "findings": [asdict(one) for one in last.result_as(Checkup).findings],
+        "findings": last.result_as(Checkup).findings,
     }
 
 
@@ -119,12 +166,10 @@ def _memory_bytes() -> int | None:
         return None
 
 
-def storage_view(studio: Studio, account: Account) -> dict[str, Any]:
+def storage_view(studio: Studio, account: Account) -> StorageView:
     """Return the location and disk use of the account's files.
 
-    place: the folder if the page runs on this machine, else None; is_folder; free_bytes, None if unknown; areas: name
-    -> {"files", "bytes", "complete"}, empty if the storage is not a folder. A file with several names counts once, in
-    the first area. `analyses`, `packages` and `prepared` can be made again.
+    A file with several names counts once, in the first area. `analyses`, `packages` and `prepared` can be made again.
     """
     root = studio.storage.folder(VOICES)
     counted: set[tuple[int, int]] = set()
@@ -179,7 +224,7 @@ def _prepared(studio: Studio, account: Account) -> list[Path]:
     return [] if folder is None else [place for place in folder.glob(f"*/{CACHE_FOLDER}") if place.is_dir()]
 
 
-def _measured(places: Iterable[Path], counted: set[tuple[int, int]]) -> dict[str, Any]:
+def _measured(places: Iterable[Path], counted: set[tuple[int, int]]) -> Area:
     files, size = 0, 0
     for path in (path for place in places for path in ([place] if place.is_file() else place.rglob("*"))):
         try:

@@ -1,9 +1,10 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from engine.conversion.settings import AUTO, BEST
+from engine.effects.settings import Effects
 from engine.spelling import composed
 from engine.units import note_number
 from studio.actions.account import voice_name
@@ -13,7 +14,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import find_model
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import Card
-from studio.store.records.conversion import Conversion, Rendered, Scores
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of, write_label
 from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
@@ -22,7 +23,64 @@ _LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
 LONGEST_NAME = 60
 
 
-def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+class VoiceRange(TypedDict):
+    """The range of a voice in MIDI note numbers, and its name."""
+
+    low: float
+    high: float
+    label: str
+
+
+class ShownTake(TypedDict):
+    """A take of a result; number: 1 for the first; mark: its `fidelity`."""
+
+    number: int
+    url: str
+    scores: Scores
+    mark: float | None
+    name: str
+    starred: bool
+
+
+class ResultView(TypedDict):
+    """All that the page shows of a conversion; see `result_view`."""
+
+    id: str
+    state: str
+    progress: float
+    is_ending: bool
+    message: str
+    error: str | None
+    created_at: float
+    left_s: float | None
+    taken_s: float | None
+    ahead: int | None
+    starts_in_s: float | None
+    model: str | None
+    voice: str | None
+    untrained: bool
+    range: VoiceRange | None
+    file_name: str
+    preset: str
+    effects: Effects
+    settings: Settings
+    asked_settings: Settings
+    transpose: float | None
+    style: str | None
+    input_url: str | None
+    takes: Sequence[ShownTake]
+    phrases: Sequence[float]
+    is_comp: bool
+    edited: str | None
+    note: str | None
+    lanes: Mapping[str, str]
+    offset_s: float
+    faders: Mapping[str, float]
+    notes: Sequence[str]
+    warning: str | None
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
     """Return all that the page shows of a conversion. Raises NotFound.
 
     id, state, progress, message, error, created_at
@@ -71,13 +129,13 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "effects": asked.effects,
         "settings": view.settings,
         "asked_settings": _shown_settings(asked, rendered),
-        "transpose": found and found.transpose,
-        "style": found and found.vocal_style,
+        "transpose": found.transpose if found else None,
+        "style": found.vocal_style if found else None,
         "input_url": view.input_url if view.has_files else None,
         "takes": _takes(view) if view.has_files else [],
         "phrases": list(rendered.phrase_starts_s),
         "is_comp": asked.comp is not None,
-        "edited": asked.edit and asked.edit.of,
+        "edited": asked.edit.of if asked.edit else None,
         "note": rendered.unsigned if view.has_files else DELETED,
         "lanes": view.lanes,
         "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
@@ -110,8 +168,8 @@ def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | fl
     return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
 
 
-def _takes(view: ConversionView) -> list[dict[str, Any]]:
-    takes: list[dict[str, Any]] = [
+def _takes(view: ConversionView) -> list[ShownTake]:
+    takes: list[ShownTake] = [
         {
             "number": take.number,
             "url": view.link(take.key),
@@ -166,7 +224,7 @@ def _card(studio: Studio, account: Account, model_id: str) -> Card:
         return {}
 
 
-def _range(card: Card) -> dict[str, str | float] | None:
+def _range(card: Card) -> VoiceRange | None:
     ends = card.get("vocal_range") or {}
     if not (ends.get("min") and ends.get("max")):
         return None

@@ -4,7 +4,7 @@ import colorsys
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from engine.errors import EngineError, VoiceError
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, VoiceCard, load_card, read_card
 from engine.voices.card_rules import STUDIO
-from studio.actions.analyses import stretch_view
+from studio.actions.analyses import AnalysedRecording, NoteSeconds, stretch_view
 from studio.actions.checkpoints import stored_card
 from studio.actions.voices import VoiceView, model_view
 from studio.errors import NotFound
@@ -215,13 +215,37 @@ def _state(model: Model) -> str:
     return TRAIN_AGAIN if model.must_be_trained_again else model.state
 
 
+class VoiceEnds(TypedDict):
+    """The name of a voice, and its range in MIDI note numbers."""
+
+    name: str
+    low: int | None
+    high: int | None
+
+
+class BestShift(TypedDict):
+    """The key that leaves the fewest notes outside the range, and the share outside, 0..1."""
+
+    semitones: int
+    outside: float
+
+
+class FitView(TypedDict):
+    """Data of <timbre-fit>."""
+
+    voice: VoiceEnds
+    histogram: Sequence[NoteSeconds]
+    auto: float | None
+    best: BestShift | None
+
+
 def fit_view(
     studio: Studio,
     account: Account,
     model_id: str,
-    looked_at: dict[str, Any] | None,
+    looked_at: AnalysedRecording | None,
     stretch: tuple[float, float] | None = None,
-) -> dict[str, Any]:
+) -> FitView:
     """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`), or of
     a stretch of it, in seconds.
 
@@ -233,17 +257,16 @@ def fit_view(
     card = _read_card(studio, model)
     voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
     ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
-    summary = (looked_at or {}).get("summary") or {}
-    notes = (looked_at or {}).get("pitch_histogram") or []
-    found: dict[str, Any] = {"pitch": summary.get("pitch"), "pitch_histogram": notes}
+    summary = looked_at["summary"] if looked_at else None
+    source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
-    source, histogram = found["pitch"], found["pitch_histogram"]
+        source, histogram = found["pitch"], found["pitch_histogram"]
     seconds = _seconds(histogram)
     auto = None
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
-        auto = fitting_key(heard, seconds, card, summary["style"] == "melodic")
+        auto = fitting_key(heard, seconds, card, summary is not None and summary["style"] == "melodic")
     return {
         "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
         "histogram": histogram,
@@ -253,13 +276,14 @@ def fit_view(
 
 
 def suited_voice(
-    studio: Studio, account: Account, model_ids: Sequence[str], looked_at: dict[str, Any]
+    studio: Studio, account: Account, model_ids: Sequence[str], looked_at: AnalysedRecording
 ) -> str | None:
     """Return the voice that a recording (from `analysis_view`) suits best: with the fewest notes outside its range as
     `auto` transposes it; of such one that sings or speaks as it does, with the smallest shift. None where nothing is
     known of either."""
     suits = []
-    is_sung = (looked_at.get("summary") or {}).get("style") == "melodic"
+    summary = looked_at["summary"]
+    is_sung = summary is not None and summary["style"] == "melodic"
     for place, model_id in enumerate(model_ids):
         fit = fit_view(studio, account, model_id, looked_at)
         low, high, auto = fit["voice"]["low"], fit["voice"]["high"], fit["auto"]
@@ -272,18 +296,19 @@ def suited_voice(
     return model_ids[min(suits)[-1]] if suits else None
 
 
-def _seconds(histogram: list[dict[str, Any]]) -> np.ndarray:
+def _seconds(histogram: Sequence[NoteSeconds]) -> np.ndarray:
     seconds = np.zeros(SEMITONES)
     for one in histogram:
         seconds[one["midi"]] = one["seconds"]
     return seconds
 
 
-def _best(seconds: np.ndarray, ends: list[int | None]) -> dict[str, Any] | None:
+def _best(seconds: np.ndarray, ends: list[int | None]) -> BestShift | None:
     low, high = ends
     if low is None or high is None or not seconds.any():
         return None
-    return asdict(best_key(seconds, low, high))
+    best = best_key(seconds, low, high)
+    return {"semitones": best.semitones, "outside": best.outside}
 
 
 def _read_card(studio: Studio, model: Model) -> VoiceCard | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.audio.files import open_audio
 from engine.audio.result_files import write_result
@@ -19,7 +19,7 @@ from engine.provenance.statement import Statement
 from studio.actions.conversion_views import key_of_take
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
-from studio.actions.takes import result_view
+from studio.actions.takes import ResultView, result_view
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
@@ -28,7 +28,7 @@ from studio.commands.result_names import ResultNames
 from studio.commands.wording import say, speaker
 from studio.executors.voice_cache import VoiceCache
 from studio.store.free_space import refuse_full_disk
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion, Rendered, Scores
 from studio.store.tasks import find
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Converted:
 
     recording: Path
     takes: list[Path]
-    facts: dict[str, Any]
+    facts: ResultView
     statement: Statement
     project: str | None
     unsigned: str | None
@@ -74,12 +74,12 @@ class Converted:
         return [sentence for sentence in (self.facts["warning"], *self.facts["notes"], unsigned) if sentence]
 
     @property
-    def scores(self) -> list[dict[str, float | None]]:
+    def scores(self) -> list[Scores]:
         """The scores of the takes, in their order."""
         ordered = sorted(self.facts["takes"], key=lambda one: int(one["number"]))
         return [one["scores"] for one in ordered]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return what programs may want to know of it."""
         facts = self.facts
         takes = zip(self.takes, self.scores, strict=True)

@@ -12,7 +12,8 @@ from engine.audio.files import AudioWriter, open_audio
 from engine.errors import AudioError, EngineError
 from engine.progress import within
 from studio.errors import NotFound, Unavailable, naming
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry, shown
+from studio.executors.job import Job, shown
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.records.analysis import (
     Analysis,
     Explored,

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 from engine.errors import VoiceError
 from engine.progress import within
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry
+from studio.executors.job import Job
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.catalogue import COMPLETED, VOICES, add_model, find_model, refuse_too_many, set_keys
 from studio.store.records.voices import Blend, NewVoice
 from studio.store.workspaces import arriving, voice_folder

@@ -14,7 +14,8 @@ from engine.errors import AudioError, VoiceError
 from engine.progress import within
 from studio.errors import NotFound, StudioError, naming
 from studio.executors import songs
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry, shown
+from studio.executors.job import Job, shown
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.catalogue import find_model
 from studio.store.records.conversion import Comp, Conversion, Edit, OutputSettings, Rendered, Scores

@@ -1,11 +1,9 @@
 """The context of a running task, and publishing its results."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -14,8 +12,9 @@ from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.provenance.installation import Installation
 from engine.units import in_words
-from studio.errors import DiskFull, Invalid, LeaseLost, NotFound, Unavailable
+from studio.errors import Invalid, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
+from studio.executors.retries import LONG_PATIENCE_S, SHORT_PATIENCE_S, retry
 from studio.executors.voice_cache import VoiceCache
 from studio.settings.environment import Settings, installation_of
 from studio.settings.service import ServiceSettings
@@ -29,11 +28,7 @@ from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
-T = TypeVar("T")
-SHORT_PATIENCE_S = 3.0  # retries of a failing storage before the task is requeued
-LONG_PATIENCE_S = 60.0  # retries of a failing database once the work is done
 _RETRY_S = 5.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 
 
 @dataclass(frozen=True)
@@ -166,26 +161,3 @@ class Job:
 def shown(asked: Conversion | Analysis) -> str:
     """Return what a task's recording is called in sentences for its owner."""
     return f'"{asked.file_name}"' if asked.file_name else "the recording"
-
-
-def retry(action: Callable[[], T], patience_s: float) -> T:
-    """Call `action`, and retry while the database or the storage is busy, unreachable or full.
-
-    After `patience_s` seconds raises the error; other errors are raised at once.
-    """
-    deadline = time.monotonic() + patience_s
-    for pause_s in _pauses():
-        try:
-            return action()
-        except (Unavailable, DiskFull):
-            if time.monotonic() + pause_s > deadline:
-                raise
-        time.sleep(pause_s)
-    raise AssertionError("unreachable")
-
-
-def _pauses() -> Iterator[float]:
-    pause_s = _FIRST_PAUSE_S
-    while True:
-        yield pause_s
-        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)

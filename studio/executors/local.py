@@ -20,7 +20,8 @@ from engine.cores import usable_cores
 from studio.errors import StudioError, Unavailable
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
-from studio.executors.supervisor import LONGEST_BACKOFF_S, SWEEP_S, Backoff, Supervisor, keep_house
+from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
+from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
 from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import VANISHED, Settings, installation_of

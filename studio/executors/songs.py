@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from engine.conversion.settings import by_style
 from engine.errors import AudioError
 from studio.errors import NotFound
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry
+from studio.executors.job import Job
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model

@@ -6,7 +6,7 @@ has died, after a pause that grows with each failure.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from structlog.typing import FilteringBoundLogger
 
@@ -22,35 +22,6 @@ from studio.store.storage import open_storage
 
 RECOVER_S = 2.0  # between searches for lost workers
 SWEEP_S = 3600.0
-LONGEST_BACKOFF_S = 30.0
-
-
-@dataclass
-class Backoff:
-    """Delays retries: the more failures in a row, the longer."""
-
-    first_s: float
-    healthy_s: float = float("inf")  # a longer run did not fail at its start
-    failures: int = 0
-    not_before: float = 0.0  # of the monotonic clock
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether the next attempt may start."""
-        return time.monotonic() >= self.not_before
-
-    def failed(self, lasted_s: float = 0.0) -> None:
-        """Count a failure after `lasted_s` seconds."""
-        self.failures = 1 if lasted_s > self.healthy_s else self.failures + 1
-        self.pause(min(LONGEST_BACKOFF_S, self.first_s * 2 ** min(self.failures, 10)))
-
-    def succeeded(self) -> None:
-        """Reset all failures."""
-        self.failures, self.not_before = 0, 0.0
-
-    def pause(self, seconds: float) -> None:
-        """Wait at least `seconds`."""
-        self.not_before = max(self.not_before, time.monotonic() + seconds)
 
 
 class Supervisor:

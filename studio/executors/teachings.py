@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from engine.voices.profile import profile_as_json
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry
+from studio.executors.job import Job
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.catalogue import (
     DATASETS,
     PENDING,

@@ -17,7 +17,8 @@ from engine.settings import from_values
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
-from studio.executors.job import SHORT_PATIENCE_S, Job, retry
+from studio.executors.job import Job
+from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import make_ahead
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import (

@@ -25,8 +25,9 @@ from sqlalchemy import Connection
 from engine.errors import Cancelled, EngineError, is_full_disk
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.heartbeat import Heartbeat
-from studio.executors.job import LONG_PATIENCE_S, Job, WorkerContext, retry
+from studio.executors.job import Job, WorkerContext
 from studio.executors.recovery import end_training
+from studio.executors.retries import LONG_PATIENCE_S, retry
 from studio.executors.songs import stages_prefix
 from studio.store import tasks
 from studio.store.durations import add_durations

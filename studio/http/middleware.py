@@ -35,7 +35,7 @@ from studio.http.problem import problem_of
 from studio.settings.service import MEGABYTE, is_for_this_machine
 from studio.store.accounts import Account, holder_of_token, note_use
 from studio.store.free_space import refuse_full_disk
-from studio.store.rate_limits import SharedReads, count_call
+from studio.store.rate_limits import Bucket, SharedReads, count_call
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
@@ -79,23 +79,6 @@ class ServerState:
         finally:
             self.uploads[account_id] -= 1
             self.uploads += Counter()  # removes the accounts without uploads
-
-
-class Bucket:
-    """Token bucket: the calls an account may make now. Times in seconds of any clock."""
-
-    def __init__(self, per_minute: int, now_s: float) -> None:
-        self._per_minute, self._left, self._at_s = per_minute, float(per_minute), now_s
-
-    def take(self, now_s: float) -> None:
-        """Count a call. Raises TooMany if the bucket is empty."""
-        per_second = self._per_minute / 60
-        self._left = min(self._per_minute, self._left + (now_s - self._at_s) * per_second)
-        self._at_s = now_s
-        if self._left < 1:
-            wait_s = (1 - self._left) / per_second
-            raise TooMany(f"More than {self._per_minute} calls per minute. Slow down.", wait_s, "rate_limit")
-        self._left -= 1
 
 
 class ServiceMiddleware:

@@ -19,10 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
 from studio.errors import Invalid, NotFound, Unauthorised
-from studio.http.middleware import Bucket
 from studio.http.problem import problem_of
 from studio.page.cookies import visitor_of
 from studio.settings.service import ServiceSettings
+from studio.store.rate_limits import Bucket
 
 if TYPE_CHECKING:  # gradio takes seconds to load
     from gradio import Blocks

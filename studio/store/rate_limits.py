@@ -1,5 +1,6 @@
-"""Limit calls per account and minute, counted in the database that all servers of an installation share."""
+"""Limit calls per account and minute: within this process, and counted in the database that all servers share."""
 
+import math
 import threading
 from dataclasses import dataclass
 
@@ -12,6 +13,22 @@ from studio.store.tables import rates
 MINUTE_S = 60.0
 SUBMISSIONS, READS = "submissions", "reads"
 _PARTS = 100  # a server reserves this fraction of a minute's reads
+
+
+class Bucket:
+    """Token bucket: the calls an account may make now, within this process. Times in seconds of any clock."""
+
+    def __init__(self, per_minute: int, now_s: float) -> None:
+        self._per_minute, self._left, self._at_s = per_minute, float(per_minute), now_s
+
+    def take(self, now_s: float) -> None:
+        """Count a call. Raises TooMany if the bucket is empty."""
+        per_second = self._per_minute / 60
+        self._left = min(self._per_minute, self._left + (now_s - self._at_s) * per_second)
+        self._at_s = now_s
+        if self._left < 1:
+            raise _too_many(self._per_minute, (1 - self._left) / per_second)
+        self._left -= 1
 
 
 @dataclass(frozen=True)
@@ -104,4 +121,4 @@ def _take(database: Database, account_id: str, what: str, number: int, per_minut
 
 
 def _too_many(per_minute: int, wait_s: float) -> TooMany:
-    return TooMany(f"More than {per_minute} calls per minute. Continue in {wait_s:.0f} s.", wait_s, "rate_limit")
+    return TooMany(f"More than {per_minute} calls per minute. Continue in {math.ceil(wait_s)} s.", wait_s, "rate_limit")

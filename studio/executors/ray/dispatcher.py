@@ -31,7 +31,8 @@ from studio.executors import leader_lock
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
 from studio.executors.ray.work import NOTHING, TROUBLE
 from studio.executors.recovery import recover, signs_of, waiting
-from studio.executors.supervisor import SWEEP_S, Backoff, Supervisor, keep_house
+from studio.executors.retries import Backoff
+from studio.executors.supervisor import SWEEP_S, Supervisor, keep_house
 from studio.executors.trouble import LastingTrouble
 from studio.executors.worker import OVERDUE_S, STOP, read_order
 from studio.settings.environment import Settings

@@ -21,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.errors import SettingsError
 from studio.executors.process import OrderedProcess, environment_of, start_process
-from studio.executors.supervisor import LONGEST_BACKOFF_S, Backoff
+from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
 from studio.executors.worker import OVERDUE_S, WAKE, Order
 from studio.settings.environment import Settings
 from studio.settings.service import LOOPBACK, ServiceSettings

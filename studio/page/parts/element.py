@@ -22,7 +22,6 @@ for (const name of %(events)s) part.addEventListener("tell-" + name, event => tr
 """
 
 
-
 class Placed(TypedDict, total=False):
     """Options of gr.HTML."""
 
@@ -44,6 +43,7 @@ def element(tag: str, events: Sequence[str] = (), data: object = None, **options
         html_template=f"<{name}></{name}>",
         js_on_load=_CONNECT % {"tag": name, "events": json.dumps(list(events))},
         apply_default_css=False,  # gradio's style for prose would change our buttons and tables
+        **options,
     )
 
 

@@ -3,17 +3,31 @@
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from studio.actions.analyses import Download
 from studio.actions.voice_cards import Avatar
 
 
 class FactRow(TypedDict):
-    """A row of <timbre-facts>. state: good, bad or warn; is_name: whether the value is in the words of others."""
+    """A row of <timbre-facts>. state: good, bad or warn; is_name, is_command: whether the value is in the words of
+    others, or the note is typed."""
 
     label: str
     value: str
     note: NotRequired[str]
     state: NotRequired[str | None]
     is_name: NotRequired[bool]
+    is_command: NotRequired[bool]
+
+
+class TokenRow(TypedDict):
+    """A token of <timbre-tokens>."""
+
+    id: str
+    name: str
+    state: str
+    created_s: float
+    expires_s: float | None
+    used_s: float | None
 
 
 class Facts(TypedDict):
@@ -23,6 +37,12 @@ class Facts(TypedDict):
     otherwise: NotRequired[str]
 
 
+class TokenId(TypedDict):
+    """What <timbre-tokens> tells."""
+
+    id: str
+
+
 class Track(TypedDict):
     """A track of <timbre-player>. names: what of the label is in the words of others."""
 
@@ -30,6 +50,7 @@ class Track(TypedDict):
     url: str
     names: NotRequired[Sequence[str]]
     note: NotRequired[str]
+    downloads: NotRequired[Sequence[Download]]
 
 
 class PlayerData(TypedDict):

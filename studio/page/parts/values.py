@@ -1,6 +1,6 @@
 """What events receive and return: values by component."""
 
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import gradio as gr
 from gradio.blocks import Block
@@ -20,12 +20,11 @@ class Given(dict[Block, object]):
         """Return the value of a component, checked; None if there is none, or if the browser has remembered what this
         version does not know. Raises Invalid for what no page sends."""
         value = self[one]
-        try:
-            return None if value is None else TypeAdapter(kind).validate_python(value)
-        except ValidationError as cause:
-            if isinstance(one, gr.BrowserState):
-                return None
-            raise Invalid([("page", NOT_OURS)]) from cause
+        if value is not None and _is_a(value, kind):
+            return value
+        if value is not None and not isinstance(one, gr.BrowserState):
+            raise Invalid([("page", NOT_OURS)])
+        return None
 
     def text(self, one: Block) -> str:
         """Return the text of a component, "" if there is none."""
@@ -38,3 +37,11 @@ class Given(dict[Block, object]):
     def flag(self, one: Block) -> bool:
         """Return whether a component is chosen."""
         return bool(self[one])
+
+
+def _is_a(value: object, kind: type[T]) -> TypeGuard[T]:
+    try:
+        TypeAdapter(kind).validate_python(value)
+    except ValidationError:
+        return False
+    return True

@@ -2,9 +2,8 @@
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from studio.actions.analyses import analysis_view, cancel_analysis, start_analysis
+from studio.actions.analyses import AnalysisView, analysis_view, cancel_analysis, start_analysis
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
@@ -21,12 +20,12 @@ def start(visit: Visit, path: str, is_recorded: bool) -> str:
         return start_analysis(visit.studio, visit.account, copy, name_of(path, is_recorded, visit.now_s))
 
 
-def view(visit: Visit, analysis: str) -> dict[str, Any]:
+def view(visit: Visit, analysis: str) -> AnalysisView:
     """Return an analysis as `analysis_view` gives it. Raises NotFound."""
     return analysis_view(visit.studio, visit.account, analysis, visit.base_url, visit.now_s)
 
 
-def find(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+def find(visit: Visit, analysis: str | None) -> AnalysisView | None:
     """Return an analysis; None where there is none, or none any more: they are kept for a day."""
     with suppress(NotFound):
         return view(visit, analysis) if analysis is not None else None
@@ -40,7 +39,7 @@ def cancel(visit: Visit, analysis: str | None) -> None:
             cancel_analysis(visit.studio, visit.account, analysis)
 
 
-def progress_line(view: dict[str, Any]) -> str:
+def progress_line(view: AnalysisView) -> str:
     """Return how far an analysis is that has not ended, in a line."""
     if view["ahead"]:
         return f"Waiting: {view['ahead']} ahead · {view['file_name']}"

@@ -10,7 +10,8 @@ from engine.errors import EngineError
 from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
-from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.page import Page, Updates, Visit, Wish
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_batch import Batch
 from studio.page.tabs.convert_comp import Comp
 from studio.page.tabs.convert_fit import Fit
@@ -21,6 +22,7 @@ from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_result import Result
 from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_song import Song
+from studio.page.tabs.convert_state import Chosen, Now, Source
 from studio.page.tabs.convert_takes import view_of
 from studio.page.tabs.convert_voice import GONE, Voice
 from studio.page.tabs.convert_warnings import Warnings
@@ -103,29 +105,31 @@ class ConvertTab:
 
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
-            seen: dict[Any, Any] = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
+            seen: Values = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
             seen[layout.scores] = gr.Column(visible=is_one)
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
         return turn
 
-    def press(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def press(self, visit: Visit, given: Given) -> Updates:
         if not given[self.recording.chosen]:
             return {self.problem: show_error(_NO_RECORDING), self.pressed_s: visit.now_s}
         return self.convert(visit, given)
 
-    def come_round(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def come_round(self, visit: Visit, given: Given) -> Updates:
         """Take back the complaint that there is no recording, and convert if it was only on its way."""
         if not given[self.recording.chosen]:
             return None
-        pressed_s = given[self.pressed_s]
-        calm: dict[Any, Any] = {self.problem: silent(), self.pressed_s: None}
+        pressed_s = given.read(self.pressed_s, float)
+        calm: Values = {self.problem: silent(), self.pressed_s: None}
         if pressed_s is None or visit.now_s - pressed_s > _STILL_MEANT_S:
             return calm
         return {**calm, **(self.convert(visit, given) or {})}
 
-    def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        chosen, model = given[self.recording.chosen], given[self.voice.chosen]
+    def convert(self, visit: Visit, given: Given) -> Updates:
+        chosen, model = given.read(self.recording.chosen, Chosen), given.read(self.voice.chosen, str)
+        if chosen is None:
+            raise Invalid([("recording", _NO_RECORDING)])
         if not model:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
@@ -133,25 +137,26 @@ class ConvertTab:
         with self.song.request(visit, given, model) as song:
             request = ConversionRequest(
                 model,
-                self.settings.asked(given) | ({"takes": 1} if song else {}),
+                {**self.settings.asked(given), **({"takes": 1} if song else {})},
                 self.settings.preset_of(given),
                 effects=self.settings.effects_of(given),
                 song=song,
             )
             stretch = self.recording.stretch_of(chosen)
             task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
-        return self.result.begun(visit, task_id, chosen, given[self.result.kept])
+        source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
+        return self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
 
     def show(self, choice: str, visit: Visit) -> Updates:
         return {self.input: gr.Tabs(selected=choice)}
 
-    def wished(self, visit: Visit, given: dict[Any, Any]) -> Updates:
+    def wished(self, visit: Visit, given: Given) -> Updates:
         """Take what another tab sent here: a voice, a recording, or a conversion with all its settings.
 
         Converts at once if that is wished and there is a recording.
         """
-        updates: dict[Any, Any] = {}
-        wish, kept = given[self._wish], given[self.result.kept]
+        updates: Values = {}
+        wish, kept = given.read(self._wish, Wish), given.read(self.result.kept, list[Now])
         if not wish:
             return updates
         if model := wish.get("voice"):
@@ -170,7 +175,7 @@ class ConvertTab:
         if wish.get("start") and given[self.recording.chosen]:
             updates |= {self.input: gr.Tabs(selected="one"), self.alone: True}
             try:
-                updates |= self.convert(visit, given | {self.voice.chosen: wish["voice"]}) or {}
+                updates |= self.convert(visit, Given({**given, self.voice.chosen: wish["voice"]})) or {}
             except EngineError as error:
                 updates[self.problem] = show_problems(error)
         return updates

@@ -4,9 +4,9 @@ import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from studio.actions.account import FORMATS
@@ -17,6 +17,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_settings import Settings
@@ -67,16 +68,16 @@ class Batch:
         packed.success(None, self.link, None, js=_FETCH, api_visibility="private", show_progress="hidden")
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What changes when recordings are converted."""
         return [self.rows, self.timer]
 
-    def restore(self, rows: Sequence[Row] | None) -> dict[Any, Any]:
+    def restore(self, rows: Sequence[Row] | None) -> Values:
         """Return updates that show what was here when this browser left."""
         return {self.timer: gr.Timer(active=True)} if rows else {}
 
-    def convert(self, visit: Visit, given: dict[Any, Any]) -> Updates:
-        files, model = given[self.files], given[self.voice.chosen]
+    def convert(self, visit: Visit, given: Given) -> Updates:
+        files, model = given.read(self.files, list[str]), given.read(self.voice.chosen, str)
         if not files:
             raise Invalid([("recordings", "Add recordings first.")])
         if not model:

@@ -1,13 +1,14 @@
 """Effects in the Convert tab: a preset and a slider for each value, heard at once on the take that is there."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
 
 import gradio as gr
+from gradio.events import Dependency
 
 from engine.effects.settings import OFF, Effects, EffectSettings, effects_of, plain_effects
-from studio.page.parts.controls import controls, settings_of
+from studio.page.parts.controls import Control, controls, settings_of
+from studio.page.parts.values import Given, Values
 
 _ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
 _NAMES = [one.name for one in fields(EffectSettings)]
@@ -30,19 +31,23 @@ class EffectControls:
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
         self.sliders = {name: (main | others)[name] for name in _NAMES}
         self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")
-        wiring: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
         made = list(self.sliders.values())
-        self._filled = self.preset.input(self._of_preset, self.preset, made, **wiring)
+        self._filled = self.preset.input(
+            self._of_preset, self.preset, made, api_visibility="private", show_progress="hidden"
+        )
         for slider in made:
-            slider.input(self._named, made, self.preset, **wiring, trigger_mode="always_last")
+            slider.input(
+                self._named, made, self.preset, api_visibility="private", show_progress="hidden",
+                trigger_mode="always_last",
+            )  # fmt: skip
 
     @property
-    def changes(self) -> list[Any]:
+    def changes(self) -> list[Callable[..., Dependency]]:
         """The events after which the effects may differ."""
         return [self._filled.then, *(slider.input for slider in self.sliders.values())]
 
     @property
-    def controls(self) -> list[Any]:
+    def controls(self) -> list[gr.Radio | Control]:
         """Everything that says what the effects are."""
         return [self.preset, *self.sliders.values()]
 
@@ -51,22 +56,22 @@ class EffectControls:
         """The controls' names in the browser's memory."""
         return ["effects", *(f"effect {name}" for name in _NAMES)]
 
-    def chosen(self, given: Mapping[Any, Any]) -> Effects:
+    def chosen(self, given: Given) -> Effects:
         """Return the effects, as a preset where the values are one's."""
         return plain_effects(settings_of(self.sliders, given))
 
-    def fill(self, effects: Effects) -> dict[Any, Any]:
+    def fill(self, effects: Effects) -> Values:
         """Return updates that set the effects."""
         values = effects_of(effects)
-        sliders = {slider: getattr(values, name) for name, slider in self.sliders.items()}
+        sliders: Values = {slider: getattr(values, name) for name, slider in self.sliders.items()}
         return sliders | {self.preset: _preset_of(effects)}
 
-    def restored(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+    def restored(self, values: Given) -> Values:
         """Return updates that complete what a browser remembered: the preset by the values, or the values by it."""
-        found = {name: values[slider] for name, slider in self.sliders.items() if slider in values}
+        found = {name: values.number(slider) for name, slider in self.sliders.items() if slider in values}
         if len(found) == len(self.sliders):
             return {self.preset: _preset_of(found)}
-        return self.fill(values.get(self.preset, OFF))
+        return self.fill(values.text(self.preset) if self.preset in values else OFF)
 
     def _of_preset(self, preset: str | None) -> list[float]:
         return [getattr(effects_of(preset or OFF), name) for name in _NAMES]

@@ -1,7 +1,6 @@
 """How the recording fits the voice's range, and the shift between them: the transpose slider with its picture."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Literal, TypedDict
 
 import gradio as gr
 
@@ -10,8 +9,10 @@ from studio.actions.voice_cards import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
+from studio.page.tabs.convert_state import Analysed, Chosen
 from studio.page.tabs.convert_voice import Voice
 
 # all of it in the browser, so that the picture follows the hand
@@ -22,7 +23,22 @@ _CHANGED = f"(isAuto, semitones) => {{ {_TELL.replace('SEMITONES', 'isAuto ? nul
 # was asked before a reload restored the controls would overwrite them
 _FOUND = "(isAuto, semitones, found) => isAuto ? found : semitones"
 _FITTED = "(isAuto, semitones) => isAuto ? (document.querySelector('timbre-fit').data?.auto ?? 0) : semitones"
-_IN_BROWSER: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+class InBrowser(TypedDict):
+    """Options of what is done without the server."""
+
+    api_visibility: Literal["private"]
+    show_progress: Literal["hidden"]
+
+
+_IN_BROWSER: InBrowser = {"api_visibility": "private", "show_progress": "hidden"}
+
+
+class BestKey(TypedDict):
+    """What <timbre-fit> tells."""
+
+    semitones: float
 
 
 class Fit:
@@ -54,26 +70,27 @@ class Fit:
         self.auto.input(None, both, self.transpose, js=_FITTED, **_IN_BROWSER)
         gr.on([self.auto.change, self.transpose.change], None, both, None, js=_CHANGED, **_IN_BROWSER)
 
-    def begin(self, visit: Visit, chosen: Mapping[str, Any] | None, owner: str | None) -> Updates:
+    def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
         """Leave a shift with the recording it was set for: another one begins with auto."""
         now = chosen["id"] if chosen else None
-        is_another = owner is not None and owner != now and not (chosen or {}).get("settled")
+        is_another = owner is not None and owner != now and not (chosen and chosen["settled"])
         return {self.owner: now} | ({self.auto: True} if is_another else {})
 
-    def take_best(self, visit: Visit, best: Mapping[str, Any]) -> Updates:
+    def take_best(self, visit: Visit, best: BestKey) -> Updates:
         return {self.auto: False, self.transpose: best["semitones"]}
 
-    def exchange(self, is_auto: bool, semitones: float, put_aside: tuple[bool, float]) -> dict[Any, Any]:
+    def exchange(self, is_auto: bool, semitones: float, put_aside: tuple[bool, float]) -> Values:
         """Return updates between one recording and several, each with a shift of its own."""
         return dict(zip((self.auto, self.transpose), put_aside, strict=True)) | {self.put_aside: (is_auto, semitones)}
 
-    def fit(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
-        if not given[self.voice.chosen]:
+    def fit(self, visit: Visit, given: Given) -> Updates:
+        model = given.read(self.voice.chosen, str)
+        if not model:
             return {self.picture: shown(None)}
-        analysed = given[self.recording.analysed] if given[self.alone] else None
-        chosen = given[self.recording.chosen]
+        analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
+        chosen = given.read(self.recording.chosen, Chosen)
         stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
-        found = fit_view(visit.studio, visit.account, given[self.voice.chosen], analysed, stretch)
+        found = fit_view(visit.studio, visit.account, model, analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
-        data = found | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
+        data = {**found} | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
         return {self.picture: shown(data), self.found: found["auto"] or 0}

@@ -1,16 +1,17 @@
 """Hear a changed effect on the take that is there, without converting again."""
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import gradio as gr
 
+from engine.effects.settings import Effects
 from engine.errors import AudioError
-from studio.actions.downloads import load_effects, take_with_effects
+from studio.actions.downloads import OfferedFile, load_effects, take_with_effects
+from studio.page.parts.element_data import ChosenTrack
 from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_effects import EffectControls
-from studio.page.tabs.convert_takes import Takes
+from studio.page.tabs.convert_takes import Brought, Takes, TrackOf
 from studio.page.tabs.instrument import brought
 
 
@@ -25,29 +26,32 @@ def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: 
         with suppress(AudioError):  # it is said when one is chosen
             visit.apart(load_effects)
 
-    def hear(visit: Visit, given: Mapping[Any, Any]) -> Updates:
+    def hear(visit: Visit, given: Given) -> Updates:
         """Bring the take with the effects as they are set now."""
-        return _heard(visit, given, max(1, given[chosen]), effects.chosen(given))
+        return _heard(visit, given, max(1, int(given.number(chosen))), effects.chosen(given))
 
-    def turn(visit: Visit, event: Mapping[str, Any], given: Mapping[Any, Any]) -> Updates:
+    def turn(visit: Visit, event: ChosenTrack, given: Given) -> Updates:
         """Bring the take that was turned to, with the effects that are being tried."""
         index = int(event["index"])
         tried = given[takes.effects]
-        updates = {} if tried is None or index == 0 else _heard(visit, given, index, tried)
-        return updates | {chosen: index}
+        if index == 0 or not isinstance(tried, str | dict):
+            return {chosen: index}
+        return _heard(visit, given, index, tried) | {chosen: index}
 
-    def _heard(visit: Visit, given: Mapping[Any, Any], index: int, tried: Any) -> dict[Any, Any]:
-        tracks, data = given[takes.tracks], given[takes.brought]
+    def _heard(visit: Visit, given: Given, index: int, tried: Effects) -> Values:
+        tracks, data = given.read(takes.tracks, list[TrackOf]) or [], given.read(takes.brought, Brought)
         if not data or not 1 <= index < len(tracks):
             return {}
         track = tracks[index]
         made = visit.apart(
-            take_with_effects, visit.account, track["task"], track["take"], tried, visit.base_url, visit.now_s
+            take_with_effects, visit.account, track["task"] or "", track["take"], tried, visit.base_url, visit.now_s
         )
-        lanes = [dict(lane) for lane in data["tracks"]]
-        offers = [{"label": one["label"]} for one in lanes[index - 1]["downloads"]]  # not those with other effects
-        lanes[index - 1] |= {"url": made["url"], "downloads": offers}
-        data = {name: value for name, value in data.items() if name != "chosen"} | {"tracks": lanes}
+        lanes = list(data["tracks"])
+        lane = lanes[index - 1]
+        offers: list[OfferedFile] = [{"label": one["label"]} for one in lane["downloads"]]  # not those with others
+        lanes[index - 1] = {**lane, "url": made["url"], "downloads": offers}
+        data = {**data, "tracks": lanes}
+        data.pop("chosen", None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 
     page.on(takes.tracks.change, prepare)

@@ -1,26 +1,39 @@
 """The pitch of a take beside the recording's, and its spectrogram: layers of the instrument."""
 
-from typing import Any
+from typing import TypedDict
 
 import gradio as gr
+from gradio.blocks import Block
 
+from studio.actions.analyses import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
+from studio.actions.takes import ResultView, VoiceRange
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Values
 from studio.page.tabs import analyses
+from studio.page.tabs.convert_state import Chosen, Now
 from studio.page.tabs.instrument import brought, part
 
 _INPUT_COLOUR, _OUTPUT_COLOUR = "#8a94a0", "#d6246e"
 _POLL_S = 0.4
 
 
+class Wanted(TypedDict):
+    """The take to draw, of so many; range: of its voice; first_s: how much earlier than its recording a song begins."""
+
+    task: str
+    take: int
+    range: VoiceRange | None
+    of: int
+    first_s: float
+
+
 class Pitch:
     """The part of the result with the pitch.
 
-    wanted: the take to draw, {task, take, range, of, first_s}, or None; first_s: how much earlier than the recording a
-    song begins.
+    wanted: the take to draw, `Wanted` or None.
     """
 
     def __init__(self, page: Page, now: gr.State) -> None:
@@ -33,19 +46,19 @@ class Pitch:
         page.on(self.timer.tick, self.draw, [self.wanted, now, self.known], outputs, notice=self.problem)
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What changes when another take is chosen."""
         return [self.wanted, self.timer]
 
-    def look(self, view: dict[str, Any], take: int) -> dict[Any, Any]:
+    def look(self, view: ResultView, take: int) -> Values:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
-        wanted = {
+        wanted: Wanted = {
             "task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"]),
             "first_s": max(0.0, view["offset_s"]),
         }  # fmt: skip
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
 
-    def make_way(self, visit: Visit, chosen: dict[str, Any] | None, known: dict[str, str]) -> Updates:
+    def make_way(self, visit: Visit, chosen: Chosen | None, known: dict[str, str]) -> Updates:
         """Stop analyses of earlier takes for a new recording, whose analysis the visitor waits for; `draw` starts them
         again behind it."""
         if chosen and not chosen["settled"] and chosen["start_s"] is None:
@@ -54,7 +67,7 @@ class Pitch:
         return None
 
     def draw(
-        self, visit: Visit, wanted: dict[str, Any] | None, now: dict[str, Any] | None, known: dict[str, str]
+        self, visit: Visit, wanted: Wanted | None, now: Now | None, known: dict[str, str | None]
     ) -> Updates:
         still: Values = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
@@ -69,7 +82,7 @@ class Pitch:
             visit, look_at_take(visit.studio, visit.account, task_id, take)
         )
         views = (recording, taken)
-        found = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}
+        found: Values = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}
         if any(view["state"] in analyses.BUSY for view in views):
             share = sum(view["progress"] for view in views) / len(views)
             return found | {self.progress: gr.HTML(progress_bar(share, "Analysing the pitch"), visible=True)}
@@ -82,19 +95,23 @@ class Pitch:
         return still | found | {self.part: brought("pitch", drawn)}
 
 
-def _lasting(visit: Visit, analysis: str | None) -> dict[str, Any] | None:
+def _lasting(visit: Visit, analysis: str | None) -> AnalysisView | None:
     found = analyses.find(visit, analysis)
     return None if found and found["state"] == "cancelled" else found
 
 
-def _roll(recording: dict[str, Any], take: dict[str, Any], wanted: dict[str, Any], trimmed_s: float) -> dict[str, Any]:
+def _roll(
+    recording: AnalysisView, take: AnalysisView, wanted: Wanted, trimmed_s: float
+) -> dict[str, object]:
     """Return the data of <timbre-roll>: both curves over the take's spectrogram."""
+    assert recording["roll"] is not None  # of analyses that are completed
+    assert take["roll"] is not None
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
-    return take["roll"] | {
+    return {**take["roll"]} | {
         "range": wanted["range"],
         "shown": ["range", "notes"],
         "curves": [
-            before | {"label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            after | {"label": "Take", "colour": _OUTPUT_COLOUR},
+            {**before, "label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
+            {**after, "label": "Take", "colour": _OUTPUT_COLOUR},
         ],
     }

@@ -1,6 +1,5 @@
 """Saved presets in the Convert tab: choose one, save what is set now under a name, delete one."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -9,6 +8,7 @@ from studio.actions.account import Preset, delete_preset, find_preset, preset_na
 from studio.errors import Invalid
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given
 from studio.page.tabs.convert_settings import Settings
 
 _OF_THE_RECORDING = ("transpose",)  # which no preset changes
@@ -49,8 +49,8 @@ class Presets:
         of_recording = (self._settings.fit.auto, self._settings.fit.transpose)
         return {control: value for control, value in filled.items() if control not in of_recording}
 
-    def _keep(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
-        name = (given[self.choice] or "").strip()
+    def _keep(self, visit: Visit, given: Given) -> Updates:
+        name = given.text(self.choice).strip()
         if not name:
             raise Invalid([("name", "Type a name for the preset first.")])
         asked = {key: value for key, value in self._settings.asked(given).items() if key not in _OF_THE_RECORDING}

@@ -1,31 +1,39 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
 import html
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypedDict
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.errors import EngineError
-from studio.actions.analyses import take_sample
+from studio.actions.analyses import AnalysisView, take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
+from studio.page.parts.values import Values
 from studio.page.tabs import analyses
 from studio.page.tabs.convert_layout import Layout
+from studio.page.tabs.convert_state import Analysed, Chosen
 from studio.page.tabs.instrument import brought, instrument, part
 
 # what fills the form is done one after the other, so that nobody is too quick for it
-IN_TURN: dict[str, Any] = {"concurrency_id": "convert", "concurrency_limit": 1}
+IN_TURN: InTurn = {"concurrency_id": "convert", "concurrency_limit": 1}
 _POLL_S = 0.4
-_FOUND = ("id", "file_name", "summary", "pitch_histogram", "roll", "duration_s")
 
-Chosen = dict[str, Any]
+
+class Stretch(TypedDict):
+    """What the instrument tells: the part that it is trimmed to."""
+
+    start_s: float | None
+    stop_s: float | None
+
 
 
 class Recording:
@@ -79,26 +87,25 @@ class Recording:
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What changes when another recording is taken."""
         return [self.chosen, self.analysed, self.kept, self.timer]
 
-    def take(self, analysis: str, settled: bool = False) -> dict[Any, Any]:
+    def take(self, analysis: str, settled: bool = False) -> Values:
         """Return updates that take a recording, whose analysis may still be running."""
-        chosen = {"id": analysis, "start_s": None, "stop_s": None, "settled": settled}
+        chosen: Chosen = {"id": analysis, "start_s": None, "stop_s": None, "settled": settled}
         return {self.chosen: chosen, self.kept: chosen, self.analysed: None, self.timer: gr.Timer(active=True)}
 
-    def restore(self, visit: Visit, kept: Chosen | None) -> dict[Any, Any]:
+    def restore(self, visit: Visit, kept: Chosen | None) -> Values:
         """Return updates that take what this browser had when it left, if it is still there."""
         if not kept or analyses.find(visit, kept["id"]) is None:
             return {}
-        return {self.chosen: kept | {"settled": True}, self.timer: gr.Timer(active=True)}
+        return {self.chosen: {**kept, "settled": True}, self.timer: gr.Timer(active=True)}
 
-    def stretch_of(self, chosen: Mapping[str, Any]) -> tuple[float, float] | None:
+    def stretch_of(self, chosen: Chosen) -> tuple[float, float] | None:
         """Return the part to convert, in seconds; None for the whole."""
-        if chosen.get("start_s") is None or chosen.get("stop_s") is None:
-            return None
-        return chosen["start_s"], chosen["stop_s"]
+        start_s, stop_s = chosen["start_s"], chosen["stop_s"]
+        return None if start_s is None or stop_s is None else (start_s, stop_s)
 
     def put_in(self, visit: Visit, path: str | None, is_recorded: bool, now: Chosen | None) -> Updates:
         if path is None:
@@ -135,13 +142,13 @@ class Recording:
             self.taken: gr.Row(visible=True),
             self.part: brought("recording", _lane(view, now)),
             self.facts: gr.HTML(_facts(view)),
-            self.analysed: {name: view[name] for name in _FOUND} | {"settled": now.get("settled", False)},
+            self.analysed: _found(view, now.get("settled", False)),
         }
 
-    def trim(self, visit: Visit, stretch: dict[str, Any], now: Chosen | None) -> Updates:
+    def trim(self, visit: Visit, stretch: Stretch, now: Chosen | None) -> Updates:
         if now is None:
             return None
-        trimmed = now | {"start_s": stretch["start_s"], "stop_s": stretch["stop_s"]}
+        trimmed: Chosen = {**now, "start_s": stretch["start_s"], "stop_s": stretch["stop_s"]}
         return {self.chosen: trimmed, self.kept: trimmed}
 
     def put_away(self, visit: Visit) -> Updates:
@@ -154,12 +161,12 @@ class Recording:
     def go_and_explore(self, visit: Visit, now: Chosen | None) -> Updates:
         return self.page.go("explore", recording=now["id"]) if now else None
 
-    def _replace(self, visit: Visit, before: Chosen | None, analysis: str) -> dict[Any, Any]:
+    def _replace(self, visit: Visit, before: Chosen | None, analysis: str) -> Values:
         """Take another recording; the analysis of the one before is cancelled, so that nothing waits for it."""
         analyses.cancel(visit, before["id"] if before else None)
         return self.take(analysis)
 
-    def _nothing(self) -> dict[Any, Any]:
+    def _nothing(self) -> Values:
         """Return updates that wait for a recording again."""
         return {
             self.chosen: None, self.kept: None, self.analysed: None, self.timer: gr.Timer(active=False),
@@ -169,7 +176,20 @@ class Recording:
         }  # fmt: skip
 
 
-def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
+def _found(view: AnalysisView, settled: bool) -> Analysed:
+    """Return what other parts of the tab need of an analysis."""
+    return {
+        "id": view["id"],
+        "file_name": view["file_name"],
+        "summary": view["summary"],
+        "pitch_histogram": view["pitch_histogram"],
+        "roll": view["roll"],
+        "duration_s": view["duration_s"],
+        "settled": settled,
+    }
+
+
+def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
@@ -181,9 +201,10 @@ def _lane(view: dict[str, Any], chosen: Chosen) -> dict[str, Any]:
     }
 
 
-def _facts(view: dict[str, Any]) -> str:
+def _facts(view: AnalysisView) -> str:
     """Return what was found in a recording, in a line of HTML."""
     summary = view["summary"]
+    assert summary is not None  # of an analysis that is completed
     voice, loudness = summary["vocal_range"], summary["loudness_lufs"]
     facts = [view["file_name"], duration_text(view["duration_s"])]
     if voice is not None:

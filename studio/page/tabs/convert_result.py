@@ -1,29 +1,39 @@
 """The result of the Convert tab: progress, and then the takes."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TypedDict
 
 import gradio as gr
+from gradio.blocks import Block
 
 from studio.actions.conversions import convert_again, look_at_recording
+from studio.actions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.tabs import analyses
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
-from studio.page.tabs.convert_recording import IN_TURN, Chosen, Recording
+from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_scores import progress_line
-from studio.page.tabs.convert_takes import Now, Takes, result_name, view_of
+from studio.page.tabs.convert_state import Chosen, Now, Source
+from studio.page.tabs.convert_takes import Takes, result_name, view_of
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
 _GONE = "This result has been deleted from the history."
+
+
+class ChosenModel(TypedDict):
+    """What the instrument tells: the voice to convert with again."""
+
+    model: str
 
 
 class Result:
@@ -59,22 +69,21 @@ class Result:
         page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept, chosen], brought, notice=takes.problem)
 
     @property
-    def watched(self) -> list[Any]:
+    def watched(self) -> list[Block]:
         """What changes when another conversion is to be shown."""
         return [self.now, self.kept, self.timer, self.going, self.progress]
 
     def begun(
-        self, visit: Visit, task_id: str, chosen: Mapping[str, Any], kept: Sequence[Now] | None
-    ) -> dict[Any, Any]:
+        self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None
+    ) -> Values:
         """Return updates that show a conversion of the recording that is `chosen`."""
         view = view_of(visit, task_id)
-        at = time.strftime("%H:%M", time.localtime(view["created_at"]))
-        now = {
+        now: Now = {
             "task": task_id,
             "recording": chosen.get("id"),
             "start_s": chosen.get("start_s"),
             "stop_s": chosen.get("stop_s"),
-            "label": f"{result_name(view)} · {view['file_name']} · {at}",
+            "label": _label(view),
         }
         others = [one for one in kept or [] if one["task"] != task_id]
         return {
@@ -85,13 +94,13 @@ class Result:
             self.progress: progress_bar(view["progress"], progress_line(view)),
         }
 
-    def restore(self, kept: Sequence[Now] | None, recording: Chosen | None) -> dict[Any, Any]:
+    def restore(self, kept: Sequence[Now] | None, recording: Chosen | None) -> Values:
         """Return updates that show the latest result of the recording that was here when this browser left."""
         if not kept:
             return {}
         now = next((one for one in kept if recording and _is_of(one, recording)), kept[0])
-        there = {"restored": True, "away": recording is None}
-        return {self.now: now | there, self.timer: gr.Timer(active=True)}
+        there: Now = {**now, "restored": True, "away": recording is None}
+        return {self.now: there, self.timer: gr.Timer(active=True)}
 
     def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now is None:
@@ -103,15 +112,15 @@ class Result:
         if view["state"] in BUSY:
             bar = progress_bar(view["progress"], progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
-        over = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
+        over: Values = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         if view["state"] == "cancelled":
             return over | {self.ended: inform("The conversion was cancelled.")}
         if view["state"] == "failed":
-            return over | {self.ended: show_error(view["error"])}
+            return over | {self.ended: show_error(view["error"] or "")}
         if view["note"]:
             return over | {self.ended: inform(view["note"])} | self.takes.hide()
         if not _is_of(now, chosen):
-            done = {} if now.get("restored") else {self.ended: _elsewhere(now)}
+            done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
         said = " ".join(filter(None, [view["warning"], *view["notes"]]))
         told = (warn if view["warning"] else inform)(said) if said else silent()
@@ -131,7 +140,7 @@ class Result:
         """Hide what was made of another recording, and of one that was put away."""
         if now is None or (chosen and _is_of(now, chosen)):
             return None
-        return self.takes.make_way() | {self.now: now | {"away": True}}
+        return self.takes.make_way() | {self.now: {**now, "away": True}}
 
     def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now:
@@ -139,11 +148,11 @@ class Result:
                 cancel_task(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
         return self.watch(visit, now, kept, chosen)  # ending may take a moment
 
-    def convert_again(self, visit: Visit, asked: dict[str, Any], now: Now | None, kept: Sequence[Now]) -> Updates:
+    def convert_again(self, visit: Visit, asked: ChosenModel, now: Now | None, kept: Sequence[Now]) -> Updates:
         if not now:
             return None
         task_id = convert_again(visit.studio, visit.account, now["task"], asked["model"])
-        return self.begun(visit, task_id, {"id": now["recording"], **now}, kept)
+        return self.begun(visit, task_id, _source_of(now), kept)
 
     def show_edited(
         self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now], chosen: Chosen | None
@@ -151,35 +160,46 @@ class Result:
         """Show a conversion that came of takes: of the recording of these, which may have been put away since."""
         if not task_id:
             return None
-        edited = view_of(visit, task_id)["edited"]
-        source = next((one for one in kept if one["task"] == edited), now)
-        begun = self.begun(visit, task_id, {"id": source["recording"], **source} if source else {}, kept)
+        view = view_of(visit, task_id)
+        source = next((one for one in kept if one["task"] == view["edited"]), now)
+        begun = self.begun(visit, task_id, _source_of(source) if source else {}, kept)
         if source is None or _is_of(source, chosen):
             return begun
-        return {self.kept: begun[self.kept], self.ended: _elsewhere(begun[self.now])}
+        return {self.kept: begun[self.kept], self.ended: _elsewhere(_label(view))}
 
     def go_back(self, visit: Visit, task_id: str | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         """Show an earlier result, with its recording."""
         found = next((one for one in kept if one["task"] == task_id), None)
         if found is None:
             return None
-        updates: dict[Any, Any] = {}
+        updates: Values = {}
         if chosen is None or not _is_of(found, chosen):
             if analyses.find(visit, found["recording"]) is None:  # it is kept for a day; what was converted is not
                 taken = look_at_recording(visit.studio, visit.account, found["task"])
-                found = found | {"recording": taken, "start_s": None, "stop_s": None}
-            updates = self.recording.take(found["recording"], settled=True)
+                found = {**found, "recording": taken, "start_s": None, "stop_s": None}
+            updates = self.recording.take(found["recording"] or "", settled=True)
         left = [found if one["task"] == task_id else one for one in kept]
         return updates | {self.now: found, self.kept: left, self.timer: gr.Timer(active=True)}
 
-    def _gone(self, now: Now, kept: Sequence[Now]) -> dict[Any, Any]:
+    def _gone(self, now: Now, kept: Sequence[Now]) -> Values:
         left = [one for one in kept if one["task"] != now["task"]]
-        still = {self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
+        still: Values = {
+            self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)
+        }  # fmt: skip
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
-def _elsewhere(now: Now) -> gr.HTML:
-    return inform(f"{now['label']} is done: see Previous results.")
+def _source_of(now: Now) -> Source:
+    return {"id": now["recording"], "start_s": now["start_s"], "stop_s": now["stop_s"]}
+
+
+def _label(view: ResultView) -> str:
+    at = time.strftime("%H:%M", time.localtime(view["created_at"]))
+    return f"{result_name(view)} · {view['file_name']} · {at}"
+
+
+def _elsewhere(label: str) -> gr.HTML:
+    return inform(f"{label} is done: see Previous results.")
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

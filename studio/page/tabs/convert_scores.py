@@ -2,8 +2,8 @@
 
 import html
 from collections.abc import Sequence
-from typing import Any
 
+from studio.actions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
 
@@ -28,7 +28,7 @@ _TITLES = {  # by style
 }
 
 
-def heading(view: dict[str, Any]) -> str:
+def heading(view: ResultView) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [shift_text(view["transpose"])]
     if view["untrained"]:
@@ -39,7 +39,7 @@ def heading(view: dict[str, Any]) -> str:
     return f"<h2>{html.escape(title)}</h2><p>{html.escape(', '.join(facts))}</p>"
 
 
-def scores_table(takes: list[dict[str, Any]]) -> str:
+def scores_table(takes: Sequence[ShownTake]) -> str:
     """Return the scores of takes as HTML."""
     head = "".join(f'<th scope="col" title="{html.escape(says)}">{title}</th>' for _, title, says in _COLUMNS)
     head = f'<th scope="col">Take</th>{head}'
@@ -48,7 +48,7 @@ def scores_table(takes: list[dict[str, Any]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><ul>{legend}</ul>"
 
 
-def progress_line(view: dict[str, Any]) -> str:
+def progress_line(view: ResultView) -> str:
     """Return how far a conversion is that has not ended, in a line."""
     if view["is_ending"]:
         return "Cancelling"
@@ -102,7 +102,7 @@ def _best(is_best: bool) -> str | None:
     return "best" if is_best else None
 
 
-def _row(take: dict[str, Any]) -> str:
+def _row(take: ShownTake) -> str:
     scores = take["scores"]
     values = [_written(name, scores.get(name), scores.get("pitch_seconds")) for name, *_ in _COLUMNS]
     cells = "".join(f"<td>{value}</td>" for value in values)

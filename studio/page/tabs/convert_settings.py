@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
 
 import gradio as gr
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import Effects
-from studio.page.parts.controls import STYLES, controls, settings_of
+from studio.page.parts.controls import STYLES, Control, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs.convert_effects import EffectControls
 from studio.page.tabs.convert_fit import Fit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
+from studio.page.tabs.convert_state import Analysed, Chosen
 
 _OF_ONE = "Detected in the recording. Choose another if it suits better."
 _OF_EACH = "If none is chosen, each recording's style is detected."
@@ -77,7 +78,7 @@ class Settings:
         )  # fmt: skip
 
     @property
-    def controls(self) -> list[Any]:
+    def controls(self) -> list[gr.Radio | gr.Checkbox | Control]:
         """Everything that can be set here."""
         return [
             self.preset,
@@ -93,42 +94,45 @@ class Settings:
         """The controls' names in the browser's memory."""
         return ["preset", "auto", "transpose", "takes", *self.effects.names, *self.advanced]
 
-    def preset_of(self, given: Mapping[Any, Any]) -> str:
+    def preset_of(self, given: Given) -> str:
         """Return the chosen preset; AUTO where each recording's style decides."""
-        return given[self.preset] or AUTO
+        return given.text(self.preset) or AUTO
 
-    def asked(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+    def asked(self, given: Given) -> dict[str, int | float | str]:
         """Return the settings that differ from the preset's, and always the shift and the number of takes."""
-        values = settings_of(self.advanced, given)
-        asked = {name: value for name, value in values.items() if value != getattr(_preset(given[self.preset]), name)}
+        values, preset = settings_of(self.advanced, given), _preset(given.text(self.preset))
+        asked = {name: value for name, value in values.items() if value != getattr(preset, name)}
         return {
-            "transpose": AUTO if given[self.fit.auto] else _plain(given[self.fit.transpose]),
-            "takes": int(given[self.takes]),
-        } | asked
+            "transpose": AUTO if given.flag(self.fit.auto) else _plain(given.number(self.fit.transpose)),
+            "takes": int(given.number(self.takes)),
+            **asked,
+        }
 
-    def effects_of(self, given: Mapping[Any, Any]) -> Effects:
+    def effects_of(self, given: Given) -> Effects:
         """Return the chosen effects."""
         return self.effects.chosen(given)
 
-    def fill(self, preset: str, asked: Mapping[str, Any], effects: Effects) -> dict[Any, Any]:
+    def fill(self, preset: str, asked: Mapping[str, int | float | str], effects: Effects) -> Values:
         """Return updates that set everything as it was for an earlier conversion."""
         chosen = preset if preset in ConversionSettings.presets else None
         values = _preset(preset)
         by = asked.get("transpose", values.transpose)
-        updates = {self.preset: chosen, self.takes: asked.get("takes", 1), self.fit.auto: by == AUTO}
+        updates: Values = {self.preset: chosen, self.takes: asked.get("takes", 1), self.fit.auto: by == AUTO}
         updates |= self.effects.fill(effects)
         updates |= {self.advanced[name]: asked.get(name, getattr(values, name)) for name in self.advanced}
         return updates | ({} if by == AUTO else {self.fit.transpose: by})
 
-    def restore(self, kept: Mapping[str, Any] | None, recording: Mapping[str, Any] | None) -> dict[Any, Any]:
+    def restore(self, kept: Mapping[str, object] | None, recording: Chosen | None) -> Values:
         """Return updates that set everything as this browser had it when it left.
 
         The transposition only for the `recording` it was set for: another window may have put in another one.
         """
         known = dict(zip(self.names, self.controls, strict=True))
-        if kept and kept.get(_OF) not in (None, (recording or {}).get("id")):
+        if kept and kept.get(_OF) not in (None, recording["id"] if recording else None):
             known = {name: control for name, control in known.items() if name not in ("auto", "transpose")}
-        restored = {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
+        restored = Given(
+            {known[name]: value for name, value in (kept or {}).items() if name in known and value is not None}
+        )
         return restored | self.effects.restored(restored)
 
     def choose(self, visit: Visit, preset: str | None) -> Updates:
@@ -137,25 +141,25 @@ class Settings:
     def start_over(self, visit: Visit, preset: str | None) -> Updates:
         return self._of_preset(preset, _ADVANCED)
 
-    def follow_new(self, visit: Visit, given: Mapping[Any, Any]) -> Updates:
+    def follow_new(self, visit: Visit, given: Given) -> Updates:
         """Choose the style of a new recording; with one that was here before, the choice stays."""
-        analysed = given[self.recording.analysed]
-        is_new = given[self.alone] and analysed is not None and not analysed["settled"]
+        analysed = given.read(self.recording.analysed, Analysed)
+        is_new = given.flag(self.alone) and analysed is not None and not analysed["settled"]
         return self.follow(visit, given, is_new)
 
-    def follow(self, visit: Visit, given: Mapping[Any, Any], is_new: bool = False) -> Updates:
+    def follow(self, visit: Visit, given: Given, is_new: bool = False) -> Updates:
         """Choose the style that was detected, or none for several recordings, unless the visitor chose one."""
-        analysed = given[self.recording.analysed] if given[self.alone] else None
-        style = analysed["summary"]["style"] if analysed else None
-        options: dict[str, Any] = {"choices": _choices(style), "info": _OF_ONE if given[self.alone] else _OF_EACH}
-        before = given[self.preset]
+        analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
+        style = analysed["summary"]["style"] if analysed and analysed["summary"] else None
+        choices, info = _choices(style), _OF_ONE if given.flag(self.alone) else _OF_EACH
+        before = given.read(self.preset, str)
         if before != given[self.detected] and not is_new:
-            return {self.detected: style, self.preset: gr.Radio(**options)}
+            return {self.detected: style, self.preset: gr.Radio(choices=choices, info=info)}
         untouched = [one for one in _OF_PRESETS if given[self.advanced[one]] == getattr(_preset(before), one)]
-        chosen = {self.detected: style, self.preset: gr.Radio(value=style, **options)}
+        chosen: Values = {self.detected: style, self.preset: gr.Radio(value=style, choices=choices, info=info)}
         return chosen | self._of_preset(style, untouched)
 
-    def _of_preset(self, preset: str | None, names: Sequence[str]) -> dict[Any, Any]:
+    def _of_preset(self, preset: str | None, names: Sequence[str]) -> Values:
         return {self.advanced[name]: getattr(_preset(preset), name) for name in names}
 
 

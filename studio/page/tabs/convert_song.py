@@ -19,9 +19,11 @@ from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
 from studio.page.tabs import analyses
 from studio.page.tabs.convert_layout import Layout
-from studio.page.tabs.convert_recording import Chosen, Recording
+from studio.page.tabs.convert_recording import Recording
+from studio.page.tabs.convert_state import Chosen
 from studio.page.tabs.instrument import brought, part
 
 _POLL_S = 0.5
@@ -117,9 +119,9 @@ class Song:
         """What changes when a song is left."""
         return [self.files, self.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
 
-    def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> dict[Any, Any]:
+    def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        before: dict[Any, Any] = {self.timer: gr.Timer(active=bool(files))}
+        before: Values = {self.timer: gr.Timer(active=bool(files))}
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
         return before | self._said(files, False, typed[0] if typed else "")
@@ -167,25 +169,27 @@ class Song:
         for name, analysis in (files or {}).items():
             view = analyses.find(visit, analysis)
             if view is None or view["state"] in ("failed", "cancelled"):
-                trouble.append((view or {}).get("error") or f"{NAMES[name]}: its file is kept for a day. Add it again.")
+                why = view and view["error"]
+                trouble.append(why or f"{NAMES[name]}: its file is kept for a day. Add it again.")
                 continue
             is_busy = is_busy or view["state"] in analyses.BUSY
             lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
-        updates: dict[Any, Any] = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
+        updates: Values = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
         return updates | ({self.problem: show_error(" ".join(trouble))} if trouble else {})
 
     def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
         return self._said(files, separate, parts)
 
-    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> dict[Any, Any]:
+    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
         kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
         return {self.says: inform(_SAID[kind]) if kind else silent()}
 
     @contextmanager
-    def request(self, visit: Visit, given: Mapping[Any, Any], model: str) -> Iterator[SongRequest | None]:
+    def request(self, visit: Visit, given: Given, model: str) -> Iterator[SongRequest | None]:
         """Yield what is to be made of the recording, if it is a song. Raises EngineError."""
-        files, parts, separate = given[self.files] or {}, (given[self.parts] or "").strip(), bool(given[self.separate])
+        files, separate = given.read(self.files, dict[str, str]) or {}, given.flag(self.separate)
+        parts = given.text(self.parts).strip()
         if not (files or parts or separate):
             yield None
             return
@@ -198,11 +202,11 @@ class Song:
                 sent[name] = SentFile(copy, file_name)
             yield SongRequest(
                 _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),
-                read_parts((given[self.stem_voice] or "").strip() or KEEP),
-                _offset_s(given[self.offset]) if files else None,
+                read_parts(given.text(self.stem_voice).strip() or KEEP),
+                _offset_s(given.text(self.offset)) if files else None,
             )  # fmt: skip
 
-    def extract(self, visit: Visit) -> dict[Any, Any]:
+    def extract(self, visit: Visit) -> Values:
         """Return updates that take the recording as a full mix, or offer what that needs."""
         return {self.separate: self.separator.is_installed, self.layout.song: gr.Accordion(open=True)}
 
@@ -230,8 +234,8 @@ def _with_voice(parts: Sequence[Part], model: str) -> tuple[Part, ...]:
     return tuple(replace(part, voice=model) if part.voice == _CHOSEN else part for part in parts)
 
 
-def _offset_s(text: str | None) -> float | None:
-    text = (text or "").strip()
+def _offset_s(text: str) -> float | None:
+    text = text.strip()
     if not text:
         return None
     return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))

@@ -2,16 +2,19 @@
 
 import html
 from collections.abc import Sequence
-from typing import Any
 
 import gradio as gr
+from gradio.blocks import Block
 
 from engine.voices.card import UNTRAINED
-from studio.actions.voice_cards import suited_voice, voice_cards
+from studio.actions.analyses import NamedRange
+from studio.actions.voice_cards import VoiceCardView, suited_voice, voice_cards
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 from studio.page.tabs.convert_recording import Recording
+from studio.page.tabs.convert_state import Analysed
 
 GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
 _MORE = '<div><a href="#create">New voice</a><a href="#voices">Import</a></div>'
@@ -46,11 +49,11 @@ class Voice:
         page.on(self.train.click, self.go_and_train, [self.chosen], [page.tabs, page.wishes["train"]])
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[Block]:
         """What changes when another voice is chosen, or there are others."""
         return [self.chosen, self.is_open, self.cards, self.hint, self.untrained]
 
-    def choose(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+    def choose(self, visit: Visit, model: str | None) -> Values:
         """Return updates that show all voices with this one chosen, or the first trained one where it is gone."""
         voices = _voices(visit)
         is_chosen = model in [voice["id"] for voice in voices]
@@ -61,13 +64,13 @@ class Voice:
             self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)
         }  # fmt: skip
 
-    def without(self, visit: Visit, model: str) -> dict[Any, Any]:
+    def without(self, visit: Visit, model: str) -> Values:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""
         return {} if model in [voice["id"] for voice in _voices(visit)] else self.choose(visit, None)
 
     def refresh(
-        self, visit: Visit, model: str | None, analysed: dict[str, Any] | None, is_alone: bool
-    ) -> dict[Any, Any]:
+        self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool
+    ) -> Values:
         """Return updates that show all voices, with the range of the recording where it is alone."""
         voices = _voices(visit)
         if model not in [voice["id"] for voice in voices]:
@@ -77,8 +80,8 @@ class Voice:
         return {self.cards: shown(data), **self._hinted(voices, model)}
 
     def suit(
-        self, visit: Visit, model: str | None, analysed: dict[str, Any] | None, is_alone: bool, is_open: bool
-    ) -> dict[Any, Any]:
+        self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool, is_open: bool
+    ) -> Values:
         """Return updates that show all voices for a recording, and choose one for it where nobody has chosen yet."""
         if not (is_open and is_alone and analysed):
             return self.refresh(visit, model, analysed, is_alone)
@@ -88,26 +91,27 @@ class Voice:
         data = {"voices": voices, "chosen": suited, "range": _range(analysed)}
         return {self.cards: shown(data), self.chosen: suited, self.is_open: False, **self._hinted(voices, suited)}
 
-    def hinted(self, visit: Visit, model: str | None) -> dict[Any, Any]:
+    def hinted(self, visit: Visit, model: str | None) -> Values:
         """Return updates that hint at training where the chosen voice is untrained."""
         return self._hinted(_voices(visit), model)
 
     def go_and_train(self, visit: Visit, model: str | None) -> Updates:
         return self.page.go("train", voice=model) if model else None
 
-    def _hinted(self, voices: Sequence[dict[str, Any]], model: str | None) -> dict[Any, Any]:
+    def _hinted(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
         name = next((voice["name"] for voice in voices if voice["id"] == model and voice["untrained"]), None)
         hint = f"<p>{html.escape(_HINT.format(name=name))}</p>" if name is not None else ""
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
 
-def _voices(visit: Visit) -> list[dict[str, Any]]:
+def _voices(visit: Visit) -> list[VoiceCardView]:
     """Return the voices that can convert, as the cards show them."""
     cards = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
     return [{**card, "state": UNTRAINED} if card["untrained"] else {**card} for card in cards]
 
 
-def _range(analysed: dict[str, Any] | None) -> dict[str, Any] | None:
+def _range(analysed: Analysed | None) -> NamedRange | None:
     """Return the recording's range, as the cards show it."""
-    voice = ((analysed or {}).get("summary") or {}).get("vocal_range")
-    return voice and {"low": voice["lowest"], "high": voice["highest"], "label": "Recording"}
+    summary = analysed["summary"] if analysed else None
+    voice = summary["vocal_range"] if summary else None
+    return {"low": voice["lowest"], "high": voice["highest"], "label": "Recording"} if voice else None

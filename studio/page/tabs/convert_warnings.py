@@ -1,7 +1,5 @@
 """What is wrong with the recording of the Convert tab, said before it is converted."""
 
-from collections.abc import Mapping
-from typing import Any
 
 import gradio as gr
 
@@ -10,6 +8,7 @@ from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import Recording
+from studio.page.tabs.convert_state import Analysed
 
 _CLIPPED = "This recording is clipped: the level was too high. Record it again more softly, if you can."
 
@@ -28,13 +27,13 @@ class Warnings:
                 )
         page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
 
-    def tell(self, visit: Visit, analysed: Mapping[str, Any] | None) -> Updates:
+    def tell(self, visit: Visit, analysed: Analysed | None) -> Updates:
         """Show what is wrong with the recording, or nothing."""
-        summary = (analysed or {}).get("summary") or {}
-        sentences = [summary.get("warning"), _CLIPPED if summary.get("clipped_runs") else None]
+        summary = analysed["summary"] if analysed else None
+        sentences = [summary["warning"], _CLIPPED if summary["clipped_runs"] else None] if summary else []
         text = " ".join(filter(None, sentences))
         return {
             self.row: gr.Row(visible=bool(text)),
             self.warning: warn(text) if text else silent(),
-            self.to_song: gr.Button(visible=bool(summary.get("is_mix"))),
+            self.to_song: gr.Button(visible=summary is not None and summary["is_mix"]),
         }

@@ -1,12 +1,11 @@
 """The Explore tab: the analysis of a recording, and its comparison with a second one."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.analyses import take_sample
+from studio.actions.analyses import AnalysisView, take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
@@ -65,7 +64,7 @@ class ExploreTab:
         page.on(result.clear.click, self.clear, [], outputs, self.notice)
         page.on(result.convert.click, self.convert, [self.ids], [page.tabs, page.wishes["convert"]])
 
-    def look(self, visit: Visit, ids: Ids, before: Any) -> Values:
+    def look(self, visit: Visit, ids: Ids, before: Sequence[str]) -> Values:
         """Show how far the analyses are, and their results where those are new."""
         views, errors = _views(visit, ids)
         busy = [view for view in views.values() if view["state"] in analyses.BUSY]
@@ -86,7 +85,7 @@ class ExploreTab:
         return updates
 
     def put_in(self, which: str) -> Callable[..., Updates]:
-        def put_in(visit: Visit, path: str | None, is_recorded: bool, ids: Ids, before: Any) -> Updates:
+        def put_in(visit: Visit, path: str | None, is_recorded: bool, ids: Ids, before: Sequence[str]) -> Updates:
             if not path:
                 return {self.notice: gr.skip()}
             try:
@@ -100,19 +99,19 @@ class ExploreTab:
         return put_in
 
     def put_in_sample(self, title: str) -> Callable[..., Updates]:
-        def put_in(visit: Visit, ids: Ids, before: Any) -> Updates:
+        def put_in(visit: Visit, ids: Ids, before: Sequence[str]) -> Updates:
             now = {**ids, _FIRST: visit.do(take_sample, title)}
             analyses.cancel(visit, ids[_FIRST])
             return {self.ids: now} | self.look(visit, now, before)
 
         return put_in
 
-    def stop(self, visit: Visit, ids: Ids, before: Any) -> Updates:
+    def stop(self, visit: Visit, ids: Ids, before: Sequence[str]) -> Updates:
         for analysis in ids.values():
             analyses.cancel(visit, analysis)
         return self.look(visit, ids, before)
 
-    def resume(self, visit: Visit, ids: Ids, before: Any, wish: Wish | None) -> Updates:
+    def resume(self, visit: Visit, ids: Ids, before: Sequence[str], wish: Wish | None) -> Updates:
         """After a reload: show what was there before, if it still is."""
         if before or visit.just_wished(wish) or not any(ids.values()):
             return {}
@@ -120,7 +119,7 @@ class ExploreTab:
         found.pop(self.notice, None)  # that something is gone by now is no news
         return found
 
-    def wished(self, visit: Visit, wish: Wish | None, before: Any) -> Updates:
+    def wished(self, visit: Visit, wish: Wish | None, before: Sequence[str]) -> Updates:
         if not wish or not wish.get("recording"):
             return {}
         now = {_FIRST: wish["recording"], _SECOND: wish.get("compare")}
@@ -138,7 +137,7 @@ def _input(label: str, elem_id: str) -> gr.Audio:
     return gr.Audio(label=label, type="filepath", buttons=[], elem_id=elem_id)
 
 
-def _views(visit: Visit, ids: Ids) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _views(visit: Visit, ids: Ids) -> tuple[dict[str, AnalysisView], list[str]]:
     """Return the analyses that have not failed, and the errors of those that have."""
     views, errors = {}, []
     for which, analysis in ids.items():

@@ -1,21 +1,20 @@
 """Facts of a recording, and the comparison of two, in words and numbers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
 from engine.analysis.comparison import Comparison
 from engine.units import note_name, semitones_to_hertz
+from studio.actions.analyses import AnalysisView
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 
-View = Mapping[str, Any]
 _NOTHING = "\N{EN DASH}"
 _LEAST_VOICED_S = 0.3  # for facts about a voice
 _SAME_TIME_S = 0.03  # less cannot be heard
 
 
-def facts(views: Sequence[View]) -> str:
+def facts(views: Sequence[AnalysisView]) -> str:
     """Return the facts of each recording as HTML: one as a list, two as a table."""
     columns = [dict(_facts(view)) for view in views]
     if len(views) == 1:
@@ -38,10 +37,12 @@ def compared(comparison: Comparison, second: str) -> str:
     return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
 
 
-def _facts(view: View) -> Iterator[tuple[str, str]]:
+def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
     summary, duration_s = view["summary"], view["duration_s"]
+    assert summary is not None  # of an analysis that is completed
     voiced_s = summary["voiced_s"]
-    voice, pitch = (summary[one] if voiced_s >= _LEAST_VOICED_S else None for one in ("vocal_range", "pitch"))
+    is_voiced = voiced_s >= _LEAST_VOICED_S
+    voice, pitch = (summary["vocal_range"], summary["pitch"]) if is_voiced else (None, None)
     missing = "Too little voice to analyse" if voiced_s else "No voice found"
     yield "Style", STYLES[summary["style"]] if voice else missing
     yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING

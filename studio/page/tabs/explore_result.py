@@ -1,21 +1,20 @@
 """The result of the Explore tab: one recording, or two beside each other."""
 
 import html
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import gradio as gr
 from gradio.blocks import Block
 
-from studio.actions.analyses import PITCH_COLOUR, compare_analyses
+from studio.actions.analyses import PITCH_COLOUR, AnalysisView, compare_analyses
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import PlayerData, Track
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Values
 from studio.page.tabs.explore_facts import compared, facts
 
 _PLAYER = "explore"
 _SECOND_COLOUR = "var(--range)"
-View = Mapping[str, Any]
 
 
 class Result:
@@ -47,7 +46,7 @@ class Result:
             self.of_notes, self.convert,
         ]  # fmt: skip
 
-    def showing(self, visit: Visit, views: Sequence[View]) -> Values:
+    def showing(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
         """Return updates for one recording, two, or none."""
         if not views:
             return {self.whole: gr.Column(visible=False)} | {
@@ -71,17 +70,17 @@ class Result:
         }
         return updates | (self._one(views[0]) if is_alone else self._two(visit, views))
 
-    def _one(self, view: View) -> Values:
+    def _one(self, view: AnalysisView) -> Values:
         return {
             self.compared: gr.HTML(value="", visible=False),
             self.roll: shown(_roll(view) | {"shown": ["range", "waveform", "loudness"]}),
             self.other_roll: shown(None),
         }
 
-    def _two(self, visit: Visit, views: Sequence[View]) -> Values:
+    def _two(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
         first, second = views
         comparison = visit.do(compare_analyses, first["id"], second["id"])
-        own = [{**view["roll"]["curves"][0], "label": view["file_name"]} for view in views]
+        own = [{**view["roll"]["curves"][0], "label": view["file_name"]} for view in views if view["roll"]]
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]
         if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
@@ -96,11 +95,12 @@ class Result:
         }
 
 
-def _roll(view: View) -> dict[str, Any]:
-    roll: dict[str, Any] = view["roll"]
-    return roll | {"follows": _PLAYER, "label": f"Pitch of {view['file_name']}"}
+def _roll(view: AnalysisView) -> dict[str, object]:
+    return {**(view["roll"] or {})} | {"follows": _PLAYER, "label": f"Pitch of {view['file_name']}"}
 
 
-def _player(views: Sequence[View]) -> dict[str, Any]:
-    tracks = [{"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"]} for view in views]
+def _player(views: Sequence[AnalysisView]) -> PlayerData:
+    tracks: list[Track] = [
+        {"label": view["file_name"], "url": view["audio_url"], "downloads": view["downloads"]} for view in views
+    ]
     return {"id": _PLAYER, "tracks": tracks, "chosen": 0}

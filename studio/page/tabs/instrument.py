@@ -3,7 +3,7 @@
 Recording, takes, pitch and editor each have such an element, so that none has to know what the others show.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import gradio as gr
 
@@ -22,6 +22,9 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-def brought(of: Literal["recording", "takes", "pitch", "editor", "welcome", "company", "parts"], data: Any) -> str:
+Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "parts"]
+
+
+def brought(of: Shown, data: object) -> str:
     """Return the value of a `part`: what the instrument shows `of` it from now on; None for nothing."""
     return shown({"of": of, "data": data})

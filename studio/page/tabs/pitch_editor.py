@@ -1,7 +1,6 @@
 """The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import gradio as gr
 
@@ -14,13 +13,36 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
 from studio.page.tabs import analyses
 from studio.page.tabs.convert_scores import progress_line
 from studio.page.tabs.instrument import brought, part
+from studio.store.records.conversion import Edits
 
 _POLL_S = 0.4
 
-Take = Mapping[str, Any]
+
+class Take(TypedDict):
+    """A take to edit; id: of what the editor shows of it, once it is open."""
+
+    task: str
+    take: int
+    id: NotRequired[str]
+
+
+class EditorMode(TypedDict):
+    """What the instrument tells: whether the editor is on."""
+
+    isOn: bool
+
+
+class AskedEdits(TypedDict):
+    """What the editor tells: the edits of what it shows; version: for the answer."""
+
+    id: str
+    version: NotRequired[int]
+    edits: Edits
+
 
 
 class PitchEditor:
@@ -54,7 +76,7 @@ class PitchEditor:
         page.on(page.blocks.load, self.come_back, [rendering], [timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
-    def turn(self, visit: Visit, to: dict[str, Any], take: Take | None) -> Updates:
+    def turn(self, visit: Visit, to: EditorMode, take: Take | None) -> Updates:
         """Open or close the editor."""
         if not to["isOn"] or not take:
             return {self.is_open: False} | self._close()
@@ -65,14 +87,14 @@ class PitchEditor:
             return None
         return self._open(visit, take) if take else self._close()
 
-    def show_again(self, visit: Visit, data: dict[str, Any], take: Take | None) -> Updates:
+    def show_again(self, visit: Visit, data: object, take: Take | None) -> Updates:
         return self._open(visit, take) if take else None
 
-    def change(self, visit: Visit, data: dict[str, Any], now: Take | None) -> Updates:
+    def change(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
         """Show the curve with the edits, or why they are refused."""
-        if not now or data["id"] != now["id"]:
+        if not now or data["id"] != now.get("id"):
             return None
-        answer = {"id": data["id"], "version": data["version"]}
+        answer: dict[str, object] = {"id": data["id"], "version": data.get("version")}
         try:
             changes = changes_view(visit.studio, visit.account, now["task"], now["take"], data["edits"])
         except EngineError as error:
@@ -80,25 +102,25 @@ class PitchEditor:
             return {self.editor: refused, self.problem: show_error(sentence_of(error))}
         return {self.editor: brought("editor", answer | {"changes": changes})}
 
-    def render(self, visit: Visit, data: dict[str, Any], now: Take | None) -> Updates:
-        if not now or data["id"] != now["id"]:
+    def render(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
+        if not now or data["id"] != now.get("id"):
             return None
         return {
             self.rendering: start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"]),
             self.timer: gr.Timer(active=True),
-            self.editor: brought("editor", {"id": now["id"], "isBusy": True}),
+            self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
             self.progress: progress_bar(0.0, "Starting"),
         }
 
     def watch(self, visit: Visit, task_id: str | None, now: Take | None) -> Updates:
-        over: dict[Any, Any] = {
+        over: Values = {
             self.rendering: None,
             self.timer: gr.Timer(active=False),
             self.going: gr.Row(visible=False),
         }
         if now:
-            over[self.editor] = brought("editor", {"id": now["id"], "isBusy": False})
+            over[self.editor] = brought("editor", {"id": now.get("id"), "isBusy": False})
         if task_id is None:
             return over
         try:
@@ -110,7 +132,7 @@ class PitchEditor:
         if view["state"] == "completed":
             return over | {self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
-            return over | {self.problem: show_error(view["error"])}
+            return over | {self.problem: show_error(view["error"] or "")}
         return over | {self.problem: inform("Rendering cancelled. Nothing was changed.")}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
@@ -122,13 +144,13 @@ class PitchEditor:
             cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
         return None
 
-    def _open(self, visit: Visit, take: Take) -> dict[Any, Any]:
+    def _open(self, visit: Visit, take: Take) -> Values:
         try:
             view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
         except EngineError as error:  # what was open is of another take
             return self._close() | {self.problem: show_error(sentence_of(error))}
-        now = {"task": take["task"], "take": take["take"], "id": view["id"]}
+        now: Take = {"task": take["task"], "take": take["take"], "id": view["id"]}
         return {self.opened: now, self.editor: brought("editor", view)}
 
-    def _close(self) -> dict[Any, Any]:
+    def _close(self) -> Values:
         return {self.opened: None, self.editor: brought("editor", None)}

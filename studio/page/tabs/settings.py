@@ -1,6 +1,6 @@
 """The Settings tab: the look, results and storage first; then tokens and commands for programs, and the machine."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import gradio as gr
 
@@ -16,6 +16,7 @@ from studio.actions.installation import (
     work_view,
 )
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import TokenId
 from studio.page.parts.memory import FORGET
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
@@ -141,7 +142,7 @@ class SettingsTab:
         made, secret = visit.do(make_token, name.strip() or "unnamed", _EXPIRY[expiry])
         return {self._name: "", **self._listed(visit, {"name": made["name"], "secret": secret})}
 
-    def _revoke(self, visit: Visit, data: dict[str, Any]) -> Updates:
+    def _revoke(self, visit: Visit, data: TokenId) -> Updates:
         revoked = visit.do(withdraw_token, str(data.get("id")))
         return {self._token_notice: inform(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
 
@@ -149,5 +150,5 @@ class SettingsTab:
         visit.do(start_checkup)
         return self._checked(visit)
 
-    def _hide_new_token(self, visit: Visit, to: dict[str, Any]) -> Updates:
+    def _hide_new_token(self, visit: Visit, to: Mapping[str, object]) -> Updates:
         return None if to.get("value") == "Settings" else self._listed(visit)

@@ -1,7 +1,11 @@
 """Rows for the elements of the Settings tab."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from studio.actions.account import TokenView
+from studio.actions.installation import CheckupView, LimitView, MachineView, StorageView
+from studio.doctor import Finding
+from studio.page.parts.element_data import FactRow, TokenRow
 
 _AREAS = {
     "voices": "Voices",
@@ -47,7 +51,7 @@ def size(count: float) -> str:
     raise AssertionError("unreachable")
 
 
-def token_rows(tokens: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def token_rows(tokens: Sequence[TokenView]) -> list[TokenRow]:
     """Return tokens as data of <timbre-tokens>."""
     return [
         {
@@ -62,7 +66,7 @@ def token_rows(tokens: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def machine_rows(machine: Mapping[str, Any], work: Mapping[str, int]) -> list[dict[str, Any]]:
+def machine_rows(machine: MachineView, work: Mapping[str, int]) -> list[FactRow]:
     """Return the machine and its work as rows."""
     workers = f"{machine['conversion_workers']} for conversions, {machine['training_workers']} for trainings"
     if not machine["conversion_workers"]:
@@ -77,7 +81,7 @@ def machine_rows(machine: Mapping[str, Any], work: Mapping[str, int]) -> list[di
     ]
 
 
-def finding_rows(checkup: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
     """Return a checkup's findings as rows, or its progress while it runs."""
     if checkup is None:
         return []
@@ -87,42 +91,45 @@ def finding_rows(checkup: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         return [{"label": "Check failed", "value": checkup["error"], "state": "bad"}]
     return [
         {
-            "label": one["subject"],
-            "value": one["detail"],
-            "note": one["remedy"],
-            "state": "bad" if not one["works"] else "warn" if one["remedy"] else _good(one),
+            "label": one.subject,
+            "value": one.detail,
+            "note": one.remedy,
+            "state": "bad" if not one.works else "warn" if one.remedy else _good(one),
         }
         for one in checkup["findings"]
-        if not one["works"] or one["subject"].startswith(_MACHINE)
+        if not one.works or one.subject.startswith(_MACHINE)
     ]
 
 
-def storage_rows(storage: Mapping[str, Any]) -> list[dict[str, Any]]:
+def storage_rows(storage: StorageView) -> list[FactRow]:
     """Return the location and the size of the stored files as rows."""
     if not storage["is_folder"]:
         return [{"label": "Location", "value": "external storage, set by the service's options"}]
-    rows = [{"label": "Folder", "value": storage["place"]}] if storage["place"] else []
+    rows: list[FactRow] = [{"label": "Folder", "value": storage["place"]}] if storage["place"] else []
     for name, area in storage["areas"].items():
         held, count = size(area["bytes"]), area["files"]
         value = f"{held} in {count} files" if area["complete"] else f"more than {held} in {count} files"
         note = "cache" if name in _REMAKEABLE else ""
         rows.append({"label": _AREAS[name], "value": value, "note": note})
-    return [*rows, {"label": "Free space", "value": size(storage["free_bytes"])}]
+    free_bytes = storage["free_bytes"]
+    return rows if free_bytes is None else [*rows, {"label": "Free space", "value": size(free_bytes)}]
 
 
-def limit_rows(limits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
     """Return the limits, each with the option that sets it, if there is one, as rows."""
-    rows = []
+    rows: list[FactRow] = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
         value = text.format(one["value"])
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = "until deleted"
-        note = {"note": f"serve {one['option']}", "is_command": True} if one["option"] else {}
-        rows.append({"label": label, "value": value} | note)
+        row: FactRow = {"label": label, "value": value}
+        if option := one["option"]:
+            row |= {"note": f"serve {option}", "is_command": True}
+        rows.append(row)
     return rows
 
 
-def _good(finding: Mapping[str, Any]) -> str | None:
+def _good(finding: Finding) -> str | None:
     """Return no state for a missing device, which is no fault."""
-    return None if finding["subject"].startswith("device ") and "works" not in finding["detail"] else "good"
+    return None if finding.subject.startswith("device ") and "works" not in finding.detail else "good"

@@ -1,3 +1,6 @@
+import errno
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -8,6 +11,7 @@ from engine.songs.separator_file import checked_separator
 from studio.actions.fetched_models import fetch, refuse_without_separator, separator
 from studio.errors import Unavailable, WrongState
 from tests.studio.actions.pinned_files import CONTENT, Server
+from tests.waiting import PATIENCE_S
 
 
 def test_fetch_downloads_the_pinned_separator_only_once(studio, pinned):
@@ -19,6 +23,47 @@ def test_fetch_downloads_the_pinned_separator_only_once(studio, pinned):
     assert fetch(studio, separator(studio.settings), no_report) == path
     assert Server.asked == [None]
     assert [one.name for one in path.parent.iterdir()] == [pinned.file_name]
+
+
+def test_fetch_by_two_at_once_downloads_once_and_shows_the_progress_of_the_first(studio, pinned):
+    """Both would write into the same unfinished file."""
+    begun, waited = threading.Event(), threading.Event()
+
+    def first(fraction, message):
+        begun.set()
+        assert waited.wait(PATIENCE_S)
+
+    def second(fraction, message):
+        assert message == f"fetching {pinned.name}"
+        waited.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(fetch, studio, separator(studio.settings), first)
+        assert begun.wait(PATIENCE_S)
+        other = pool.submit(fetch, studio, separator(studio.settings), second)
+        assert one.result() == other.result() == checked_separator(studio.settings.separators)
+    assert Server.asked == [None]
+
+
+def test_fetch_goes_on_where_another_was_stopped_while_it_waited(studio, pinned):
+    begun, waited = threading.Event(), threading.Event()
+
+    def first(fraction, message):
+        begun.set()
+        assert waited.wait(PATIENCE_S)
+        if fraction > 0.4:
+            raise Cancelled
+
+    with ThreadPoolExecutor(2) as pool:
+        one = pool.submit(fetch, studio, separator(studio.settings), first)
+        assert begun.wait(PATIENCE_S)
+        other = pool.submit(fetch, studio, separator(studio.settings), lambda *_: waited.set())
+        with pytest.raises(Cancelled):
+            one.result()
+        assert other.result().read_bytes() == CONTENT
+    assert Server.asked[0] is None
+    assert len(Server.asked) == 2
+    assert Server.asked[1] is not None
 
 
 def test_fetch_replaces_a_damaged_separator(studio, pinned):
@@ -59,6 +104,16 @@ def test_fetch_reports_an_unreachable_file_and_names_the_command_for_an_own_copy
     with pytest.raises(Unavailable, match=f"{sentence}.*separation fetch --file FILE") as error:
         fetch(studio, replace(separator(studio.settings), file=replace(pinned, url=url)), no_report)
     assert error.value.code == "not_reachable"
+
+
+def test_fetch_says_that_the_data_folder_cannot_be_written_to(studio, pinned, monkeypatch):
+    def refused(self, timeout):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("studio.actions.fetched_models.FileLock.acquire", refused)
+    with pytest.raises(Unavailable, match="The data folder cannot be written to") as error:
+        fetch(studio, separator(studio.settings), no_report)
+    assert error.value.code == "not_writable"
 
 
 def test_refuse_without_separator_names_the_fetch_command(studio):

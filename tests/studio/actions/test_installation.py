@@ -27,6 +27,7 @@ from studio.actions.installation import (
     work_view,
 )
 from studio.actions.packages import package_link
+from studio.doctor import Finding
 from studio.settings.service import DEMO, ServiceSettings
 from studio.store.database import Now
 from studio.store.tables import tasks
@@ -76,7 +77,7 @@ def test_start_checkup_runs_one_checkup_at_a_time_and_keeps_its_findings(studio,
     findings = [{"subject": "device cpu", "detail": "works", "remedy": "", "works": True}]
     with studio.database.write() as connection:
         complete(connection, task, {"findings": findings})
-    assert checkup_view(studio, studio.local)["findings"] == findings
+    assert checkup_view(studio, studio.local)["findings"] == (Finding(**findings[0]),)
     assert checkup_view(studio, other) is None
     assert start_checkup(studio, studio.local) != task_id
 

@@ -18,7 +18,6 @@ from engine.errors import AudioError
 from engine.provenance.statement import file_digest
 from engine.provenance.verification import verify
 from studio.errors import DiskFull, Unavailable
-from studio.executors import job as job_module
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import code_of, run_task
 from studio.store import tasks
@@ -436,18 +435,6 @@ def test_run_task_reports_out_of_memory(installation, monkeypatch, cause):
     service = replace(installation.service, attempts=1)
     assert run_task(installation.context(service=service), installation.claim()) == "broken"
     assert installation.task(task_id).error_code == "out_of_memory"
-
-
-def test_insist_gives_up_when_its_time_is_over(monkeypatch):
-    calls = []
-
-    def fail():
-        calls.append(1)
-        raise Unavailable("Not now.", 1.0)
-
-    with pytest.raises(Unavailable):
-        job_module.retry(fail, 0.5)
-    assert 2 <= len(calls) <= 5
 
 
 # ---- on a device

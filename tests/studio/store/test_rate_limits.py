@@ -135,3 +135,15 @@ def test_shared_reads_allow_calls_while_the_database_is_unavailable(database, ac
 
     monkeypatch.setattr(rates, "_take", away)
     rates.SharedReads(database, 1).take(account, 0.0)
+
+
+def test_bucket_refills_over_time():
+    bucket = rates.Bucket(60, 0.0)
+    for _ in range(60):
+        bucket.take(0.0)
+    with pytest.raises(TooMany) as full:
+        bucket.take(0.5)
+    assert full.value.retry_after_s == pytest.approx(0.5)
+    bucket.take(1.01)
+    with pytest.raises(TooMany):
+        bucket.take(1.02)

@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy import update
 
 from studio.errors import TooMany
-from studio.http.middleware import Bucket, ServerState
+from studio.http.middleware import ServerState
 from studio.http.problem import MEDIA_TYPE
 from studio.settings.logs import start_logs
 from studio.store.accounts import revoke_token
@@ -242,18 +242,6 @@ def test_read_limit_counts_calls_per_account(serve, monkeypatch):
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert slow.client("b").get("/tasks").is_success
     assert slow.stranger().get("/health").is_success
-
-
-def test_bucket_refills_over_time():
-    bucket = Bucket(60, 0.0)
-    for _ in range(60):
-        bucket.take(0.0)
-    with pytest.raises(TooMany) as full:
-        bucket.take(0.5)
-    assert full.value.retry_after_s == pytest.approx(0.5)
-    bucket.take(1.01)
-    with pytest.raises(TooMany):
-        bucket.take(1.02)
 
 
 def test_uploads_at_once_limits_concurrent_uploads(serve):

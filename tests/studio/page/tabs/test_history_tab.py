@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Connection, update
 
 from studio.client import Client
-from studio.executors.job import retry
+from studio.executors.retries import retry
 from studio.store.accounts import local_account
 from studio.store.database import Database, Now, database_url, open_database
 from studio.store.kinds import UNLISTED

@@ -1,13 +1,14 @@
 import pytest
 
+from studio.doctor import Finding
 from studio.page.tabs.settings_rows import finding_rows, limit_rows, machine_rows, size, storage_rows
 
 FINDINGS = [
-    {"subject": "device cuda", "detail": "There is no cuda device here.", "remedy": "", "works": True},
-    {"subject": "device cpu", "detail": "works: a processor, float32", "remedy": "", "works": True},
-    {"subject": "librosa", "detail": "0.11", "remedy": "", "works": True},
-    {"subject": "free disk in this folder", "detail": "1.0 GB", "remedy": "make room", "works": True},
-    {"subject": "soxr", "detail": "cannot be loaded", "remedy": "install it", "works": False},
+    Finding(**{"subject": "device cuda", "detail": "There is no cuda device here.", "remedy": "", "works": True}),
+    Finding(**{"subject": "device cpu", "detail": "works: a processor, float32", "remedy": "", "works": True}),
+    Finding(**{"subject": "librosa", "detail": "0.11", "remedy": "", "works": True}),
+    Finding(**{"subject": "free disk in this folder", "detail": "1.0 GB", "remedy": "make room", "works": True}),
+    Finding(**{"subject": "soxr", "detail": "cannot be loaded", "remedy": "install it", "works": False}),
 ]
 
 

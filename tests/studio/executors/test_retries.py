@@ -1,13 +1,14 @@
 import pytest
 
-from studio.executors.supervisor import LONGEST_BACKOFF_S, Backoff
+from studio.errors import Unavailable
+from studio.executors.retries import LONGEST_BACKOFF_S, Backoff, retry
 from tests.waiting import OwnClock
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch) -> OwnClock:
     own = OwnClock()
-    monkeypatch.setattr("studio.executors.supervisor.time", own)
+    monkeypatch.setattr("studio.executors.retries.time", own)
     return own
 
 
@@ -35,3 +36,27 @@ def test_backoff_ends_after_a_success():
     backoff.failed()
     backoff.succeeded()
     assert (backoff.failures, backoff.is_over) == (0, True)
+
+
+def test_retry_pauses_longer_each_time_and_gives_up_when_its_time_is_over(clock):
+    begun_s, calls_s = clock.now_s, []
+
+    def fail():
+        calls_s.append(clock.now_s - begun_s)
+        raise Unavailable("Not now.", 1.0)
+
+    with pytest.raises(Unavailable):
+        retry(fail, 0.5)
+    assert calls_s == pytest.approx([0.0, 0.1, 0.3])
+
+
+def test_retry_returns_what_the_first_success_returns(clock):
+    answers = [Unavailable("Not now.", 1.0), "done"]
+
+    def act():
+        answer = answers.pop(0)
+        if isinstance(answer, Unavailable):
+            raise answer
+        return answer
+
+    assert retry(act, 10.0) == "done"

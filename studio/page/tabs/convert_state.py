@@ -1,0 +1,44 @@
+"""What the parts of the Convert tab tell each other, and the browser remembers."""
+
+from typing import NotRequired, TypedDict
+
+from studio.actions.analyses import AnalysedRecording, RollData
+
+
+class Chosen(TypedDict):
+    """The recording that is chosen: an analysis, and the part of it; settled: the settings belong to it already."""
+
+    id: str
+    start_s: float | None
+    stop_s: float | None
+    settled: bool
+
+
+class Source(TypedDict, total=False):
+    """What a conversion was made from: an analysis, and the part of it."""
+
+    id: str | None
+    start_s: float | None
+    stop_s: float | None
+
+
+class Analysed(AnalysedRecording):
+    """What other parts of the tab need of the analysis of the recording; settled: as of `Chosen`."""
+
+    file_name: str
+    roll: RollData | None
+    duration_s: float
+    settled: bool
+
+
+class Now(TypedDict):
+    """A conversion, and what it was made from. restored: made before this visit; away: its recording was put away or
+    changed."""
+
+    task: str
+    recording: str | None
+    start_s: float | None
+    stop_s: float | None
+    label: str
+    restored: NotRequired[bool]
+    away: NotRequired[bool]
