@@ -143,7 +143,7 @@ class ConversionView:
 
     def published(self) -> Published:
         """Return what the published interface shows of a completed one."""
-        return {"status": "completed", **self._links(), "output_settings": self._found}
+        return {"status": "completed", **self._links(), "output_settings": self._output_settings}
 
     def in_full(self) -> ConversionFacts:
         """Return what the service shows of it beside what all tasks have."""
@@ -164,7 +164,7 @@ class ConversionView:
             "warning": rendered.warning,
             "unsigned": rendered.unsigned,
             "scores": list(rendered.scores),
-            "output_settings": self._found,
+            "output_settings": self._output_settings,
             "cost_minutes": round(self.task.cost / 60, 3),
             "input_audio_url": None,
             "output_audio_urls": [],
@@ -176,7 +176,7 @@ class ConversionView:
         return {**facts, **self._links()}
 
     @property
-    def _found(self) -> Found | None:
+    def _output_settings(self) -> Found | None:
         found = self.rendered.output_settings
         if found is None:
             return None

@@ -29,7 +29,7 @@ from studio.actions.voice_making import start_blend
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import local_account
-from studio.store.catalogue import report_made
+from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
 from studio.store.idempotency import Idempotency
 from studio.store.records.conversion import Conversion
@@ -185,7 +185,7 @@ def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studi
     model = create_model(studio, studio.local, package())
     finding = {"code": "too_little", "reason": "There are only 3.0 s of usable voice.", "remedy": "Add recordings."}
     with studio.database.write() as connection:
-        report_made(connection, studio.local.id, model, {"findings": [finding]})
+        report_completed(connection, studio.local.id, model, {"findings": [finding]})
     with pytest.raises(WrongState, match=r"^There are only 3\.0 s of usable voice\. Add recordings\.$") as error:
         start(studio, recording(), model=model, untrained=True)
     assert error.value.code == "model_not_ready"
