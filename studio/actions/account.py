@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TypedDict
+
+from typing_extensions import TypedDict
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings, by_style

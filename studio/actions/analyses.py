@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import NotRequired, TypedDict
+from typing import NotRequired, cast
 
 import numpy as np
+from typing_extensions import TypedDict
 
 import engine
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
@@ -22,10 +23,11 @@ from studio.actions.recordings import Origin, check_recording, origin_of, origin
 from studio.actions.submission import Work, new_task, submit_work
 from studio.actions.uploads import scratch_folder, stored_copy
 from studio.errors import NotFound, WrongState
+from studio.languages.stored import Said
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
 from studio.store.records.analysis import Analysis, Explored
-from studio.store.records.codec import read, written
+from studio.store.records.codec import written
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
@@ -84,7 +86,7 @@ class ShownSummary(TypedDict):
     loudness_lufs: float | None
     peak_db: float
     clipped_runs: int
-    warning: str | None
+    warning: Said | None
     is_mix: bool
     voice_type: NotRequired[str]
 
@@ -329,7 +331,7 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         **view,
         "duration_s": found.duration_s,
         "audio_url": link(found.heard),
-        "summary": read(ShownSummary, written(found.summary)),
+        "summary": cast("ShownSummary", written(found.summary)),
         "origin": found.origin,
         "notes": notes,
         "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],

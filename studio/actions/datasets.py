@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
+from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset, load_dataset
@@ -18,12 +19,12 @@ from engine.texts import ntr, numeral, tr
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
+from studio.actions.uploads import link_or_copy, naming_upload, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.answers import Answer
-from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
+from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_completed, set_keys
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
@@ -48,7 +49,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     """
     suffix = file.suffix.lower()
     if suffix == _ZIP:
-        with called(file, f'"{file.name}"'):
+        with naming_upload(file, f'"{file.name}"'):
             dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
         refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
@@ -60,7 +61,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
             '"{name}" is not a recording: add {audio_suffixes} files, or zips of them.',
             name=file.name, audio_suffixes=", ".join(AUDIO_SUFFIXES),
         ))
-    _gather_one(file, file.name, PurePosixPath(file.name), gathered)
+    _gather_recording(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
 
@@ -83,12 +84,12 @@ def gather_dataset(
         if str(place) in without:
             continue
         try:
-            _gather_one(recording, str(place), place, gathered)
+            _gather_recording(recording, str(place), place, gathered)
         except (AudioError, StudioError) as cause:
             refused.append(str(cause))
 
 
-def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
+def _gather_recording(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
     milliseconds = round(1000 * check_recording(file, name).seconds)
     if milliseconds == 0:
         raise DatasetError(tr('"{name}" contains no audio.', name=name))
@@ -137,7 +138,7 @@ def create_model(
     if not seems_zip(archive):
         raise NotReadable(tr("The file is not a zip: put model.json and the folder audio into a zip."), "not_a_zip")
     with scratch_folder(studio) as scratch:
-        with called(archive, tr("the zip")):
+        with naming_upload(archive, tr("the zip")):
             dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
@@ -181,7 +182,7 @@ def keep_dataset(
             refuse_too_many(connection, account.id, studio.service)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             if data_report is not None:
-                report_made(connection, account.id, model.id, data_report)
+                report_completed(connection, account.id, model.id, data_report)
             else:
                 queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model.id, cost, request_id))
             # last, so that little can fail once the recordings are stored
@@ -226,7 +227,7 @@ def examine_here(studio: Studio, account: Account, model_id: str, report: Report
         found = examined(load_dataset(workspace.folder), report)
         workspace.save_report()
     with studio.database.write() as connection:
-        report_made(connection, account.id, model_id, found.as_json())
+        report_completed(connection, account.id, model_id, found.as_json())
     return found
 
 

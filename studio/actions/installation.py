@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypedDict
 
 import structlog
+from typing_extensions import TypedDict
 
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
 from engine.errors import Cancelled, EngineError

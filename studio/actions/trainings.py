@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
@@ -132,7 +134,8 @@ def auditions_of(
             place[part] = studio.link(key, base_url, now_s)
     return {
         "parts": [
-            {"name": part, "label": _label(part), "url": originals[part]} for part in sorted(originals, key=_place)
+            {"name": part, "label": _label(part), "url": originals[part]}
+            for part in sorted(originals, key=_held_out_first)
         ],
         "evaluations": [
             {
@@ -146,7 +149,7 @@ def auditions_of(
     }
 
 
-def _place(part: str) -> tuple[bool, str]:
+def _held_out_first(part: str) -> tuple[bool, str]:
     """Sort other singers first: they show the conversion best."""
     return part.startswith("held-out-"), part
 

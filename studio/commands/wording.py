@@ -52,7 +52,7 @@ def translated(text: str) -> str:
 
 def speaker() -> Callable[[str], str]:
     """Return a `translated` that knows the language in other threads too."""
-    code, name = terminal_language(), called_as()
+    code, name = terminal_language(), program_name()
 
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
@@ -67,12 +67,12 @@ def terminal_language() -> str:
     return _CHOSEN.get() or of_environment().code
 
 
-def be_called(name: str) -> None:
+def set_program_name(name: str) -> None:
     """Let texts call this program as it was called."""
     _CALLED.set(name)
 
 
-def called_as() -> str:
+def program_name() -> str:
     """Return how this program was called."""
     return _CALLED.get()
 

@@ -62,7 +62,7 @@ def local_account(database: Database) -> Account:
 
 def find_account(database: Database, name: str) -> Account:
     """Return the account called `name`. Raises NotFound."""
-    return _one_account(
+    return _select_account(
         database, accounts.c.name == _checked_name(name, tr("An account")), tr(
             "There is no account '{name}' here.",
             name=name,
@@ -72,7 +72,7 @@ def find_account(database: Database, name: str) -> Account:
 
 def account_of_id(database: Database, account_id: str) -> Account:
     """Return the account with this id. Raises NotFound."""
-    return _one_account(database, accounts.c.id == account_id, tr("There is no such account here."))
+    return _select_account(database, accounts.c.id == account_id, tr("There is no such account here."))
 
 
 def create_account(database: Database, name: str) -> Account:
@@ -199,7 +199,7 @@ def _who_has_token() -> Select[str, str, str, bool]:
     )
 
 
-def _one_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:
+def _select_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:
     with database.read() as connection:
         row = connection.execute(select(accounts.c.id, accounts.c.name).where(condition)).one_or_none()
     if row is None:

@@ -1,9 +1,10 @@
 """Saved settings of conversions, by name, and what an account prefers."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from sqlalchemy import delete, func, select, update
+from typing_extensions import TypedDict
 
 from engine.effects.settings import Effects
 from engine.spelling import composed, folded

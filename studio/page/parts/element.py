@@ -5,10 +5,11 @@ Elements build their content through the DOM, never from HTML text, so names giv
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TypedDict, Unpack, cast
+from typing import cast
 
 import gradio as gr
 from starlette.datastructures import Headers
+from typing_extensions import TypedDict, Unpack
 
 from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script

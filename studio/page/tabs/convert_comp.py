@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypedDict
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.texts import tr
 from studio.actions.edits import TakeOf, comp_view, start_comp

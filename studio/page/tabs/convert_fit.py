@@ -1,8 +1,9 @@
 """How the recording fits the voice's range, and the shift between them: the transpose slider with its picture."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import tr

@@ -1,9 +1,9 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
 from pathlib import Path
-from typing import TypedDict
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import joined, tr

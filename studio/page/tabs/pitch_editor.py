@@ -1,8 +1,9 @@
 """The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited."""
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import tr
