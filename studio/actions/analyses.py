@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
 from studio.store.records.analysis import Analysis, Explored
-from studio.store.records.codec import read, written
+from studio.store.records.codec import written
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
@@ -328,7 +328,7 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         **view,
         "duration_s": found.duration_s,
         "audio_url": link(found.heard),
-        "summary": read(ShownSummary, written(found.summary)),
+        "summary": cast("ShownSummary", written(found.summary)),
         "origin": found.origin,
         "notes": notes,
         "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],

@@ -55,14 +55,12 @@ class StoredFile:
     modified_s: float
 
 
-class Storage:
-    """A storage accessed through obstore. `scratch`: a folder for transfers."""
+class _Stored:
+    """What both storages do through obstore. `scratch`: a folder for transfers."""
 
     def __init__(self, store: LocalStore | S3Store, data: Path) -> None:
         self._store = store
         self.scratch = data / WORK_FOLDER
-
-    # ---- read
 
     def head(self, key: str) -> StoredFile | None:
         """Return the metadata of the file with this key; None if there is none."""
@@ -98,12 +96,21 @@ class Storage:
             for some in obstore.list(self._store, checked(prefix.rstrip("/"))):
                 yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
 
+    def delete(self, key: str) -> None:
+        """Delete a file if it exists."""
+        with suppress(NotFound), _understood():
+            obstore.delete(self._store, checked(key))
+
+
+class ObjectStorage(_Stored):
+    """A storage of objects, such as S3: files are copied to it and from it."""
+
     def folder(self, prefix: str) -> Path | None:
-        """Return the real folder of a prefix, existing or not, if the storage is a folder; else None."""
+        """Return None: there are no folders."""
         return None
 
     def free_bytes(self) -> int | None:
-        """Return the free space; None if unknown."""
+        """Return None: nobody knows."""
         return None
 
     def check(self) -> None:
@@ -116,8 +123,6 @@ class Storage:
             if "NoSuchBucket" in str(trouble.__cause__):
                 raise SettingsError("The storage has no such bucket. Create it, or choose another.") from trouble
             raise
-
-    # ---- write
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
@@ -150,8 +155,6 @@ class Storage:
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
         _at_once(lambda path: self.put_file(path, f"{prefix}/{_as_key(path.relative_to(folder))}"), files)
 
-    # ---- fetch
-
     def fetch(self, key: str, folder: Path) -> Path:
         """Return a path to the file with this key: the stored file itself, or a copy in `folder`."""
         return self._download(key, folder / checked(key).rpartition("/")[2])
@@ -173,13 +176,6 @@ class Storage:
                 file.write(block)
         return path
 
-    # ---- delete
-
-    def delete(self, key: str) -> None:
-        """Delete a file if it exists."""
-        with suppress(NotFound), _understood():
-            obstore.delete(self._store, checked(key))
-
     def delete_below(self, prefix: str) -> None:
         """Delete all files below a prefix."""
         keys = list(self.list_keys(prefix))
@@ -199,7 +195,7 @@ class Storage:
             self.delete_below(prefix)
 
 
-class FolderStorage(Storage):
+class FolderStorage(_Stored):
     """A storage in a folder: files are moved into it and read in place."""
 
     def __init__(self, root: Path) -> None:
@@ -223,20 +219,20 @@ class FolderStorage(Storage):
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
-        with self._place(key) as unfinished:
+        with self._unfinished(key) as unfinished:
             unfinished.write_bytes(data)
             sync_to_disk(unfinished)
 
     def put_file(self, path: Path, key: str) -> None:
         """Move a file into the storage, or copy it from another disk."""
-        with self._place(key) as unfinished:
+        with self._unfinished(key) as unfinished:
             _move(path, unfinished)
             sync_to_disk(unfinished)
 
     def copy(self, key: str, target: str) -> None:
         """Hard-link a file where possible, as stored files never change; else copy it."""
         original = self.fetch(key, self.scratch)
-        with self._place(target) as unfinished:
+        with self._unfinished(target) as unfinished:
             try:
                 unfinished.hardlink_to(original)
             except OSError:
@@ -274,7 +270,7 @@ class FolderStorage(Storage):
 
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
-        """Delete as every storage does; `studio.executors.housekeeping` clears folders left behind by a crash."""
+        """Delete likewise; `studio.executors.housekeeping` clears folders that a crash has left behind."""
         moved: list[tuple[Path, Path]] = []
 
         def take_away(prefix: str) -> None:
@@ -294,13 +290,16 @@ class FolderStorage(Storage):
             shutil.rmtree(aside, ignore_errors=True)
 
     @contextmanager
-    def _place(self, key: str) -> Iterator[Path]:
+    def _unfinished(self, key: str) -> Iterator[Path]:
         target = self._root / checked(key)
         _make(target.parent)
         with _new_file(target) as unfinished:
             yield unfinished
         with _understood():
             sync_to_disk(target.parent)
+
+
+Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody has to tell apart
 
 
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
@@ -325,7 +324,7 @@ def checked(key: str) -> str:
     return key
 
 
-def _open_s3(url: str, data: Path) -> Storage:
+def _open_s3(url: str, data: Path) -> ObjectStorage:
     try:
         parsed = urlsplit(url)
         options = dict(parse_qsl(parsed.query, strict_parsing=bool(parsed.query)))
@@ -353,7 +352,7 @@ def _open_s3(url: str, data: Path) -> Storage:
         raise SettingsError(
             "The storage's address cannot be used: it must be s3://BUCKET/PREFIX?endpoint=..."
         ) from cause
-    return Storage(store, data)
+    return ObjectStorage(store, data)
 
 
 def _stored(meta: "ObjectMeta") -> StoredFile:

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.block_function import BlockFunction
+from gradio.blocks import Block
+from gradio.state_holder import SessionState
 
 from studio.errors import NotFound
 from studio.page.cookies import visitor_of
@@ -30,7 +33,9 @@ class CheckedEvents(gr.Blocks):
         super().__init__(title=title, analytics_enabled=False, delete_cache=delete_cache)
         self._uploads = uploads
 
-    async def process_api(self, block_fn: Any, inputs: list[Any], *positional: Any, **options: Any) -> dict[str, Any]:
+    async def process_api(
+        self, block_fn: BlockFunction | int, inputs: list[object], *positional: Any, **options: Any
+    ) -> dict[str, object]:
         """Run the event as gradio does. Raises gr.Error for a file that was not uploaded."""
         event, request = options.get("event_data"), options.get("request")
         visitor = "" if request is None else visitor_of(request.request.scope)
@@ -41,7 +46,7 @@ class CheckedEvents(gr.Blocks):
         components = self._as_seen(block_fn, positional[0] if positional else options.get("state"))
         return await super().process_api(block_fn, with_choices_left(components, inputs), *positional, **options)
 
-    async def preprocess_data(self, *given: Any, **options: Any) -> list[Any]:
+    async def preprocess_data(self, *given: Any, **options: Any) -> list[object]:
         """Read the values as the components do. Raises gr.Error for what no page sends: others, or fewer."""
         try:
             return list(await super().preprocess_data(*given, **options))
@@ -51,25 +56,25 @@ class CheckedEvents(gr.Blocks):
         except Exception as error:
             raise gr.Error(NOT_OURS, print_exception=False) from error
 
-    def _as_seen(self, block_fn: Any, state: Any) -> list[Any]:
+    def _as_seen(self, block_fn: BlockFunction | int, state: SessionState | None) -> list[Block]:
         """Return the input components of an event as they are in the session."""
         inputs = (self.fns[block_fn] if isinstance(block_fn, int) else block_fn).inputs
         return [state[one._id] if state is not None and one._id in state else one for one in inputs]
 
 
-def with_choices_left(components: Sequence[Any], values: Sequence[Any]) -> list[Any]:
+def with_choices_left(components: Sequence[Block], values: Sequence[object]) -> list[object]:
     """Replace values that are no choice of their dropdown by None."""
     pairs = zip(components, values, strict=False)  # gradio checks their number
     seen = [None if isinstance(one, gr.Dropdown) and _is_gone(one, value) else value for one, value in pairs]
     return [*seen, *values[len(seen) :]]
 
 
-def _is_gone(dropdown: gr.Dropdown, value: Any) -> bool:
+def _is_gone(dropdown: gr.Dropdown, value: object) -> bool:
     several_or_own = dropdown.multiselect or dropdown.allow_custom_value
     return not several_or_own and value not in [choice for _, choice in dropdown.choices]
 
 
-def with_own_files(value: Any, path_of: Callable[[str], Path]) -> None:
+def with_own_files(value: object, path_of: Callable[[str], Path]) -> None:
     """Replace the names of files by their paths, anywhere in a value sent by a browser.
 
     Raises NotFound, as `path_of` does for a name that the visitor was not given.

@@ -3,10 +3,10 @@
 What else can be said of the voice is a fold below, which the report fills in.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
 from functools import partial
-from typing import Any
 
 import gradio as gr
 
@@ -118,7 +118,7 @@ class CreateTab:
         return {self._kept: self._form.kept(given)} if given[self._is_restored] else None
 
     def _restore(
-        self, visit: Visit, is_restored: bool, kept: dict[str, Any] | None, draft: str | None, model: str | None
+        self, visit: Visit, is_restored: bool, kept: Mapping[str, object] | None, draft: str | None, model: str | None
     ) -> Updates:
         updates = {self._is_restored: True, **self._report.end()}
         if draft is not None:

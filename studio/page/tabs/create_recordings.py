@@ -1,7 +1,7 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import gradio as gr
 
@@ -15,6 +15,12 @@ from studio.page.parts.profile_form import ProfileForm
 from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
+
+
+class RemovedRecording(TypedDict, total=False):
+    """What <timbre-gathered> tells."""
+
+    id: str
 
 
 class Recordings:
@@ -77,12 +83,12 @@ class Recordings:
             came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
-        def remove(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
+        def remove(visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
             if draft_id:
                 visit.do(remove_recording, draft_id, str(data.get("id", "")))
             return self.show(visit, draft_id)
 
-        def clear(visit: Visit, data: dict[str, Any], draft_id: str | None) -> Updates:
+        def clear(visit: Visit, data: object, draft_id: str | None) -> Updates:
             if draft_id:
                 visit.do(drop_draft, draft_id)
             return self.show(visit, None)

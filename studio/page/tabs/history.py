@@ -203,7 +203,7 @@ class HistoryTab:
                 return self._page.go("train" if action == "train" else "voices", voice=view["model"])
         return self._show(visit, *asked)
 
-    def _delete(self, visit: Visit, ids: Sequence[str]) -> Any:
+    def _delete(self, visit: Visit, ids: Sequence[str]) -> gr.HTML:
         """Delete tasks; return what to say about it."""
         if len(ids) == 1:  # with the reason if it cannot be
             visit.do(delete_task, ids[0])

@@ -1,7 +1,7 @@
 """The Voices tab: the library, where voices are played, edited, exported, imported, blended and deleted."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 import gradio as gr
 
@@ -89,11 +89,11 @@ class VoicesTab:
         given = [asked.package, part.speaker, asked.name]
         imports = [*self._all, *asked.outputs]
         # not in turn with the rest, for which other visitors would wait
-        slow: dict[str, Any] = {"notice": said, "show_progress": "minimal", "concurrency_limit": None}
+        slowly = partial(page.on, notice=said, show_progress="minimal", concurrency_limit=None)
         closed = page.on(part.upload.upload, lambda visit: part.close(), [], asked.outputs)  # about an earlier upload
-        page.on(closed.then, self._import_package, [part.upload, part.speaker], imports, **slow)
-        page.on(asked.keep.click, self._keep_both, given, imports, **slow)
-        page.on(asked.replace.click, self._replace, given, imports, **slow)
+        slowly(closed.then, self._import_package, [part.upload, part.speaker], imports)
+        slowly(asked.keep.click, self._keep_both, given, imports)
+        slowly(asked.replace.click, self._replace, given, imports)
         page.on(part.contentvec.installed.change, self._open, [chosen, wish], self._all, notice=said, **IN_TURN)
         page.on(asked.cancel.click, lambda visit: part.close(), [], asked.outputs, notice=said)
         self._blend.watched.wire(
