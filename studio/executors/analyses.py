@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
-from engine.errors import AudioError, EngineError
+from engine.errors import EngineError
 from engine.progress import within
 from engine.texts import tr
 from studio.errors import NotFound, Unavailable, naming
@@ -46,15 +46,12 @@ def explore(job: Job) -> None:
     from engine.analysis.notes import notes_as_midi
 
     asked = job.task.asked_as(Analysis)
-    source = retry(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     folder = job.folder / "shown"
     folder.mkdir()
     report = within(job.heartbeat.report, 0.0, _LOOKING_SHARE)
-    try:
+    with job.recording(asked) as source:
         found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
-    except AudioError as cause:
-        raise AudioError(naming(cause, source, shown(asked))) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
@@ -87,13 +84,6 @@ def _store(job: Job, folder: Path) -> None:
         raise Unavailable(
             tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
         ) from cause
-
-
-def _fetched(job: Job, asked: Analysis) -> Path:
-    try:
-        return job.context.storage.fetch(asked.input_key, job.folder)
-    except NotFound as cause:
-        raise NotFound(tr("The recording has been deleted: add it again."), "recording_gone") from cause
 
 
 def _playable(source: Path, target: Path) -> Path:

@@ -1,6 +1,7 @@
 """The context of a running task, and publishing its results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from engine.errors import AudioError
 from engine.provenance.installation import Installation
 from engine.texts import tr
 from engine.units import in_words
-from studio.errors import Invalid, LeaseLost, NotFound, Unavailable
+from studio.errors import Invalid, LeaseLost, NotFound, Unavailable, naming
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.retries import LONG_PATIENCE_S, SHORT_PATIENCE_S, retry
 from studio.executors.voice_cache import VoiceCache
@@ -110,6 +111,19 @@ class Job:
             if connection.scalar(held.with_for_update()) is None:
                 raise LeaseLost(tr("Another worker has taken over this task."))
             change(connection)
+
+    @contextmanager
+    def recording(self, asked: Conversion | Analysis) -> Iterator[Path]:
+        """Fetch the recording of the task, which errors of the engine then call as its owner does. Raises NotFound."""
+        storage = self.context.storage
+        try:
+            source = retry(lambda: storage.fetch(asked.input_key, self.folder), SHORT_PATIENCE_S)
+        except NotFound as cause:
+            raise NotFound(tr("The recording has been deleted: add it again."), "recording_gone") from cause
+        try:
+            yield source
+        except AudioError as cause:
+            raise AudioError(naming(cause, source, shown(asked))) from cause
 
     def store(self, path: Path) -> str:
         """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
