@@ -4,7 +4,9 @@ import hashlib
 import json
 from dataclasses import asdict
 from pathlib import PurePath
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of

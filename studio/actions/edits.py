@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import PurePath
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs

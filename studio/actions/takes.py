@@ -1,7 +1,9 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, BEST
 from engine.effects.settings import Effects

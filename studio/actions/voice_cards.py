@@ -4,9 +4,9 @@ import colorsys
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import TypedDict
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics

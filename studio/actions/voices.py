@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any, NotRequired, Unpack
 
 from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection
+from typing_extensions import TypedDict
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE, TRAINING_FOLDER
 from engine.errors import SettingsError

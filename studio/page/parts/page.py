@@ -4,13 +4,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Concatenate, Literal, ParamSpec, TypeVar, Unpack
 
 import gradio as gr
 import structlog
 from gradio.blocks import Block
 from gradio.components import Component
 from gradio.events import Dependency
+from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from studio.actions.installation import Installs

@@ -1,6 +1,8 @@
 """What the parts of the Convert tab tell each other, and the browser remembers."""
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from studio.actions.analyses import AnalysedRecording, RollData
 

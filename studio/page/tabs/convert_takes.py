@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import gradio as gr
 from gradio.blocks import Block
+from typing_extensions import TypedDict
 
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError

@@ -1,8 +1,7 @@
 """The Train tab: estimate, start, follow, hear, stop and continue the training of a voice."""
 
-from typing import TypedDict
-
 import gradio as gr
+from typing_extensions import TypedDict
 
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import (

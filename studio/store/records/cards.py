@@ -1,7 +1,8 @@
 """What the row of a voice has of its card, and of the report on its recordings."""
 
 from collections.abc import Sequence
-from typing import TypedDict
+
+from typing_extensions import TypedDict
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.voices.card import VoiceCard
