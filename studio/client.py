@@ -143,14 +143,18 @@ class Client:
         transpose: int | Literal["auto", "best"] = 0,
         generations_count: int = 1,
         idempotency_key: str | None = None,
+        rate: Literal["source", 44100, 48000] | None = None,
+        bits: Literal[24, 16] | None = None,
         **settings: Any,
     ) -> str:
         """Queue the conversion of a recording, a file or its bytes; return the task's id.
 
-        transpose: semitones, auto or best. settings: any other field of the call, such as preset, effects, likeness or
-        untrained; of a song backing and stem, which are files; and callback_url and cancel_after_s of StartOptions.
+        transpose: semitones, auto or best. rate, bits: of the results; "source" is the recording's rate, but at least
+        44100. settings: any other field of the call, such as preset, effects, likeness or untrained; of a song backing
+        and stem, which are files; and callback_url and cancel_after_s of StartOptions.
         """
         fields = {"model": model, "transpose": transpose, "generations_count": generations_count, **settings}
+        fields |= {name: str(word) for name, word in (("rate", rate), ("bits", bits)) if word is not None}
         files = {"audio": audio, **{name: fields.pop(name) for name in _FILES if name in fields}}
         return str(self._start("/convert", "task_id", fields, files, idempotency_key)["task_id"])
 

@@ -17,7 +17,7 @@ from engine.progress import Report
 PARTS = {
     "benchmark": (
         "conversion", "songs", "takes", "training", "devices", "dryness", "hearing", "control", "opinions",
-        "word-errors", "rvc", "credentials",
+        "word-errors", "rvc", "credentials", "public-data",
     ),
     "pretraining": ("base", "listener", "student", "student-refinement", "voices"),
 }  # fmt: skip

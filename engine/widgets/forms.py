@@ -20,6 +20,7 @@ from engine.widgets.choosers import RecordingChooser, voice_chooser
 from engine.widgets.showing import figure_image, sentence, show_figure
 
 _STEPS = 100  # of a slider without whole numbers
+_WIDE = "30em"  # a control with its label and number
 _OWN_PLACE = ("transpose", "takes", "seed")  # settings that no preset changes
 
 
@@ -146,7 +147,10 @@ class ConversionForm:
 
 def _control(one: Field[object]) -> ipywidgets.Widget:
     """Make a slider for a setting with a range, a number field if that is too long for a slider, or a list of words."""
-    label = {"description": one.name.replace("_", " "), "style": {"description_width": "11em"}}
+    label = {
+        "description": one.name.replace("_", " "), "style": {"description_width": "11em"},
+        "layout": ipywidgets.Layout(width=_WIDE, flex="0 0 auto"),
+    }  # fmt: skip
     value = one.default
     if "minimum" not in one.metadata:
         return ipywidgets.Dropdown(options=list(one.metadata["words"]), value=value, **label)

@@ -3,12 +3,13 @@
 import re
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TypedDict
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.errors import SettingsError
@@ -37,6 +38,7 @@ _OWN = {AUTO, *ConversionSettings.presets}
 MOST_TOKENS = 100  # valid ones per account
 _DAY_S = 86400.0
 _LATER_S = 1.0
+_OF_FORM = {one.name: one.metadata for one in fields(ResultFormat)}
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,13 @@ class Preferences:
         "{recording} - {voice} {take}",
         "How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}.",
     )
+    rate: str = field(default=PUBLISHED.rate, metadata=_OF_FORM["rate"])
+    bits: str = field(default=PUBLISHED.bits, metadata=_OF_FORM["bits"])
+
+    @property
+    def form(self) -> ResultFormat:
+        """The form of the results of new conversions."""
+        return ResultFormat(self.rate, self.bits)
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting, for a value that cannot be used."""

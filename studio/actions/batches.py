@@ -9,7 +9,7 @@ from typing import Any
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
-from studio.actions.account import name_of_take, named_file, unlike, voice_name
+from studio.actions.account import name_of_take, named_file, preferences_of, unlike, voice_name
 from studio.actions.conversion_views import key_of_take
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import stored_take
@@ -45,7 +45,8 @@ def start_batch(
     if not 1 <= len(recordings) <= MOST_FILES:
         text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
         raise Invalid([("recordings", text)])
-    request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
+    form = preferences_of(studio.database, account).form
+    request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, form=form)
     rows: list[Row] = []
     for path, file_name in recordings:
         row: Row = {"file_name": shown_name(file_name), "task": None, "error": None}

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any, Final, NotRequired, TypedDict
 
 from studio.errors import NotFound
 from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
@@ -10,6 +11,7 @@ from studio.store.studio import Studio
 from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
 
+_LANES: Final = ("vocal", "backing", "stem", "mix")
 DELETED = "Its recording and its takes have been deleted."
 
 
@@ -23,6 +25,63 @@ class TakeView:
     dry_key: str
     scores: Scores
     label: TakeLabel
+
+
+class Found(TypedDict):
+    """The settings that a conversion was rendered with, as published."""
+
+    model: str | None
+    transpose: int | float
+    vocal_style: str
+
+
+class Links(TypedDict):
+    """Links to the files of a conversion; vocal, backing, stem, mix: of a song."""
+
+    input_audio_url: str | None
+    output_audio_urls: list[str]
+    vocal: NotRequired[str]
+    backing: NotRequired[str]
+    stem: NotRequired[str]
+    mix: NotRequired[str]
+
+
+class Published(Links):
+    """A completed conversion as the published interface shows it."""
+
+    status: str
+    output_settings: Found | None
+
+
+class Unfinished(TypedDict):
+    """A conversion without results, as the published interface shows it: in progress, or failed."""
+
+    status: str
+
+
+class ConversionFacts(Links):
+    """What a conversion shows beside what all tasks have. note: only once its files have been deleted; notes: only of
+    a song."""
+
+    project: str | None
+    start_s: float
+    file_name: str
+    preset: str
+    effects: str | Mapping[str, int | float]
+    settings: Settings
+    edit_of: str | None
+    edit_count: int
+    comp: list[dict[str, Any]] | None
+    phrase_starts_s: list[float]
+    take_labels: list[dict[str, Any]]
+    untrained: bool
+    warning: str | None
+    unsigned: str | None
+    scores: list[Scores]
+    output_settings: Found | None
+    cost_minutes: float
+    notes: NotRequired[list[str]]
+    note: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -75,51 +134,64 @@ class ConversionView:
         rendered = self.rendered
         if not rendered.lanes or not self.has_files:
             return {}
-        keys: Mapping[str, str] = {**rendered.lanes, "mix": rendered.outputs[0]}
+        keys = {**rendered.lanes, "mix": rendered.outputs[0]}
         return {name: self.link(key) for name, key in keys.items()}
 
     def link(self, key: str) -> str:
         """Return a link to a file of it."""
         return self.studio.link(key, self.base_url, self.now_s)
 
-    def published(self) -> dict[str, object]:
+    def published(self) -> Published:
         """Return what the published interface shows of a completed one."""
-        found = self.rendered.output_settings
-        return {"status": "completed", **self._links(), "output_settings": found and dict(vars(found)), **self.lanes}
+        return {"status": "completed", **self._links(), "output_settings": self._found}
 
-    def in_full(self) -> dict[str, object]:
+    def in_full(self) -> ConversionFacts:
         """Return what the service shows of it beside what all tasks have."""
         asked, rendered = self.asked, self.rendered
-        found = rendered.output_settings
-        links = self._links() if self.has_files else {"input_audio_url": None, "output_audio_urls": [], "note": DELETED}
-        return {
+        facts: ConversionFacts = {
             "project": self.task.recording,
             "start_s": asked.start_s,
             "file_name": asked.file_name,
             "preset": asked.preset,
             "effects": asked.effects,
             "settings": self.settings,
-            "edit_of": asked.edit and asked.edit.of,
+            "edit_of": asked.edit.of if asked.edit else None,
             "edit_count": len(asked.edit.edits) if asked.edit else 0,
-            "comp": asked.comp and [asdict(chosen) for chosen in asked.comp.choice],
+            "comp": [asdict(chosen) for chosen in asked.comp.choice] if asked.comp else None,
             "phrase_starts_s": list(rendered.phrase_starts_s),
             "take_labels": [asdict(take.label) for take in self.takes],
             "untrained": self.untrained,
             "warning": rendered.warning,
             "unsigned": rendered.unsigned,
             "scores": list(rendered.scores),
-            "output_settings": found and dict(vars(found)),
+            "output_settings": self._found,
             "cost_minutes": round(self.task.cost / 60, 3),
-            **({} if rendered.notes is None else {"notes": list(rendered.notes)}),
-            **links,
-            **self.lanes,
+            "input_audio_url": None,
+            "output_audio_urls": [],
         }
+        if rendered.notes is not None:
+            facts["notes"] = list(rendered.notes)
+        if not self.has_files:
+            return {**facts, "note": DELETED}
+        return {**facts, **self._links()}
 
-    def _links(self) -> dict[str, object]:
-        return {
+    @property
+    def _found(self) -> Found | None:
+        found = self.rendered.output_settings
+        if found is None:
+            return None
+        return {"model": found.model, "transpose": found.transpose, "vocal_style": found.vocal_style}
+
+    def _links(self) -> Links:
+        links: Links = {
             "input_audio_url": self.input_url,
             "output_audio_urls": [self.link(key) for key in self.rendered.outputs],
         }
+        lanes = self.lanes
+        for name in _LANES:
+            if name in lanes:
+                links[name] = lanes[name]
+        return links
 
 
 def was_untrained(task: Task) -> bool:

@@ -10,9 +10,9 @@ from engine.audio.stems import cut_recording
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
-from studio.actions.account import name_of_take
+from studio.actions.account import name_of_take, preferences_of
 from studio.actions.analyses import analysed_recording, start_analysis
-from studio.actions.conversion_views import ConversionView, key_of_take
+from studio.actions.conversion_views import ConversionView, Published, Unfinished, key_of_take
 from studio.actions.recordings import (
     Origin,
     check_recording,
@@ -173,7 +173,9 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     return voice_folder(studio.storage, model)
 
 
-def conversion_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, object]:
+def conversion_view(
+    studio: Studio, account: Account, task_id: str, base_url: str, now_s: float
+) -> Published | Unfinished:
     """Return the task exactly as the published interface shows it. Raises NotFound."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state in ACTIVE:
@@ -204,7 +206,8 @@ def convert_recording(
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name, origin = cut, f"{PurePath(file_name).stem}.wav", origin.from_second(stretch[0])
-        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects)
+        form = preferences_of(studio.database, account).form
+        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, form=form)
         return start_conversion(studio, account, copy, file_name, request, origin=origin)
 
 
@@ -218,7 +221,8 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
     asked = task.asked_as(Conversion)
     with stored_copy(studio, asked.input_key, _GONE) as copy, song_again(studio, task, model) as song:
         request = ConversionRequest(
-            model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song
+            model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song,
+            asked.form or PUBLISHED,
         )  # fmt: skip
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 

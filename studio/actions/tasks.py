@@ -1,16 +1,15 @@
 """Tasks: shown, cancelled, deleted with their results, told to callbacks, and when they end."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypedDict
 
 from sqlalchemy import Connection
 
 from studio.actions.account import voice_names
-from studio.actions.conversion_views import ConversionView
+from studio.actions.conversion_views import ConversionFacts, ConversionView
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
@@ -40,7 +39,52 @@ _LONGEST_S = 3600.0
 _OF_ACCOUNT = 200  # active tasks that are looked at
 
 
-def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+class TaskView(TypedDict):
+    """What all tasks show of themselves; those of some kinds show more. Times are ISO 8601."""
+
+    id: str
+    kind: str
+    model: str | None
+    model_name: str | None
+    state: str
+    progress: float
+    message: str
+    error: str | None
+    error_code: str | None
+    trace_id: str | None
+    attempt: int
+    created_at: str | None
+    started_at: str | None
+    finished_at: str | None
+
+
+class ConversionTask(TaskView, ConversionFacts):
+    """A conversion in full."""
+
+
+class TeachingTask(TaskView):
+    """A teaching. warning: which recordings were left out; name, model_id: of the new voice, once it is there."""
+
+    warning: str | None
+    name: str
+    model_id: str | None
+
+
+class TrainingTask(TaskView):
+    """A training. settings: fields of TrainingPlan that were given."""
+
+    epochs: int
+    settings: Mapping[str, object]
+
+
+class TaskPage(TypedDict):
+    """Tasks, newest first, and the next page's cursor."""
+
+    tasks: list[TaskView]
+    next_cursor: str | None
+
+
+def task_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> TaskView:
     """Return all that an account may see of one of its tasks. Raises NotFound."""
     return _named_view(studio, account, find(studio.database, account.id, task_id), base_url, now_s)
 
@@ -54,7 +98,7 @@ def task_views(
     wanted: TaskFilter | None = None,
     limit: int = 50,
     cursor: str | None = None,
-) -> dict[str, Any]:
+) -> TaskPage:
     """Return the account's tasks, newest first, and the next page's cursor. Raises Invalid for an unknown cursor.
 
     wanted: by default all that is part of the history.
@@ -65,13 +109,13 @@ def task_views(
 
 def task_views_of(
     studio: Studio, account: Account, found: Sequence[Task], base_url: str, now_s: float
-) -> list[dict[str, Any]]:
+) -> list[TaskView]:
     """Return tasks that were read before as `task_view` has them."""
     named = voice_names(studio.database, account, found)
     return [_view(studio, task, named[task.id], base_url, now_s) for task in found]
 
 
-def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
+def cancel_task(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> TaskView:
     """Cancel a task: at once if it is queued, else as soon as its worker notices. Raises NotFound, WrongState."""
     task = request_cancel(studio.database, account.id, task_id, also=end_training)
     return _named_view(studio, account, task, base_url, now_s)
@@ -115,12 +159,12 @@ def delete_results(studio: Studio, account: Account, task_id: str) -> None:
         take_away(f"{account_prefix(account)}tasks/{task_id}")
 
 
-def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now_s: float) -> dict[str, Any]:
+def _named_view(studio: Studio, account: Account, task: Task, base_url: str, now_s: float) -> TaskView:
     return _view(studio, task, voice_names(studio.database, account, [task])[task.id], base_url, now_s)
 
 
-def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now_s: float) -> dict[str, Any]:
-    view: dict[str, Any] = {
+def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now_s: float) -> TaskView:
+    view: TaskView = {
         "id": task.id,
         "kind": task.kind,
         "model": task.model_id,
@@ -137,14 +181,21 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         "finished_at": written_time(task.finished_at),
     }
     if task.kind == CONVERSION:
-        view |= ConversionView(studio, task, base_url, now_s).in_full()
+        conversion: ConversionTask = {**view, **ConversionView(studio, task, base_url, now_s).in_full()}
+        return conversion
     if task.kind == TEACHING:
-        teaching = task.asked_as(Teaching)
-        view["warning"] = " ".join(f"{one.name}: {one.reason}" for one in teaching.left_out) or None
-        view["name"] = teaching.name
-        view["model_id"] = task.result_as(NewVoice).model_id if task.result else None
+        asked = task.asked_as(Teaching)
+        teaching: TeachingTask = {
+            **view,
+            "warning": " ".join(f"{left.name}: {left.reason}" for left in asked.left_out) or None,
+            "name": asked.name,
+            "model_id": task.result_as(NewVoice).model_id if task.result else None,
+        }
+        return teaching
     if task.kind == TRAINING:
-        view |= asdict(task.asked_as(Training))
+        wanted = task.asked_as(Training)
+        training: TrainingTask = {**view, "epochs": wanted.epochs, "settings": wanted.settings}
+        return training
     return view
 
 
@@ -153,9 +204,31 @@ def written_time(time_s: float | None) -> str | None:
     return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")
 
 
+class CallbackView(TypedDict):
+    """A report of the end of a task to an address. status: of the last answer."""
+
+    id: str
+    task_id: str
+    url: str
+    state: State
+    attempts: int
+    next_attempt_at: str | None
+    status: int | None
+    error: str | None
+    created_at: str | None
+    finished_at: str | None
+
+
+class CallbackPage(TypedDict):
+    """Callbacks, the newest first, and the next page's cursor."""
+
+    callbacks: list[CallbackView]
+    next_cursor: str | None
+
+
 def callback_views(
     studio: Studio, account: Account, *, task_id: str | None, state: State | None, limit: int, cursor: str | None
-) -> dict[str, Any]:
+) -> CallbackPage:
     """Return the account's callbacks, the newest first, and the next page's cursor. Raises Invalid."""
     found, following = list_deliveries(
         studio.database, account.id, task_id=task_id, state=state, limit=limit, cursor=cursor
@@ -163,12 +236,12 @@ def callback_views(
     return {"callbacks": [_callback_view(one) for one in found], "next_cursor": following}
 
 
-def callback_view(studio: Studio, account: Account, callback_id: str) -> dict[str, Any]:
+def callback_view(studio: Studio, account: Account, callback_id: str) -> CallbackView:
     """Return one of them. Raises NotFound."""
     return _callback_view(find_delivery(studio.database, account.id, callback_id))
 
 
-def repeat_callback(studio: Studio, account: Account, callback_id: str, url: str | None) -> dict[str, Any]:
+def repeat_callback(studio: Studio, account: Account, callback_id: str, url: str | None) -> CallbackView:
     """Send it again, from the first attempt on; url: to another address. Raises NotFound."""
     return _callback_view(repeat(studio.database, account.id, callback_id, url))
 
@@ -178,7 +251,7 @@ def callback_secret(studio: Studio, account: Account) -> dict[str, str]:
     return {"secret": secret_of_account(studio.link_secret, account.id)}
 
 
-def _callback_view(delivery: Delivery) -> dict[str, Any]:
+def _callback_view(delivery: Delivery) -> CallbackView:
     return {
         "id": delivery.id,
         "task_id": delivery.task_id,

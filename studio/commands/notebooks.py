@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import typer
 
@@ -18,13 +18,13 @@ _SPEAKS = """from studio.languages.translation import translator
 widgets.prepare(translator({code!r}).translate)"""
 
 
-
 class Cell(TypedDict):
     """A cell of a notebook; others of its fields stay as they are."""
 
     id: str
     cell_type: str
     source: list[str]
+    outputs: NotRequired[list[object]]
 
 
 class Notebook(TypedDict):
@@ -58,7 +58,10 @@ def notebooks(
 
 
 def translated_notebook(notebook: Notebook, translate: Callable[[str], str], code: str) -> Notebook:
-    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`."""
+    """Return a notebook with its prose translated and a cell that makes its widgets speak the language `code`.
+
+    Its outputs are left out: they are in English, until it is run.
+    """
     from studio.languages.extraction import pieces_of_markdown
 
     cells: list[Cell] = []
@@ -68,6 +71,8 @@ def translated_notebook(notebook: Notebook, translate: Callable[[str], str], cod
             pieces = pieces_of_markdown(source)
             source = "".join(translate(text) if is_prose else text for text, is_prose in pieces)
             cell = {**cell, "source": source.splitlines(keepends=True)}
+        else:
+            cell = {**cell, "outputs": []}
         cells.append(cell)
         if _PREPARES in source:
             speaking = _SPEAKS.format(code=code).splitlines(keepends=True)

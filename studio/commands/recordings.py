@@ -1,17 +1,21 @@
 """The recordings that a command is given: files, folders and patterns, found before anything heavy is loaded."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.errors import AudioError
+from engine.errors import AudioError, EngineError
+from studio.commands.wording import say
+
+_RESULTS = "Results of earlier conversions in this folder are left out; name them to convert them."
 
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
     """Return the files that are meant, each once: a folder's recordings are those in it and below, by name.
 
-    A pattern, which Windows leaves to the program, is what it matches. Raises AudioError for what is not there, and for
-    a folder without recordings.
+    Results of earlier conversions are left out, unless they are named; that is said. A pattern, which Windows leaves to
+    the program, is what it matches. Raises AudioError for what is not there, and for a folder without recordings.
     """
     found = dict.fromkeys(path for one in given for path in _meant(one))
     return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
@@ -26,15 +30,27 @@ def find_recording(given: Path) -> None:
 def _meant(given: Path) -> Iterator[Path]:
     if given.is_dir():
         inside = sorted(path for path in given.rglob("*") if _is_recording(path.relative_to(given)) and path.is_file())
-        if not inside:
+        sung = [path for path in inside if not _is_result(path)]
+        if not sung:
             raise AudioError(f'There are no recordings in the folder "{given}".')
-        yield from inside
+        if len(sung) < len(inside):
+            say(_RESULTS, about=str(given))
+        yield from sung
     elif not given.exists() and (matches := sorted(Path(given.anchor).glob(str(given.relative_to(given.anchor))))):
         for match in matches:
             yield from _meant(match)
     else:
         find_recording(given)
         yield given
+
+
+def _is_result(path: Path) -> bool:
+    """Return whether a file says that this program made it; one that cannot be read is refused when its turn comes."""
+    from engine.provenance.verification import statement_of
+
+    with suppress(EngineError):
+        return statement_of(path) is not None
+    return False
 
 
 def _is_recording(path: Path) -> bool:

@@ -1,5 +1,6 @@
 """`serve`: run the page and the HTTP service until stopped."""
 
+import webbrowser
 from functools import partial
 
 from studio.commands.failures import in_one_sentence
@@ -21,7 +22,7 @@ def serve(**given: str | None) -> None:
 
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
-    """Print the studio's address, and how programs get access."""
+    """Print the studio's address, open it where that is asked for, and say how programs get access."""
     say(f"Timbre Studio runs at {address}")
     if service.has_api:
         say("To create a token for the API: python -m studio token create my-program")
@@ -29,3 +30,5 @@ def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
         say("This is a public demo: anyone can use it, and all files are deleted after a while.")
     elif not local_only:
         say("Other machines can reach it, so the page and the API require a token.")
+    if service.open_page == "on" and service.page != "off":
+        webbrowser.open(address)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.studio import Studio
 
 [READY] = terms("ready")
+_PACKAGE, _NETWORKS = ".voice.zip", ".onnx"
 _COLUMNS = terms("id", "name", "voice type", "range", "gender", "language", "genre", "state")
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
 
@@ -106,12 +107,11 @@ def export_one(
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
-        if onnx:
-            typer.echo(export_networks(studio, studio.local, voice, output or Path(f"{voice}.onnx")))
-            return
-        target = output or Path()
-        target = free_path(target / f"{voice}.voice.zip" if target.is_dir() else target, overwrite)
-        typer.echo(export_model(studio, studio.local, voice, target))
+        target, suffix = output or Path(), _NETWORKS if onnx else _PACKAGE
+        if target.is_dir() and target.suffix != _NETWORKS:  # those of an earlier export are a folder, too
+            target /= f"{voice}{suffix}"
+        target = free_path(target, overwrite)
+        typer.echo((export_networks if onnx else export_model)(studio, studio.local, voice, target))
 
 
 @voices.command("import")

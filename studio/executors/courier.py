@@ -7,7 +7,7 @@ Receivers are strangers: they get seconds, their answers are not read, and no re
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import httpx
 from structlog.typing import FilteringBoundLogger
@@ -18,10 +18,9 @@ from studio.errors import NotFound
 from studio.store.accounts import Account, account_of_id
 from studio.store.callback_signatures import secret_of_account, signed_headers
 from studio.store.deliveries import Delivery, take_due, was_delivered, was_not_delivered
-from studio.store.records.codec import Json
 from studio.store.studio import Studio
 
-View = Callable[[Studio, Account, str, str, float], Json]  # as studio.actions.tasks.task_view
+View = Callable[[Studio, Account, str, str, float], Mapping[str, object]]  # as studio.actions.tasks.task_view
 TAKEN_S = 60.0  # by when an attempt must have ended
 _PATIENCE_S = 15.0
 _AT_ONCE, _OF_ACCOUNT = 16, 4

@@ -57,6 +57,8 @@ class ServiceSettings(ServiceConstants):
                             ("auto", "on", "off"))  # fmt: skip
     demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
                              "on or off.", ("auto", "on", "off"))  # fmt: skip
+    open_page: str = text_setting("off", "Open the page in the browser of this machine once it is served: on or off.",
+                                  ("on", "off"))  # fmt: skip
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
     executor: str = text_setting("local", "Where tasks run: processes here, a Ray cluster, or not here.",

@@ -55,14 +55,12 @@ class StoredFile:
     modified_s: float
 
 
-class Storage:
-    """A storage accessed through obstore. `scratch`: a folder for transfers."""
+class _Stored:
+    """What both storages do through obstore. `scratch`: a folder for transfers."""
 
     def __init__(self, store: LocalStore | S3Store, data: Path) -> None:
         self._store = store
         self.scratch = data / WORK_FOLDER
-
-    # ---- read
 
     def head(self, key: str) -> StoredFile | None:
         """Return the metadata of the file with this key; None if there is none."""
@@ -98,12 +96,21 @@ class Storage:
             for some in obstore.list(self._store, checked(prefix.rstrip("/"))):
                 yield from (one["path"] for one in some if not _is_unfinished(one["path"]))
 
+    def delete(self, key: str) -> None:
+        """Delete a file if it exists."""
+        with suppress(NotFound), _understood():
+            obstore.delete(self._store, checked(key))
+
+
+class ObjectStorage(_Stored):
+    """A storage of objects, such as S3: files are copied to it and from it."""
+
     def folder(self, prefix: str) -> Path | None:
-        """Return the real folder of a prefix, existing or not, if the storage is a folder; else None."""
+        """Return None: there are no folders."""
         return None
 
     def free_bytes(self) -> int | None:
-        """Return the free space; None if unknown."""
+        """Return None: nobody knows."""
         return None
 
     def check(self) -> None:
@@ -116,8 +123,6 @@ class Storage:
             if "NoSuchBucket" in str(trouble.__cause__):
                 raise SettingsError("The storage has no such bucket. Create it, or choose another.") from trouble
             raise
-
-    # ---- write
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
@@ -150,8 +155,6 @@ class Storage:
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
         _at_once(lambda path: self.put_file(path, f"{prefix}/{_as_key(path.relative_to(folder))}"), files)
 
-    # ---- fetch
-
     def fetch(self, key: str, folder: Path) -> Path:
         """Return a path to the file with this key: the stored file itself, or a copy in `folder`."""
         return self._download(key, folder / checked(key).rpartition("/")[2])
@@ -173,13 +176,6 @@ class Storage:
                 file.write(block)
         return path
 
-    # ---- delete
-
-    def delete(self, key: str) -> None:
-        """Delete a file if it exists."""
-        with suppress(NotFound), _understood():
-            obstore.delete(self._store, checked(key))
-
     def delete_below(self, prefix: str) -> None:
         """Delete all files below a prefix."""
         keys = list(self.list_keys(prefix))
@@ -199,7 +195,7 @@ class Storage:
             self.delete_below(prefix)
 
 
-class FolderStorage(Storage):
+class FolderStorage(_Stored):
     """A storage in a folder: files are moved into it and read in place."""
 
     def __init__(self, root: Path) -> None:
@@ -274,7 +270,7 @@ class FolderStorage(Storage):
 
     @contextmanager
     def deleting(self) -> Iterator[Callable[[str], None]]:
-        """Delete as every storage does; `studio.executors.housekeeping` clears folders left behind by a crash."""
+        """Delete likewise; `studio.executors.housekeeping` clears folders that a crash has left behind."""
         moved: list[tuple[Path, Path]] = []
 
         def take_away(prefix: str) -> None:
@@ -303,6 +299,9 @@ class FolderStorage(Storage):
             sync_to_disk(target.parent)
 
 
+Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody has to tell apart
+
+
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
 
@@ -325,7 +324,7 @@ def checked(key: str) -> str:
     return key
 
 
-def _open_s3(url: str, data: Path) -> Storage:
+def _open_s3(url: str, data: Path) -> ObjectStorage:
     try:
         parsed = urlsplit(url)
         options = dict(parse_qsl(parsed.query, strict_parsing=bool(parsed.query)))
@@ -353,7 +352,7 @@ def _open_s3(url: str, data: Path) -> Storage:
         raise SettingsError(
             "The storage's address cannot be used: it must be s3://BUCKET/PREFIX?endpoint=..."
         ) from cause
-    return Storage(store, data)
+    return ObjectStorage(store, data)
 
 
 def _stored(meta: "ObjectMeta") -> StoredFile:

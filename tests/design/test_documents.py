@@ -60,8 +60,8 @@ def test_documents_mention_the_shared_folder_only_for_developers():
     assert not [str(one.relative_to(ROOT)) for one, text in texts.items() if "../shared" in text]
 
 
-def test_readme_lists_every_folder_and_module_of_the_packages():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_contributors_are_told_of_every_folder_and_module_of_the_packages():
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
     block = re.search(r"## Where things are\n+```\n(.*?)```", text, re.DOTALL)
     package, mapped = "", set()
     for line in block[1].splitlines():

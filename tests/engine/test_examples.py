@@ -178,7 +178,7 @@ def sources() -> Iterator[str]:
     for path in sorted((ENGINE.parent / "notebooks").glob("*.ipynb")):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         code = "".join("".join(cell["source"]) + "\n" for cell in cells if cell["cell_type"] == "code")
-        yield re.sub(r"^(\s*)%pip .*$", r"\1pass", code, flags=re.MULTILINE)
+        yield code
     texts = [path.read_text(encoding="utf-8") for path in sorted((ENGINE.parent / "studio" / "commands").glob("*.py"))]
     yield from (text for text in texts if "import typer" in text)  # the commands, without what they are made of
 

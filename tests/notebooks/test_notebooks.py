@@ -1,23 +1,27 @@
 """The notebooks as they lie in git, and each of them run from top to bottom in a fresh kernel."""
 
 import ast
-import builtins
+import base64
 import importlib.util
 import json
 import os
-import shlex
-import tomllib
+import re
 from collections.abc import Iterator
 from copy import deepcopy
+from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import av
 import nbformat
+import numpy as np
 import pytest
-from IPython.core.inputtransformer2 import TransformerManager
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from PIL import Image
 
+from engine import Audio
 from studio.settings.environment import HOME_VARIABLE
 from tests.load.trial_service import TrialService, trial_service
 
@@ -32,7 +36,19 @@ NAMES = (
     "5_the_service.ipynb",
 )
 CELL_S = 600
+MOST_BYTES = 700_000  # of a notebook with what it shows
 WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def program(path: Path) -> ModuleType:
+    """A module that stands in no package."""
+    found = importlib.util.spec_from_file_location(path.stem, path)
+    loaded = importlib.util.module_from_spec(found)
+    found.loader.exec_module(loaded)
+    return loaded
+
+
+run_notebooks = program(ROOT / ".github" / "run_notebooks.py")
 
 
 def notebook(name: str) -> NotebookNode:
@@ -51,18 +67,66 @@ def test_notebooks_folder_holds_exactly_the_known_notebooks():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_notebook_holds_no_outputs_and_no_personal_metadata(name):
+def test_notebook_holds_no_personal_metadata(name):
     text = (ROOT / "notebooks" / name).read_text(encoding="utf-8")
     content = json.loads(text)
     nbformat.validate(content)
-    assert set(content["metadata"]) == {"kernelspec", "language_info"}
+    assert set(content["metadata"]) == {"kernelspec", "language_info", "timbre_studio"}
     assert content["metadata"]["kernelspec"]["name"] == "python3"
     assert set(content["metadata"]["language_info"]) == {"name"}
     for cell in content["cells"]:
         assert cell["metadata"] == {}
-        if cell["cell_type"] == "code":
-            assert cell["outputs"] == []
-            assert cell["execution_count"] is None
+        assert cell.get("execution_count") is None
+    assert not re.search(r"/(tmp|home|root|work|Users)/", text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notebook_shows_what_its_code_shows_at_first(name):
+    """As .github/run_notebooks.py keeps it: pictures and sounds, small, and nothing that only draws where it runs."""
+    assert "code" not in run_notebooks.stale(ROOT / "notebooks" / name), f"Run .github/run_notebooks.py {name}."
+    shown = [output for cell in code_cells(name) for output in cell.outputs]
+    assert not [output for output in shown if output.output_type == "error" or WIDGET in output.get("data", {})]
+    assert [output for output in shown if "<audio" in output.get("data", {}).get("text/html", "")]
+    assert len((ROOT / "notebooks" / name).read_bytes()) < MOST_BYTES
+
+
+def test_first_view_of_a_widget_is_its_pictures_texts_and_sounds():
+    """Of a box as a notebook keeps it: a player of 9 s, a picture of 1,000 pixels, a slider."""
+    seconds = np.arange(9 * 44_100) / 44_100
+    sound = Audio(0.5 * np.sin(2 * np.pi * 220.0 * seconds, dtype=np.float32), 44_100).as_flac()
+    picture = BytesIO()
+    Image.fromarray(np.tile(np.arange(1000) % 250, (80, 1)).astype(np.uint8)).save(picture, "png")
+    states = {
+        "box": model("VBoxModel", children=[f"IPY_MODEL_{name}" for name in ("label", "sound", "slider", "picture")]),
+        "label": model("HTMLModel", value="<b>as it was sung</b>"),
+        "sound": model("AudioModel", sound),
+        "slider": model("FloatSliderModel", value=3.0),
+        "picture": model("ImageModel", picture.getvalue()),
+    }
+    text, image = run_notebooks.merged(list(run_notebooks.first_view("box", states)))
+    assert text["data"]["text/html"].startswith("<b>as it was sung</b>\n<audio controls")
+    encoded = BytesIO(base64.b64decode(re.search("base64,([^\"]+)", text["data"]["text/html"])[1]))
+    with av.open(encoded) as opened:
+        assert opened.streams.audio[0].codec_context.name == "aac"
+        assert float(opened.duration / av.time_base) == pytest.approx(3.0, abs=0.2)
+    assert Image.open(BytesIO(base64.b64decode(image["data"]["image/jpeg"]))).size == (840, 67)
+
+
+def model(name: str, content: bytes = b"", **state: Any) -> dict[str, Any]:
+    """A widget as it is saved."""
+    buffers = [{"encoding": "base64", "path": ["value"], "data": base64.b64encode(content).decode()}] if content else []
+    return {"model_name": name, "state": state, "buffers": buffers}
+
+
+def test_stale_tells_changed_code_from_the_same(tmp_path):
+    path = tmp_path / "1.ipynb"
+    written = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")])
+    written.metadata[run_notebooks.MADE_FROM] = run_notebooks.made_from(written)
+    nbformat.write(written, path)
+    assert run_notebooks.stale(path) == []
+    written.cells[0].source = "1 + 2"
+    nbformat.write(written, path)
+    assert run_notebooks.stale(path) == ["code"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -78,68 +142,6 @@ def test_notebooks_start_no_page_and_ask_for_no_input():
     sources = {name: "\n".join(cell.source for cell in code_cells(name)) for name in NAMES}
     forbidden = ("gradio", "uvicorn", "subprocess", "os.system", "run_server", "input(", "getpass")
     assert not [(name, word) for name, source in sources.items() for word in forbidden if word in source]
-
-
-# ---- where nothing is installed yet
-
-
-def first_cell(name: str) -> str:
-    return code_cells(name)[0].source
-
-
-def test_first_cell_is_the_same_in_all_notebooks_and_names_the_repository():
-    (source,) = {first_cell(name) for name in NAMES}
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    published = project.get("urls", {}).get("Repository", "")
-    where = f"git+{published}" if published else ""
-    assert f'WHERE = "{where}"' in source  # once the project has an address, notebooks find it there
-
-
-class Shell:
-    """Instead of the notebook's: notes what would be installed."""
-
-    def __init__(self) -> None:
-        self.installed: list[str] = []
-
-    def run_line_magic(self, magic: str, line: str, *_: Any) -> None:
-        assert magic == "pip"
-        self.installed.append(line.format(**self.namespace))
-
-    namespace: dict[str, Any]
-
-
-def run_first_cell(monkeypatch: pytest.MonkeyPatch, there: bool, where: str = "") -> list[str]:
-    shell = Shell()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if there else None)
-    monkeypatch.setattr(builtins, "get_ipython", lambda: shell, raising=False)
-    source = TransformerManager().transform_cell(first_cell(NAMES[0]).replace('WHERE = ""', f'WHERE = "{where}"'))
-    shell.namespace = {}
-    exec(compile(source, "first cell", "exec"), shell.namespace)
-    return shell.installed
-
-
-def test_first_cell_installs_nothing_if_the_engine_is_there(monkeypatch):
-    assert run_first_cell(monkeypatch, there=True) == []
-
-
-def test_first_cell_installs_the_checkout_it_runs_in(monkeypatch):
-    monkeypatch.chdir(ROOT / "notebooks")
-    (line,) = run_first_cell(monkeypatch, there=False)
-    assert shlex.split(line)[-1] == str(ROOT)
-
-
-def test_first_cell_installs_an_uploaded_zip_or_the_address(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match="WHERE"):
-        run_first_cell(monkeypatch, there=False)
-    (tmp_path / "my folder").mkdir()
-    monkeypatch.chdir(tmp_path / "my folder")
-    Path("timbre-studio-main.zip").write_bytes(b"")
-    (line,) = run_first_cell(monkeypatch, there=False)
-    assert shlex.split(line)[-1] == str(tmp_path / "my folder" / "timbre-studio-main.zip")
-    assert "--ignore-requires-python" in line  # Colab's Python is a later one
-    (line,) = run_first_cell(monkeypatch, there=False, where="git+https://example.org/timbre")
-    assert shlex.split(line)[-1] == "git+https://example.org/timbre"
 
 
 # ---- from top to bottom
@@ -225,14 +227,14 @@ def test_service_notebook_runs_from_top_to_bottom(service, tmp_path, monkeypatch
 def test_service_notebook_explains_a_missing_token_and_an_unreachable_service(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_ADDRESS", "http://127.0.0.1:9")
     ran = notebook("5_the_service.ipynb")
-    installs, prepares, begins = [cell for cell in ran.cells if cell.cell_type == "code"][:3]
+    prepares, begins = [cell for cell in ran.cells if cell.cell_type == "code"][:2]
     assert "retry_s=5.0" in begins.source
     begins.source = begins.source.replace("retry_s=5.0", "retry_s=0.1")  # it waits for a service that is starting
     gives_token = nbformat.v4.new_code_cell("import os; os.environ['TIMBRE_STUDIO_TOKEN'] = 'some-token'")
-    ran.cells = [installs, prepares, begins, gives_token, deepcopy(begins)]
+    ran.cells = [prepares, begins, gives_token, deepcopy(begins)]
     place = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(ran, timeout=CELL_S, kernel_name="python3", resources=place, allow_errors=True).execute()
-    (without_token,), (without_service,) = ran.cells[2].outputs, ran.cells[4].outputs
+    (without_token,), (without_service,) = ran.cells[1].outputs, ran.cells[3].outputs
     # as sentences, not as places in our code
     assert "There is no token: run" in without_token["data"]["text/html"]
     assert "cannot be reached: is the service running there?" in without_service["data"]["text/html"]

@@ -16,7 +16,7 @@ from tests.load.trial_service import TrialService, trial_service
 from tests.proxies import free_port, nginx
 from tests.waiting import PATIENCE_S
 
-README = Path(__file__).parents[2] / "studio" / "README.md"
+README = Path(__file__).parents[2] / "studio" / "deploy" / "README.md"
 SAMPLES = Path(engine.__path__[0]) / "samples"
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,6 @@
 """The main jobs in as few actions as can be: an action is a drop, a click or a field that is filled in.
 
-What it takes is written down in studio/README.md; `-s` prints the seconds. Dropping the recording is not counted.
+What it takes is written down in studio/MEASUREMENTS.md; `-s` prints the seconds. Dropping the recording is not counted.
 """
 
 import time

@@ -13,7 +13,7 @@ from tests.load.trial_service import trial_service
 from tests.proxies import free_port, nginx
 from tests.waiting import PATIENCE_S
 
-README = Path(__file__).parents[2] / "studio" / "README.md"
+README = Path(__file__).parents[2] / "studio" / "deploy" / "README.md"
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
 WORK_MS = 240_000
 

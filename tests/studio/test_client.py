@@ -194,6 +194,17 @@ def test_convert_sends_untrained_only_when_set(serve, client_of):
     assert "untrained" not in second  # to an earlier service it says nothing
 
 
+def test_convert_sends_rate_and_bits_only_when_set(serve, client_of):
+    service = serve(started, started)
+    client = client_of(service)
+    client.convert(SOUND, "mia", rate=48_000, bits=16)
+    client.convert(SOUND, "mia", rate="source")
+    first, second = (call.form for call in service.calls)
+    assert (first["rate"][1], first["bits"][1]) == (b"48000", b"16")
+    assert second["rate"][1] == b"source"
+    assert "bits" not in second
+
+
 def test_create_model_uploads_a_zip_and_train_sends_the_epochs(serve, client_of, tmp_path):
     service = serve(says(200, '{"model_id": "mia"}'), says(200, '{"status": "training", "current_epoch": 0}'))
     (tmp_path / "mia.zip").write_bytes(b"PK...")

@@ -13,11 +13,10 @@ from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from studio.actions.tasks import task_view
+from studio.actions.tasks import TaskView, task_view
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.documentation import Responses, problems
 from studio.http.routes.identifiers import known_task_id
-from studio.store.records.codec import Json
 from studio.store.task_signs import TaskSigns
 
 _SILENT_S = 15.0  # then a comment keeps proxies from closing the connection
@@ -78,7 +77,7 @@ async def _events(call: Call, task_id: str) -> AsyncIterator[bytes]:
             yield _event("progress", asdict(signs))
 
 
-async def _view(call: Call, task_id: str) -> Json:
+async def _view(call: Call, task_id: str) -> TaskView:
     return await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
 
 

@@ -64,5 +64,7 @@ def head(path_prefix: str) -> str:
     return (
         f'<link rel="stylesheet" href="{files}/page.css">'
         f'<link rel="icon" href="{files}/icon.svg" type="image/svg+xml">'
+        f'<link rel="apple-touch-icon" href="{files}/icon-192.png">'
+        f'<link rel="manifest" href="{files}/app.webmanifest">'
         f'<script type="module" src="{files}/elements.js"></script>'
     )

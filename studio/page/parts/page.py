@@ -11,7 +11,7 @@ import structlog
 from gradio.blocks import Block
 from gradio.components import Component
 from gradio.events import Dependency
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic reads Wish, which needs this one before Python 3.12
 
 from engine.errors import EngineError
 from studio.actions.installation import Installs

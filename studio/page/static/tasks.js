@@ -16,6 +16,7 @@ import { Listening } from "./listening.js";
 
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
+const SIGNED = /^[+\u2212]/;
 const OUTLINE = { height: 30, step: 2, most: 99 }; // of a small waveform, in its own units
 
 class Tasks extends Listener {
@@ -198,7 +199,7 @@ class Row {
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
       waveform(outline ?? []),
       make("span", { class: "what" }, avatar(this.#task.avatar, "face"), make("span", { class: "title", translate: isName }, title),
-        make("span", { class: "kind" }, row([kind, ...(detail ?? [])], " · ")), this.#changes),
+        make("span", { class: "kind" }, row([kind, ...(detail ?? []).map((text) => isolated(text))], " · ")), this.#changes),
       make("span", { class: "label" }, label),
       make("time", { datetime: new Date(created_s * 1000).toISOString(), title: wholeTime(created_s) }, when(created_s)),
       make("span", { class: "took" }, took ?? ""),
@@ -277,6 +278,11 @@ function shown(tasks, before, owner, canSelect) {
   }));
 }
 
+/** A text that keeps its own order among those of another direction; what has a sign begins with it. */
+function isolated(text, attributes = {}) {
+  return make("bdi", { dir: SIGNED.test(text) ? "ltr" : null, ...attributes }, text);
+}
+
 /** In what a conversion differs from an older one: [[name, before, after]]. */
 function differences(older, newer) {
   const before = new Map(older ?? []);
@@ -284,7 +290,7 @@ function differences(older, newer) {
 }
 
 function changed([name, before, after]) {
-  const value = (text) => make("span", { class: "value", translate: name === "Voice" ? "no" : null }, text);
+  const value = (text) => isolated(text, { class: "value", translate: name === "Voice" ? "no" : null });
   return make("span", { class: "change" }, make("span", { class: "name" }, name), " ", value(before), make("span", { class: "to" }, " → "), value(after));
 }
 

@@ -1,4 +1,4 @@
-"""How results are written, in the Settings tab: format, mp3 rate and names; and the saved presets."""
+"""How results are written, in the Settings tab: format, rates, bits and names."""
 
 
 import gradio as gr
@@ -20,7 +20,7 @@ class ResultSettings:
         self._page = page
         self._controls = controls(Preferences, ["format"])
         self._controls["mp3_kbps"] = gr.Dropdown(_RATES, label="Mp3", value=0, filterable=False, elem_id="results-mp3")
-        self._controls |= controls(Preferences, ["naming"])
+        self._controls |= controls(Preferences, ["rate", "bits", "naming"])
         self._save = gr.Button("Save", size="sm", elem_id="results-save")
         self._notice = notice("results-notice")
 

@@ -1,7 +1,7 @@
 """The Train tab: estimate, start, follow, hear, stop and continue the training of a voice."""
 
 import gradio as gr
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict  # pydantic reads it, which needs this one before Python 3.12
 
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import (

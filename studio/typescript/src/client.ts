@@ -7,7 +7,7 @@ import type { components, paths } from "./schema.js";
 type ConvertForm = paths["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"];
 export type Task = components["schemas"]["TaskView"];
 export type Voice = components["schemas"]["Voice"];
-/** Settings of a conversion, by the service's names: transpose, generations_count, preset, likeness, ... */
+/** Settings of a conversion, by the service's names: transpose, generations_count, preset, rate, bits, likeness, ... */
 export type ConversionSettings = Partial<Omit<ConvertForm, "audio" | "model">>;
 /** What happens to a task: progress, or how it has ended, then with all of it. */
 export type TaskEvent =

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.effects.settings import EffectSettings, effects_of, plain_effects
 from engine.errors import SettingsError
 from studio.actions import account
@@ -175,12 +176,20 @@ def test_change_preferences_keeps_valid_values_per_account(studio, other):
         {"naming": "{voice"},
         {"naming": "{voice.x}"},
         {"naming": "{take!r}"},
+        {"rate": "22050"},
+        {"bits": "8"},
     ):
         with pytest.raises(SettingsError):
             change_preferences(studio.database, studio.local, wrong)
     assert preferences_of(studio.database, studio.local).format == "mp3"
     set_preferences(studio.database, studio.local.id, {"format": "tape"})
     assert preferences_of(studio.database, studio.local) == Preferences()
+
+
+def test_preferences_give_the_form_of_new_results(studio):
+    assert preferences_of(studio.database, studio.local).form == PUBLISHED
+    changed = change_preferences(studio.database, studio.local, {"rate": "source", "bits": "16"})
+    assert changed.form == ResultFormat("source", "16")
 
 
 @given(st.text(max_size=30))

@@ -9,8 +9,10 @@ import pytest
 import soundfile
 
 from engine.audio.files import read_audio
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.errors import SettingsError
 from engine.voices.card import DEMO_VOICES
+from studio.actions.account import change_preferences
 from studio.actions.analyses import start_analysis
 from studio.actions.conversions import (
     ConversionRequest,
@@ -30,6 +32,7 @@ from studio.store.accounts import local_account
 from studio.store.catalogue import report_made
 from studio.store.folder_import import import_folders
 from studio.store.idempotency import Idempotency
+from studio.store.records.conversion import Conversion
 from studio.store.tasks import claim, complete, fail, find, list_tasks
 
 BASE = "http://127.0.0.1:1"
@@ -296,6 +299,16 @@ def test_convert_recording_converts_an_analysed_recording_and_keeps_it(studio, l
     assert task.parameters["file_name"] == "my vocal.wav"
     assert content_of(studio, task.parameters["input_key"], tmp_path).duration_s == 2.0
     assert studio.storage.head(asked(studio, looked_at).parameters["input_key"]) is not None
+
+
+def test_convert_recording_and_again_write_results_in_the_preferred_form(studio, looked_at):
+    change_preferences(studio.database, studio.local, {"rate": "48000", "bits": "16"})
+    first = convert_recording(studio, studio.local, looked_at, model="kerstin", settings={})
+    change_preferences(studio.database, studio.local, {"rate": PUBLISHED.rate, "bits": PUBLISHED.bits})
+    for task in (first, convert_again(studio, studio.local, first)):
+        assert asked(studio, task).asked_as(Conversion).form == ResultFormat("48000", "16")
+    later = convert_recording(studio, studio.local, looked_at, model="kerstin", settings={})
+    assert asked(studio, later).asked_as(Conversion).form is None
 
 
 def test_convert_recording_converts_only_the_trimmed_part(studio, looked_at, tmp_path):

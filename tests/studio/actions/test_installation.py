@@ -98,9 +98,9 @@ def test_storage_view_counts_files_and_bytes_by_area_and_account(studio, other, 
 
 
 def test_storage_view_shows_no_place_or_areas_without_a_folder(studio, monkeypatch):
-    from studio.store.storage import Storage
+    from studio.store.storage import ObjectStorage
 
-    elsewhere = replace(studio, storage=Storage(studio.storage._store, studio.settings.data))
+    elsewhere = replace(studio, storage=ObjectStorage(studio.storage._store, studio.settings.data))
     view = storage_view(elsewhere, studio.local)
     assert (view["is_folder"], view["place"], view["areas"], view["free_bytes"]) == (False, None, {}, None)
 

@@ -1,10 +1,12 @@
 """Which files a command is meant to work on."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from engine.errors import AudioError
+from engine.voices.card import DEMO_VOICES
 from studio.commands.recordings import find_recordings
 
 
@@ -37,3 +39,19 @@ def test_find_recordings_refuses_what_is_not_there(here, given):
     (here / "empty").mkdir()
     with pytest.raises(AudioError, match=r"does not exist|no recordings"):
         find_recordings([Path("b.wav"), Path(given)])
+
+
+def test_find_recordings_leaves_out_results_in_a_folder_and_takes_those_that_are_named(here, capsys):
+    result = here / "deep" / "d.koguchi.wav"
+    shutil.copyfile(DEMO_VOICES / "koguchi" / "preview.wav", result)
+    assert find_recordings([here / "deep"]) == [here / "deep" / "d.mp3"]
+    assert "Results of earlier conversions" in capsys.readouterr().err
+    assert find_recordings([result]) == [result]
+    assert find_recordings([here / "deep", result]) == [here / "deep" / "d.mp3", result]
+
+
+def test_find_recordings_refuses_a_folder_of_results_alone(here):
+    (here / "made").mkdir()
+    shutil.copyfile(DEMO_VOICES / "koguchi" / "preview.wav", here / "made" / "b.koguchi.wav")
+    with pytest.raises(AudioError, match="no recordings"):
+        find_recordings([here / "made"])

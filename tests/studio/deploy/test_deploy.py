@@ -81,3 +81,83 @@ def test_systemd_unit_is_valid_and_hardened(check, unit):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Unknown" not in done.stderr
+
+
+# ---- without a terminal
+
+LAUNCHERS = {DEPLOY / "Timbre-Studio.command": b"\n", DEPLOY / "Timbre-Studio.bat": b"\r\n"}
+INSTALLS = "uv tool install --quiet --python 3.11 --torch-backend cpu ."
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS, ids=lambda path: path.suffix)
+def test_launchers_install_alike_and_have_the_line_ends_of_their_system(launcher):
+    content = launcher.read_bytes()
+    assert content.count(b"\n") == content.count(LAUNCHERS[launcher])
+    text = content.decode("ascii")
+    assert INSTALLS in text
+    assert "serve --open-page on" in text
+
+
+def test_batch_file_jumps_only_to_labels_that_it_has():
+    text = (DEPLOY / "Timbre-Studio.bat").read_text(encoding="ascii")
+    labels = set(re.findall(r"^:(\w+)", text, re.MULTILINE))
+    assert set(re.findall(r"\bgoto (\w+)", text)) == labels == {"install", "fail"}
+
+
+@pytest.fixture
+def double_click(tmp_path):
+    """Open the launcher in a copy of the project whose path has a space, with a uv that only notes what it is told."""
+    project, programs = tmp_path / "a folder" / "timbre", tmp_path / "programs"
+    shutil.copytree(DEPLOY, project / "studio" / "deploy")
+    programs.mkdir()
+
+    def program(name: str, lines: str) -> None:
+        (programs / name).write_text(f'#!/bin/sh\necho "$(pwd): {name} $*" >> "{tmp_path}/said"\n{lines}\n')
+        (programs / name).chmod(0o755)
+
+    def run(fails: bool = False) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+        program("uv", f'case "$*" in *--bin*) echo "{programs}" ;; *) exit {int(fails)} ;; esac')
+        program("timbre-studio", "exit 0")
+        path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            [project / "studio" / "deploy" / "Timbre-Studio.command"],
+            env=os.environ | {"PATH": path, "HOME": str(tmp_path)}, input="\n", capture_output=True, text=True,
+            check=False, cwd=tmp_path,
+        )  # fmt: skip
+        said = (tmp_path / "said").read_text().splitlines()
+        return done, [line.removeprefix(f"{project}: ") for line in said]
+
+    return run
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="The other launcher is for Windows")
+def test_launcher_installs_from_its_project_and_opens_the_page(double_click):
+    done, said = double_click()
+    assert done.returncode == 0, done.stderr
+    assert said == [INSTALLS, "uv tool dir --bin", "timbre-studio serve --open-page on"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="The other launcher is for Windows")
+def test_launcher_says_that_it_could_not_install_and_waits(double_click):
+    done, said = double_click(fails=True)
+    assert done.returncode == 1
+    assert "could not be set up" in done.stderr
+    assert "Press Return" in done.stderr
+    assert said == [INSTALLS]
+
+
+# ---- where the project is hosted
+
+
+@pytest.mark.system
+def test_workflow_follows_the_schema_of_its_host():
+    linted("check-jsonschema", "--builtin-schema", "vendor.github-workflows", ROOT / ".github/workflows/tests.yml")
+
+
+def test_workflow_runs_every_python_that_the_project_allows_on_three_systems():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    matrix = workflow["jobs"]["engine"]["strategy"]["matrix"]
+    assert {name.split("-")[0] for name in matrix["system"]} == {"ubuntu", "macos", "windows"}
+    oldest, beyond = re.findall(r"3\.(\d+)", project["requires-python"])
+    assert matrix["python"] == [f"3.{minor}" for minor in range(int(oldest), int(beyond))]

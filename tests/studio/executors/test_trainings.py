@@ -268,11 +268,11 @@ def elsewhere(installation, tmp_path, monkeypatch):
     """The same installation with a storage that is no folder of this machine: all is brought there and back."""
     from obstore.store import LocalStore
 
-    from studio.store.storage import Storage
+    from studio.store.storage import ObjectStorage
 
     monkeypatch.setattr(trainings, "_SAVED_APART_S", 0.0)
     (tmp_path / "elsewhere").mkdir()
-    return replace(installation, storage=Storage(LocalStore(tmp_path / "elsewhere"), installation.settings.data))
+    return replace(installation, storage=ObjectStorage(LocalStore(tmp_path / "elsewhere"), installation.settings.data))
 
 
 def test_training_in_remote_storage_continues_from_the_last_stored_checkpoint(elsewhere, new_recordings, monkeypatch):

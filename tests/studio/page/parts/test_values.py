@@ -6,7 +6,11 @@ from typing_extensions import TypedDict
 
 from studio.errors import Invalid
 from studio.page.parts.memory import recalled
+from studio.page.parts.page import Wish
 from studio.page.parts.values import Given
+from studio.page.tabs.convert_state import Analysed, Chosen, Now
+from studio.page.tabs.convert_takes import Brought, TrackOf
+from studio.page.tabs.train import _Kept
 
 
 class Kept(TypedDict):
@@ -38,6 +42,21 @@ def test_read_refuses_what_no_page_sends():
     name = gr.Textbox()
     with pytest.raises(Invalid, match="reload"):
         Given({name: {"path": "/etc/passwd"}}).read(name, str)
+
+
+def test_given_reads_what_other_tabs_wish_and_what_the_browser_kept():
+    """Pydantic refused these types under Python 3.11, and no voice could be trained."""
+    wish, kept = gr.State(), gr.BrowserState({})
+    given = Given({wish: {"voice": "mia", "at": 1.0}, kept: {"voice": "mia", "settings": {"epochs": 3}}})
+    assert given.read(wish, Wish) == {"voice": "mia", "at": 1.0}
+    assert given.read(kept, _Kept) == {"voice": "mia", "settings": {"epochs": 3}}
+    assert Given({kept: {}}).read(kept, _Kept) is None  # of an earlier version
+
+
+@pytest.mark.parametrize("kind", [Analysed, Chosen, Now, Brought, TrackOf])
+def test_given_reads_every_record_of_the_convert_tab(kind):
+    kept = gr.BrowserState({})
+    assert Given({kept: {"unknown": 1}}).read(kept, kind) is None
 
 
 def test_recalled_inputs_by_component_can_be_read():
