@@ -144,11 +144,11 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
         text = f'Not enough disk space to unpack "{archive.name}": it needs {_size(promised_bytes)}.'
         raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
-        _unpack_one(opened, entry, path, folder, budget)
+        _unpack_member(opened, entry, path, folder, budget)
     return [path for _, path in entries]
 
 
-def _unpack_one(
+def _unpack_member(
     opened: zipfile.ZipFile, entry: zipfile.ZipInfo, path: PurePosixPath, folder: Path, budget: "_Budget"
 ) -> None:
     target, written = folder / path, 0

@@ -153,7 +153,7 @@ class _Tools:
         """
         if folder:
             await _done(find, self._studio.database, self._studio.local.id, task_id)
-            self._folders[task_id] = await _done(_made_folder, folder)
+            self._folders[task_id] = await _done(_writable_folder, folder)
         if cancel:
             await _done(cancel_task, self._studio, self._studio.local, task_id, "", time.time())
         return await self._followed(task_id, wait_s, context)
@@ -162,7 +162,7 @@ class _Tools:
         """Start a conversion; return the task's id, and the folder for its takes."""
         source = _path_of(recording)
         checked = check_conversion(self._studio, self._studio.local, source, source.name, request)
-        target = _made_folder(folder or str(source.parent))
+        target = _writable_folder(folder or str(source.parent))
         with scratch_folder(self._studio) as place:  # the action takes the file away
             copy = place / source.name
             try:
@@ -226,7 +226,7 @@ def _path_of(text: str) -> Path:
         raise Invalid([("path", f"There is no user {user} on this machine: give the whole path.")]) from cause
 
 
-def _made_folder(text: str) -> Path:
+def _writable_folder(text: str) -> Path:
     """Return a folder to write into, which is made if it is not there. Raises Invalid."""
     folder = _path_of(text)
     try:

@@ -67,7 +67,7 @@ def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, 
 
 
 def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUTO) -> Path:
-    """Return the folder of a dataset's untrained voice; make it if `kept_untrained` finds none.
+    """Return the folder of a dataset's untrained voice; make it if `finished_untrained` finds none.
 
     Not for several processes at once. `report` may raise Cancelled; finished analysis stays in the dataset. Raises
     DatasetError or TrainingError if there is too little voice.
@@ -77,7 +77,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
     >>> load_voice(untrained_of(mia)).card.is_untrained
     True
     """
-    if kept := kept_untrained(dataset):
+    if kept := finished_untrained(dataset):
         return kept
     made_of = _state(dataset)  # before reading, so that changes in the meantime are found the next time
     clips = usable_clips(dataset, report)
@@ -89,7 +89,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
     return home
 
 
-def kept_untrained(dataset: Dataset) -> Path | None:
+def finished_untrained(dataset: Dataset) -> Path | None:
     """Return the folder of a dataset's untrained voice; None if missing or made from other data or another base."""
     home = dataset.folder / UNTRAINED_FOLDER
     try:

@@ -27,7 +27,7 @@ class TakeView:
     label: TakeLabel
 
 
-class Found(TypedDict):
+class PublishedSettings(TypedDict):
     """The settings that a conversion was rendered with, as published."""
 
     model: str | None
@@ -50,7 +50,7 @@ class Published(Links):
     """A completed conversion as the published interface shows it."""
 
     status: str
-    output_settings: Found | None
+    output_settings: PublishedSettings | None
 
 
 class Unfinished(TypedDict):
@@ -78,7 +78,7 @@ class ConversionFacts(Links):
     warning: str | None
     unsigned: str | None
     scores: list[Scores]
-    output_settings: Found | None
+    output_settings: PublishedSettings | None
     cost_minutes: float
     notes: NotRequired[list[str]]
     note: NotRequired[str]
@@ -143,7 +143,7 @@ class ConversionView:
 
     def published(self) -> Published:
         """Return what the published interface shows of a completed one."""
-        return {"status": "completed", **self._links(), "output_settings": self._found}
+        return {"status": "completed", **self._links(), "output_settings": self._output_settings}
 
     def in_full(self) -> ConversionFacts:
         """Return what the service shows of it beside what all tasks have."""
@@ -164,7 +164,7 @@ class ConversionView:
             "warning": rendered.warning,
             "unsigned": rendered.unsigned,
             "scores": list(rendered.scores),
-            "output_settings": self._found,
+            "output_settings": self._output_settings,
             "cost_minutes": round(self.task.cost / 60, 3),
             "input_audio_url": None,
             "output_audio_urls": [],
@@ -176,7 +176,7 @@ class ConversionView:
         return {**facts, **self._links()}
 
     @property
-    def _found(self) -> Found | None:
+    def _output_settings(self) -> PublishedSettings | None:
         found = self.rendered.output_settings
         if found is None:
             return None

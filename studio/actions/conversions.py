@@ -1,7 +1,7 @@
 """Convert a recording, or again one that is already here: stored at once, converted by a worker."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -32,7 +32,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
-from studio.store.records.conversion import Conversion
+from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
@@ -189,25 +189,22 @@ def convert_recording(
     studio: Studio,
     account: Account,
     recording: str,
-    *,
-    model: str,
-    settings: Mapping[str, Any],
-    preset: str = AUTO,
-    effects: Effects = OFF,
+    request: ConversionRequest,
     stretch: tuple[float, float] | None = None,
 ) -> str:
     """Queue the conversion of an analysed recording; return the task's id.
 
     The voice may be untrained. recording: the id of its analysis. stretch: the part to convert, in seconds; default:
-    all of it. Raises NotFound, SettingsError for an invalid stretch, and what `start_conversion` raises.
+    all of it; the times of a song are those of the whole recording. Raises NotFound, SettingsError for an invalid
+    stretch, and what `start_conversion` raises.
     """
     with analysed_recording(studio, account, recording) as (copy, file_name, origin):
         if stretch is not None:
             cut = copy.with_name("cut.wav")
             cut_recording(copy, cut, *stretch)
             copy, file_name, origin = cut, f"{PurePath(file_name).stem}.wav", origin.from_second(stretch[0])
-        form = preferences_of(studio.database, account).form
-        request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, form=form)
+            request = replace(request, song=request.song and request.song.from_second(stretch[0]))
+        request = replace(request, untrained=True, form=preferences_of(studio.database, account).form)
         return start_conversion(studio, account, copy, file_name, request, origin=origin)
 
 
@@ -236,12 +233,12 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:
-    """Analyse a take of a conversion; return the id of the analysis. Raises NotFound, TooMany.
+    """Analyse a take of a conversion, of a song its vocal; return the id of the analysis. Raises NotFound, TooMany.
 
     take: 1 for the first.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
-    key = key_of_take(task, take)
+    key = (task.result_as(Rendered).lanes or {}).get("vocal") or key_of_take(task, take)
     name = name_of_take(studio.database, account, task, take, PurePath(key).suffix[1:])
     with stored_copy(studio, key, _GONE) as copy:
         return start_analysis(studio, account, copy, name)

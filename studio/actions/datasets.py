@@ -17,12 +17,12 @@ from engine.progress import Report
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
+from studio.actions.uploads import link_or_copy, naming_upload, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
 from studio.store.answers import Answer
-from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_made, set_keys
+from studio.store.catalogue import DATASETS, PENDING, add_model, find_model, refuse_too_many, report_completed, set_keys
 from studio.store.idempotency import Idempotency, answered, once
 from studio.store.kinds import REPORT
 from studio.store.records.voices import Nothing
@@ -47,7 +47,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     """
     suffix = file.suffix.lower()
     if suffix == _ZIP:
-        with called(file, f'"{file.name}"'):
+        with naming_upload(file, f'"{file.name}"'):
             dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
         refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
@@ -56,7 +56,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
         return _model_file(file)
     if why_no_recording(file) == NOT_AUDIO:
         raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
-    _gather_one(file, file.name, PurePosixPath(file.name), gathered)
+    _gather_recording(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
 
@@ -79,12 +79,12 @@ def gather_dataset(
         if str(place) in without:
             continue
         try:
-            _gather_one(recording, str(place), place, gathered)
+            _gather_recording(recording, str(place), place, gathered)
         except (AudioError, StudioError) as cause:
             refused.append(str(cause))
 
 
-def _gather_one(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
+def _gather_recording(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
     milliseconds = round(1000 * check_recording(file, name).seconds)
     if milliseconds == 0:
         raise DatasetError(f'"{name}" contains no audio.')
@@ -127,7 +127,7 @@ def create_model(
     if not seems_zip(archive):
         raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
     with scratch_folder(studio) as scratch:
-        with called(archive, "the zip"):
+        with naming_upload(archive, "the zip"):
             dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
@@ -171,7 +171,7 @@ def keep_dataset(
             refuse_too_many(connection, account.id, studio.service)
             model = add_model(connection, studio.storage, account, profile_as_json(dataset.profile), PENDING)
             if data_report is not None:
-                report_made(connection, account.id, model.id, data_report)
+                report_completed(connection, account.id, model.id, data_report)
             else:
                 queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model.id, cost, request_id))
             # last, so that little can fail once the recordings are stored
@@ -216,7 +216,7 @@ def examine_here(studio: Studio, account: Account, model_id: str, report: Report
         found = examined(load_dataset(workspace.folder), report)
         workspace.save_report()
     with studio.database.write() as connection:
-        report_made(connection, account.id, model_id, found.as_json())
+        report_completed(connection, account.id, model_id, found.as_json())
     return found
 
 

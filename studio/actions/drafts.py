@@ -59,9 +59,9 @@ def add_recordings(
         if there + added > LIMITS.most_files:
             raise Invalid([("recordings", f"A voice can have at most {LIMITS.most_files:,} recordings.")])
         if added:
-            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
+            studio.storage.push_folder(gathered, f"{_prefix(account, draft_id)}/{new_moment(now_s)}")
         if values:
-            studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
+            studio.storage.put_bytes(json.dumps(values).encode(), f"{_prefix(account, draft_id)}/{MODEL_FILE}")
     return DraftUpload(draft_id, added, values, tuple(refused))
 
 
@@ -96,12 +96,12 @@ def remove_recording(studio: Studio, account: Account, draft_id: str, recording:
     """Remove a recording from a draft by its `id`, if it is still there. Raises NotFound, Unavailable."""
     if gathered_at(recording, "") is None:
         raise NotFound("This recording is not part of the draft.", "recording_not_found")
-    studio.storage.delete(f"{_place(account, _known(draft_id))}/{recording}")
+    studio.storage.delete(f"{_prefix(account, _known(draft_id))}/{recording}")
 
 
 def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
     """Delete a draft with its recordings. Raises NotFound, Unavailable."""
-    studio.storage.delete_below(_place(account, _known(draft_id)))
+    studio.storage.delete_below(_prefix(account, _known(draft_id)))
 
 
 # ---- made into a voice, and taken back
@@ -153,8 +153,8 @@ def reopen_as_draft(
         values = profile_as_json(dataset.profile)
         added = sum(path.is_file() for path in gathered.rglob("*"))
         if added:
-            studio.storage.push_folder(gathered, f"{_place(account, draft_id)}/{new_moment(now_s)}")
-        studio.storage.put_bytes(json.dumps(values).encode(), f"{_place(account, draft_id)}/{MODEL_FILE}")
+            studio.storage.push_folder(gathered, f"{_prefix(account, draft_id)}/{new_moment(now_s)}")
+        studio.storage.put_bytes(json.dumps(values).encode(), f"{_prefix(account, draft_id)}/{MODEL_FILE}")
     try:
         delete_model(studio, account, model_id)
     except BaseException:
@@ -189,7 +189,7 @@ def refuse_incomplete(
 
 
 def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathered]:
-    place = _place(account, draft_id)
+    place = _prefix(account, draft_id)
     found = [gathered_at(key, place) for key in studio.storage.list_keys(place)]
     return sorted((one for one in found if one is not None), key=lambda one: (one.moment, one.name))
 
@@ -197,13 +197,13 @@ def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathere
 def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
     """Return the contents of model.json beside the fields of a profile, which are kept as they are."""
     try:
-        values = json.loads(b"".join(studio.storage.read(f"{_place(account, draft_id)}/{MODEL_FILE}")))
+        values = json.loads(b"".join(studio.storage.read(f"{_prefix(account, draft_id)}/{MODEL_FILE}")))
     except NotFound:
         return {}
     return read_profile({"name": draft_id} | values).other
 
 
-def _place(account: Account, draft_id: str) -> str:
+def _prefix(account: Account, draft_id: str) -> str:
     return f"{account_prefix(account)}{DRAFTS}/{draft_id}"
 
 

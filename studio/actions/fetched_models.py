@@ -141,7 +141,7 @@ def separator(settings: Settings) -> Addition:
     """Return what lets songs be separated."""
     pinned, folder = separator_file.PINNED[0], settings.separators
     found, verified = partial(stored_separator, folder, pinned), partial(_verified, folder, pinned)
-    return Addition(pinned, folder, found, verified, _put_in_place, f"{FETCH} --file FILE")
+    return Addition(pinned, folder, found, verified, _move_network, f"{FETCH} --file FILE")
 
 
 def refuse_without_separator(settings: Settings) -> None:
@@ -171,5 +171,5 @@ def _verified(folder: Path, pinned: PinnedFile) -> Path | None:
     return path
 
 
-def _put_in_place(studio: Studio, received: Path) -> Path:
+def _move_network(studio: Studio, received: Path) -> Path:
     return received.replace(received.with_name(separator_file.PINNED[0].file_name))

@@ -96,7 +96,7 @@ class LiveSession:
             recorded = self._process.finish()
         finally:
             self._ended(self)
-        return self._kept(recorded) if recorded else None
+        return self._store_session(recorded) if recorded else None
 
     def abandon(self) -> None:
         """End the session at once; nothing is kept."""
@@ -109,7 +109,7 @@ class LiveSession:
             return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
         return usable_voice_folder(studio, account, model, no_report, "cpu")
 
-    def _kept(self, recorded: Mapping[str, Any]) -> str:
+    def _store_session(self, recorded: Mapping[str, Any]) -> str:
         """Put a finished conversion into the history."""
         studio, account, ticket = self._studio, self.account, self._ticket
         new = new_task(account)

@@ -19,7 +19,7 @@ from studio.actions.account import named_file
 from studio.actions.checkpoints import replace_voice_files
 from studio.actions.recordings import refuse_without_consent
 from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
-from studio.actions.uploads import called, link_or_copy, scratch_folder, seems_zip
+from studio.actions.uploads import link_or_copy, naming_upload, scratch_folder, seems_zip
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -45,7 +45,7 @@ def package_card(package: Path, name: str = "the file") -> VoiceCard:
     Raises NotReadable if it is no package, ArchiveError and VoiceError if it is not a complete voice.
     """
     _refuse_other_files(package, name)
-    with called(package, name):
+    with naming_upload(package, name):
         return packaged_card(package)
 
 
@@ -169,7 +169,7 @@ def _unpacked(
     from engine.voices.voice import load_voice
 
     _refuse_other_files(package, name)
-    with called(package, name):
+    with naming_upload(package, name):
         card = import_voice(package, scratch)
         refuse_without_consent(studio, card.consent)
         refuse_senseless(load_voice(card.id, scratch))

@@ -40,7 +40,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     if is_blank(values.get("name")):
         raise Invalid([("name", "Give the voice a name.")])
     given = read_profile(values)
-    _refuse_taken(studio, account, model_id, given.name)
+    _refuse_name_in_use(studio, account, model_id, given.name)
     with studio.database.write() as connection:
         model = held_model(connection, account.id, model_id)
         stated = profile_as_json(given)
@@ -57,7 +57,7 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     studio.wake()
 
 
-def _refuse_taken(studio: Studio, account: Account, model_id: str, name: str) -> None:
+def _refuse_name_in_use(studio: Studio, account: Account, model_id: str, name: str) -> None:
     """Raise Invalid if another voice has the name; one that two voices have already may stay."""
     there = [one["id"] for one in voices_named(studio, account, name)]
     if there and model_id not in there:

@@ -68,6 +68,15 @@ class SongRequest:
         sent = {"backing": self.backing, "stem": self.stem}
         return {name: one for name, one in sent.items() if one is not None}
 
+    def from_second(self, start_s: float) -> "SongRequest":
+        """Return what it is of a recording whose beginning is cut off."""
+        sung = [part for part in self.parts if part.start_s <= start_s][-1:]
+        later = [replace(part, start_s=part.start_s - start_s) for part in self.parts if part.start_s > start_s]
+        parts = checked_parts([*(replace(part, start_s=0.0) for part in sung), *later])
+        return replace(
+            self, parts=parts, offset_s=None if self.offset_s is None else self.offset_s + start_s
+        )
+
     def record(self, place: str) -> Song:
         """Return the song as its task has it; place: of the task's files in the storage."""
         return Song(

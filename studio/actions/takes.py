@@ -76,6 +76,7 @@ class ResultView(TypedDict):
     edited: str | None
     note: str | None
     lanes: Mapping[str, str]
+    offset_s: float
     faders: Mapping[str, float]
     notes: Sequence[str]
     warning: str | None
@@ -100,6 +101,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     edited               the task whose take this one is an edit of, or None
         note                 a sentence for the user, or None
     lanes                of a song: links by name, with its mix; empty for others
+        offset_s             of a song: how much later than the backing its vocal begins
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
@@ -138,6 +140,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
         "edited": asked.edit.of if asked.edit else None,
         "note": rendered.unsigned if view.has_files else DELETED,
         "lanes": view.lanes,
+        "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
         "faders": asked.song.faders if asked.song else {},
         "notes": list(rendered.notes or ()),
         "warning": rendered.warning,

@@ -131,7 +131,8 @@ def auditions_of(
             place[part] = studio.link(key, base_url, now_s)
     return {
         "parts": [
-            {"name": part, "label": _label(part), "url": originals[part]} for part in sorted(originals, key=_place)
+            {"name": part, "label": _label(part), "url": originals[part]}
+            for part in sorted(originals, key=_held_out_first)
         ],
         "evaluations": [
             {
@@ -145,7 +146,7 @@ def auditions_of(
     }
 
 
-def _place(part: str) -> tuple[bool, str]:
+def _held_out_first(part: str) -> tuple[bool, str]:
     """Sort other singers first: they show the conversion best."""
     return part.startswith("held-out-"), part
 

@@ -99,7 +99,7 @@ def seems_zip(upload: Path) -> bool:
 
 
 @contextmanager
-def called(upload: Path, name: str) -> Iterator[None]:
+def naming_upload(upload: Path, name: str) -> Iterator[None]:
     """Put `name` in place of the file's own name, which its owner does not know, in errors of the engine."""
     try:
         yield

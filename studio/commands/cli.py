@@ -43,11 +43,11 @@ from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.commands.wording import (
     OPTION,
-    be_called,
     be_quiet,
-    called_as,
     choose_language,
     padded,
+    program_name,
+    set_program_name,
     show,
     translate_error,
     translate_help,
@@ -209,8 +209,8 @@ app.command()(demo)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
     wait_quietly()  # before anything brings torch
-    name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else called_as()
-    be_called(name)
+    name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
+    set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
 

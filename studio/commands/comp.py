@@ -54,7 +54,7 @@ def comp(
             return
         refuse_other_recordings(source, takes)
         parts = parts_of(starts_s, chosen)
-        unsigned = comp_files(takes, parts, target, report, _one_voice(takes))
+        unsigned = comp_files(takes, parts, target, report, _voice_of_all(takes))
     if unsigned:
         say(f"Without content credentials. {unsigned}")
     found = {"path": str(target), "phrases": [{"start_s": start_s} for start_s in starts_s]}
@@ -70,7 +70,7 @@ def _list_phrases(starts_s: list[float], as_json: bool, asked: bool) -> None:
         typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"), err=not asked)
 
 
-def _one_voice(takes: list[Path]) -> "Statement | None":
+def _voice_of_all(takes: list[Path]) -> "Statement | None":
     """Return what the takes state of how they were made. Raises SettingsError for takes in several voices."""
     from engine.provenance.verification import statement_of
 

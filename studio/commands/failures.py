@@ -8,7 +8,7 @@ import typer
 
 from engine.errors import Cancelled, EngineError
 from engine.files import names_that_fit
-from studio.commands.wording import called_as, complain, translated
+from studio.commands.wording import complain, program_name, translated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,7 +24,7 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             with names_that_fit():
                 return command(*args, **kwargs)
         except EngineError as error:
-            typer.echo(translated(str(error)).replace("GET /models", called_as() + " voices"), err=True)
+            typer.echo(translated(str(error)).replace("GET /models", program_name() + " voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
             complain(f"The installation is incomplete ({error}): see python -m studio doctor.")

@@ -94,7 +94,7 @@ def export(
 
     with local_studio() as studio, progress_bar(time_left=False) as report:
         found = find_project(studio.database, studio.local.id, _id_of(studio, project))
-        timeline = from_values(Timeline, asdict(timeline_of(found)) | _given(tempo, beats, start))
+        timeline = from_values(Timeline, asdict(timeline_of(found)) | _changes(tempo, beats, start))
         target = output or Path()
         target = free_path(target / named_file(found.shown_name, "zip") if target.is_dir() else target, overwrite)
         made = export_project(studio, studio.local, found.id, target, report, dry=dry, timeline=timeline)
@@ -115,7 +115,7 @@ def change(
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
-        change_project(studio, studio.local, _id_of(studio, project), name, _given(tempo, beats, start))
+        change_project(studio, studio.local, _id_of(studio, project), name, _changes(tempo, beats, start))
 
 
 @projects.command()
@@ -151,6 +151,6 @@ def _id_of(studio: "Studio", name: str) -> str:
     return str(named[0]) if named else name
 
 
-def _given(tempo: float | None, beats: int | None, start: float | None) -> dict[str, float]:
+def _changes(tempo: float | None, beats: int | None, start: float | None) -> dict[str, float]:
     values = {"tempo_bpm": tempo, "beats_per_bar": beats, "start_s": start}
     return {name: value for name, value in values.items() if value is not None}

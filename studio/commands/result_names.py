@@ -58,7 +58,7 @@ class ResultNames:
             raise SettingsError("-o names one file for several recordings: name a folder, or use {name} in it.")
         else:
             refuse_overwriting(recordings[0], [self._file])
-        self._check_place(self._file or self._folder / "results")
+        self._check_folder(self._file or self._folder / "results")
 
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""
@@ -134,7 +134,7 @@ class ResultNames:
             raise SettingsError(f"A template of -o has {known} and no other braces.") from cause
         return Path(filled if filled.endswith(self._template_suffix) else filled + self._template_suffix)
 
-    def _check_place(self, target: Path) -> None:
+    def _check_folder(self, target: Path) -> None:
         with writing_errors(target), tempfile.TemporaryFile(dir=target.parent):
             pass
 

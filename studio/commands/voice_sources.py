@@ -42,7 +42,7 @@ class Statements:
 
 
 @contextmanager
-def found_voices(
+def voices_from(
     studio: "Studio", source: str, index: str | None, yes: bool, said: Statements
 ) -> "Iterator[tuple[list[FoundModel], Statements]]":
     """Yield the files of the voices at a place, which exist until the block ends, and what is said of them.

@@ -85,7 +85,7 @@ def _states(studio: "Studio", model: "Model") -> list[str]:
 
 @voices.command("export")
 @in_one_sentence
-def export_one(
+def export_voice(
     voice: VoiceId,
     output: Annotated[
         Path | None,
@@ -116,7 +116,7 @@ def export_one(
 
 @voices.command("import")
 @in_one_sentence
-def import_one(
+def import_voices(
     source: Annotated[
         str,
         typer.Argument(
@@ -142,10 +142,10 @@ def import_one(
     """Import a voice, or all of a folder; prints their ids here."""
     from studio.actions.packages import replace_model
     from studio.commands.in_process import local_studio
-    from studio.commands.voice_sources import Statements, found_voices
+    from studio.commands.voice_sources import Statements, voices_from
 
     said = Statements(licence, consent)
-    with local_studio() as studio, found_voices(studio, source, index, yes, said) as (models, stated):
+    with local_studio() as studio, voices_from(studio, source, index, yes, said) as (models, stated):
         if len(models) > 1 and (name or replaced):
             raise SettingsError("--name and --replace are for one voice: import these without them.")
         if replaced is not None:

@@ -51,7 +51,7 @@ def speaker() -> Callable[[str], str]:
     """Return a `translated` that knows the language in other threads too."""
     code = terminal_language()
 
-    name = called_as()
+    name = program_name()
 
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
@@ -73,12 +73,12 @@ def filled(template: str, **values: object) -> str:
     return translator(terminal_language()).format(template, **values)
 
 
-def be_called(name: str) -> None:
+def set_program_name(name: str) -> None:
     """Let texts call this program as it was called."""
     _CALLED.set(name)
 
 
-def called_as() -> str:
+def program_name() -> str:
     """Return how this program was called."""
     return _CALLED.get()
 

@@ -87,7 +87,7 @@ def _delete_old(database: Database, storage: Storage, kept_s: float) -> int:
     deleted = 0
     while rows := _some(database, old):
         for row in rows:
-            storage.delete_below(_place(row))
+            storage.delete_below(_prefix(row))
             with database.write() as connection:
                 connection.execute(update(tasks).where(tasks.c.id == row.id).values(outputs_deleted_at=Now()))
             deleted += 1
@@ -108,7 +108,7 @@ def _delete_attempts(database: Database, storage: Storage) -> int:
             needed = _needed(row)
             if needed is None:
                 continue
-            lost = [key for key in storage.list_keys(_place(row)) if key not in needed]
+            lost = [key for key in storage.list_keys(_prefix(row)) if key not in needed]
             for key in lost:
                 storage.delete(key)
             found += bool(lost)
@@ -142,7 +142,7 @@ def delete_analyses(database: Database, storage: Storage, kept_s: float = DAY_S,
             with database.write() as connection:  # first: files without a row are found again below
                 gone = connection.execute(delete(tasks).where(tasks.c.id == row.id, old).returning(tasks.c.id))
                 deleted += gone.one_or_none() is not None
-            storage.delete_below(_place(row))
+            storage.delete_below(_prefix(row))
     return deleted
 
 
@@ -152,7 +152,7 @@ def _some(database: Database, condition: ColumnElement[bool]) -> Sequence[AnyRow
         return connection.execute(wanted.limit(_AT_ONCE)).all()
 
 
-def _place(row: AnyRow) -> str:
+def _prefix(row: AnyRow) -> str:
     """Return the prefix of all files of a task, which is that of its recording."""
     place = str(row.parameters["input_key"]).rpartition("/")[0]
     assert place.endswith(f"tasks/{row.id}")

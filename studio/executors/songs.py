@@ -86,7 +86,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     """Separate, convert and mix. Raises what the engine and the studio raise."""
     names = _Names(asked, song, source)
     try:
-        made = _made(job, asked, song, source)
+        made = _make_song(job, asked, song, source)
     except AudioError as cause:
         raise AudioError(names.put_in(str(cause))) from cause
     return replace(
@@ -112,7 +112,7 @@ class _Names:
         return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
 
 
-def _made(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
+def _make_song(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 

@@ -13,7 +13,7 @@ from studio.store.catalogue import (
     PENDING,
     add_model,
     refuse_too_many,
-    report_made,
+    report_completed,
     set_keys,
     training_begun,
 )
@@ -66,7 +66,7 @@ def _added(
     account, epochs = job.account, job.task.asked_as(Teaching).epochs
     refuse_too_many(connection, account.id, job.context.service)
     model = add_model(connection, job.context.storage, account, profile_as_json(dataset.profile), PENDING)
-    report_made(connection, account.id, model.id, found.as_json())
+    report_completed(connection, account.id, model.id, found.as_json())
     if epochs:
         submit(connection, account.id, TRAINING, written(Training(epochs)), model_id=model.id)
         training_begun(connection, account.id, model.id)

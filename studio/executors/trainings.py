@@ -26,7 +26,7 @@ from studio.store.catalogue import (
     TRAININGS,
     VOICES,
     Model,
-    report_made,
+    report_completed,
     training_begun,
     training_completed,
     training_reached,
@@ -68,7 +68,7 @@ def examine(job: Job) -> None:
         workspace.save_report()
         if model.is_untrained:
             make_ahead(job, workspace)
-    job.publish(Nothing(), lambda connection: report_made(connection, model.account_id, model.id, found))
+    job.publish(Nothing(), lambda connection: report_completed(connection, model.account_id, model.id, found))
 
 
 def train(job: Job) -> None:

@@ -83,7 +83,7 @@ def main() -> int:
     settings = Settings(Path(order.data))
     database = open_database(database_url(service.database_url, settings.data), create=False)
     try:
-        _settle_down(order)
+        _prepare(order)
         storage = open_storage(service.storage_url, settings.data, create=False)
         context = WorkerContext(settings, service, database, storage, VoiceCache(), stopping, log, order.number)
         return _work(context, order, woken)
@@ -123,7 +123,7 @@ def _claimed(database: Database, order: Order, lease_s: float, trouble: LastingT
     return task
 
 
-def _settle_down(order: Order) -> None:
+def _prepare(order: Order) -> None:
     """Lower the priority below that of the server, and load what every task needs."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(LANES[order.lane].niceness)

@@ -150,7 +150,7 @@ class ServiceMiddleware:
         if scope["method"] != "POST" and not _EXPORTS.fullmatch(scope["path"]):
             now_s = time.monotonic()
             self._bucket(account).take(now_s)
-            if not self._reads.has_one(account.id, now_s):
+            if not self._reads.take_reserved(account.id, now_s):
                 await to_thread.run_sync(self._reads.take, account.id, now_s)
             return account
         if self._state.shutting_down:

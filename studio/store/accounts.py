@@ -61,14 +61,14 @@ def local_account(database: Database) -> Account:
 
 def find_account(database: Database, name: str) -> Account:
     """Return the account called `name`. Raises NotFound."""
-    return _one_account(
+    return _select_account(
         database, accounts.c.name == _checked_name(name, "An account"), f"There is no account '{name}' here."
     )
 
 
 def account_of_id(database: Database, account_id: str) -> Account:
     """Return the account with this id. Raises NotFound."""
-    return _one_account(database, accounts.c.id == account_id, "There is no such account here.")
+    return _select_account(database, accounts.c.id == account_id, "There is no such account here.")
 
 
 def create_account(database: Database, name: str) -> Account:
@@ -185,7 +185,7 @@ def _who_has_token() -> Select[str, str, str, bool]:
     )
 
 
-def _one_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:
+def _select_account(database: Database, condition: ColumnElement[bool], otherwise: str) -> Account:
     with database.read() as connection:
         row = connection.execute(select(accounts.c.id, accounts.c.name).where(condition)).one_or_none()
     if row is None:

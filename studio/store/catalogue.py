@@ -202,7 +202,7 @@ def list_models(
         rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
         hidden = set(connection.scalars(taken)) if demo else set()
     found = [((row.folded_name, row.id), published(row.card)) for row in rows]
-    found += [(_place(voice), voice.published) for voice in demo if voice.id not in hidden]
+    found += [(_sort_values(voice), voice.published) for voice in demo if voice.id not in hidden]
     found.sort(key=lambda one: one[0])
     if limit is None or len(found) <= limit:
         return [voice for _, voice in found], None
@@ -215,7 +215,7 @@ def all_models(database: Database, account: Account) -> list[Model]:
         own = [_model(row) for row in connection.execute(select(models).where(models.c.account_id == account.id))]
     taken = {model.id for model in own}
     found = own + [voice for voice in _demo_voices() if voice.id not in taken]
-    return sorted(found, key=_place)
+    return sorted(found, key=_sort_values)
 
 
 def names_of(database: Database, account: Account, model_ids: Collection[str]) -> dict[str, str]:
@@ -297,7 +297,7 @@ def describe(connection: Connection, account_id: str, model_id: str, card: Mappi
     _change(connection, account_id, model_id, **described(card))
 
 
-def report_made(connection: Connection, account_id: str, model_id: str, report: Mapping[str, object]) -> None:
+def report_completed(connection: Connection, account_id: str, model_id: str, report: Mapping[str, object]) -> None:
     """Record the data report of a voice, as plain values."""
     _change(connection, account_id, model_id, data_report=plain_report(report))
 
@@ -453,7 +453,7 @@ def _is_meant(voice: Model, wanted: Mapping[str, object], words: Sequence[str], 
     return (
         all(voice.card.get(name) == value for name, value in wanted.items())
         and all(word in said for word in words)
-        and (after is None or _place(voice) > after)
+        and (after is None or _sort_values(voice) > after)
     )
 
 
@@ -465,7 +465,7 @@ def _texts(card: Mapping[str, object]) -> str:
     return folded("\n".join(str(text) for text in texts if text))
 
 
-def _place(model: Model) -> tuple[str, str]:
+def _sort_values(model: Model) -> tuple[str, str]:
     return name_sort_key(model.name), model.id
 
 

@@ -104,13 +104,13 @@ def repeat(database: Database, account_id: str, delivery_id: str, url: str | Non
     with database.write() as connection:
         repeated = update(deliveries).where(_own(account_id, delivery_id)).values(anew).returning(deliveries)
         row = connection.execute(repeated).one_or_none()
-    return _found(row)
+    return _one_of(row)
 
 
 def find_delivery(database: Database, account_id: str, delivery_id: str) -> Delivery:
     """Return a delivery of the account. Raises NotFound."""
     with database.read() as connection:
-        return _found(connection.execute(select(deliveries).where(_own(account_id, delivery_id))).one_or_none())
+        return _one_of(connection.execute(select(deliveries).where(_own(account_id, delivery_id))).one_or_none())
 
 
 def list_deliveries(
@@ -163,7 +163,7 @@ def _own(account_id: str, delivery_id: str) -> ColumnElement[bool]:
     return and_(deliveries.c.id == delivery_id, deliveries.c.account_id == account_id)
 
 
-def _found(row: AnyRow | None) -> Delivery:
+def _one_of(row: AnyRow | None) -> Delivery:
     if row is None:
         raise NotFound("There is no such callback. GET /callbacks lists all callbacks.", "callback_not_found")
     return _delivery(row)

@@ -58,7 +58,7 @@ class SharedReads:
         self._refused_until_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def has_one(self, account_id: str, now_s: float) -> bool:
+    def take_reserved(self, account_id: str, now_s: float) -> bool:
         """Count a call among the reserved ones, if any are left. now_s: of any clock.
 
         Raises TooMany, without a database query, if the account has already been refused in this minute.

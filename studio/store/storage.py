@@ -219,20 +219,20 @@ class FolderStorage(_Stored):
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
-        with self._place(key) as unfinished:
+        with self._unfinished(key) as unfinished:
             unfinished.write_bytes(data)
             sync_to_disk(unfinished)
 
     def put_file(self, path: Path, key: str) -> None:
         """Move a file into the storage, or copy it from another disk."""
-        with self._place(key) as unfinished:
+        with self._unfinished(key) as unfinished:
             _move(path, unfinished)
             sync_to_disk(unfinished)
 
     def copy(self, key: str, target: str) -> None:
         """Hard-link a file where possible, as stored files never change; else copy it."""
         original = self.fetch(key, self.scratch)
-        with self._place(target) as unfinished:
+        with self._unfinished(target) as unfinished:
             try:
                 unfinished.hardlink_to(original)
             except OSError:
@@ -290,7 +290,7 @@ class FolderStorage(_Stored):
             shutil.rmtree(aside, ignore_errors=True)
 
     @contextmanager
-    def _place(self, key: str) -> Iterator[Path]:
+    def _unfinished(self, key: str) -> Iterator[Path]:
         target = self._root / checked(key)
         _make(target.parent)
         with _new_file(target) as unfinished:

@@ -216,7 +216,7 @@ def claim(database: Database, owner: str, queues: Sequence[str], lease_s: float)
 def claim_one(connection: Connection, task_id: str, owner: str, lease_s: float) -> Task | None:
     """Claim this task for `lease_s` seconds; None unless it is queued."""
     waits = update(tasks).where(tasks.c.id == task_id, tasks.c.state == "queued")
-    row = connection.execute(waits.values(_taken(owner, lease_s)).returning(tasks)).one_or_none()
+    row = connection.execute(waits.values(_claim_values(owner, lease_s)).returning(tasks)).one_or_none()
     return None if row is None else _task(row)
 
 
@@ -233,12 +233,12 @@ def _taking_next(owner: str, queue: str, lease_s: float) -> ReturningUpdate[*tup
     return (
         update(tasks)
         .where(tasks.c.id == next_id, tasks.c.state == "queued")
-        .values(_taken(owner, lease_s))
+        .values(_claim_values(owner, lease_s))
         .returning(tasks)
     )
 
 
-def _taken(owner: str, lease_s: float) -> Columns:
+def _claim_values(owner: str, lease_s: float) -> Columns:
     return {
         "state": "running",
         "owner": owner,
@@ -456,7 +456,7 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
     row = None
     if len(task_id) <= _LONGEST_ID and task_id.isascii() and task_id.isalnum():
         with database.read() as connection:
-            row = connection.execute(_one_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
+            row = connection.execute(_select_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
     if row is None:
         raise NotFound("There is no such task. GET /tasks lists all tasks.", "task_not_found")
     if kind not in (None, row.kind):
@@ -467,7 +467,7 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
 
 
 @functools.cache
-def _one_task() -> Select[*tuple[object, ...]]:
+def _select_task() -> Select[*tuple[object, ...]]:
     """Select the task `asked_id` of `asked_account`; built once, since clients poll it."""
     return select(tasks).where(tasks.c.id == bindparam("asked_id"), tasks.c.account_id == bindparam("asked_account"))
 

@@ -69,14 +69,14 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
     and DatasetError and TrainingError if there is too little voice.
     """
     key = untrained_prefix(model)
-    if kept := _kept_untrained(storage, key):
+    if kept := _stored_untrained(storage, key):
         return kept
     with (
         dataset_workspace(storage, account, model, 0, training=False) as workspace,
         alone_with_untrained(workspace.folder, report),
     ):
         workspace.make_untrained(report, device)
-    made = _kept_untrained(storage, key)
+    made = _stored_untrained(storage, key)
     if made is None:  # its recordings were changed or deleted meanwhile
         raise Unavailable("The voice was changed while it was made: try again.", _LOOK_S, "model_busy")
     return made
@@ -87,13 +87,13 @@ def untrained_prefix(model: Model) -> str:
     return f"{model.dataset_key}/{UNTRAINED_FOLDER}"
 
 
-def _kept_untrained(storage: Storage, key: str) -> Path | None:
-    from engine.training.untrained import kept_untrained
+def _stored_untrained(storage: Storage, key: str) -> Path | None:
+    from engine.training.untrained import finished_untrained
 
     home = storage.folder(key)
     try:
         if home is not None:
-            return kept_untrained(load_dataset(home.parent))
+            return finished_untrained(load_dataset(home.parent))
         home = _cached(storage, key)
         return None if load_card(home).is_earlier else home
     except (NotFound, DatasetError, VoiceError):

@@ -64,8 +64,13 @@ def test_a_vocal_dropped_anywhere_is_taken_and_another_takes_its_place(new_visit
 def test_a_vocal_and_its_backing_dropped_anywhere_become_a_song(visitor):
     drop(visitor, ANYWHERE, FILES, ["night vocal.flac", "night instrumental.flac"])
     visitor.get_by_role("button", name="Make a song of them").click()
-    expect(visitor.locator("#song-lead")).to_contain_text("night vocal")
-    expect(visitor.locator("#song-backing")).to_contain_text("night instrumental")
+    is_converted(visitor, "night vocal")
+    backing = visitor.locator("timbre-instrument .channel[data-lane=backing] .label")
+    expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
+    expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+    visitor.reload()  # nothing of it is forgotten
+    is_converted(visitor, "night vocal")
+    expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
 
 
 def test_several_recordings_dropped_anywhere_become_a_voice_if_that_is_chosen(visitor):

@@ -28,7 +28,7 @@ def studio_page(silent_proxy, home):
 
 
 def test_vocal_extraction_is_installed_from_the_page(visitor, studio_page, silent_proxy):
-    visitor.get_by_role("tab", name="Song", exact=True).click()
+    visitor.locator("#convert-song").get_by_role("button", name="Song").first.click()
     full_mix = visitor.get_by_label("This is a full mix: extract the vocal")
     expect(full_mix).to_be_disabled()
     offer = visitor.locator("#song-separator")
@@ -40,7 +40,7 @@ def test_vocal_extraction_is_installed_from_the_page(visitor, studio_page, silen
     assert asked.recv(1000).startswith(f"CONNECT {urlsplit(HTDEMUCS_FT_VOCALS.url).hostname}:443".encode())
     expect(offer.locator("progress")).to_be_visible()
     visitor.reload()  # it goes on, and is seen to
-    visitor.get_by_role("tab", name="Song", exact=True).click()
+    visitor.locator("#convert-song").get_by_role("button", name="Song").first.click()
     offer.get_by_role("button", name="Cancel").click()
     expect(offer).to_contain_text("stopping")
     asked.close()
@@ -53,6 +53,6 @@ def test_vocal_extraction_is_installed_from_the_page(visitor, studio_page, silen
     (folder / HTDEMUCS_FT_VOCALS.file_name).touch()
     os.truncate(folder / HTDEMUCS_FT_VOCALS.file_name, HTDEMUCS_FT_VOCALS.size)  # as if by the command
     visitor.reload()
-    visitor.get_by_role("tab", name="Song", exact=True).click()
+    visitor.locator("#convert-song").get_by_role("button", name="Song").first.click()
     expect(full_mix).to_be_enabled()
     expect(offer).to_be_hidden()

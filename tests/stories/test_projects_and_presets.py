@@ -81,7 +81,7 @@ def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(pa
 
 def test_convert_tab_plays_a_changed_effect_and_saves_it_in_a_preset(page):
     plain = page.evaluate(HEARD)
-    page.get_by_role("button", name="Advanced settings").click()
+    page.get_by_role("button", name="More settings").click()
     page.get_by_role("radio", name="Hall").check()
     page.wait_for_function(f"plain => ({HEARD})() !== plain", arg=plain)
     hall = page.evaluate(HEARD)
@@ -118,8 +118,6 @@ def test_effect_controls_change_the_sound_soon_after_a_move(new_visitor, tmp_pat
     expect(page.locator("timbre-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=2 * WORK_MS)
-    page.get_by_role("button", name="Advanced settings").click()
-    page.get_by_role("button", name="Fine-tune").click()
     page.locator("timbre-instrument .play:not([data-welcome] *)").click()
     page.wait_for_function("window.heard > 0")
     page.locator("timbre-instrument .repeat").click()

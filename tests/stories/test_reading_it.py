@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 from studio.page.tab_names import TABS
 
 FOLDS = {
-    "Convert": ["Advanced settings", "Edit pitch"],
+    "Convert": ["More settings", "Fine-tune", "Song", "Edit pitch"],
     "Voices": ["Blend voices"],
     "Create": ["More about the voice (optional)"],
     "Train": ["More settings"],

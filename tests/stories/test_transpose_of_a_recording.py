@@ -41,9 +41,9 @@ def test_transpose_stays_until_the_recording_changes(page, new_visitor, studio_p
     expect(page.locator("timbre-fit p")).to_contain_text("Up 3 semitones. You set this for Kathleen.")
     expect(transpose(page)).to_have_value("3")
 
-    page.get_by_role("tab", name="Batch").click()
+    page.get_by_role("button", name="Batch").click()
     expect(auto(page)).to_be_checked()
-    page.get_by_role("tab", name="One recording").click()
+    page.get_by_role("button", name="One recording").click()
     expect(auto(page)).not_to_be_checked()
     expect(transpose(page)).to_have_value("3")
 

@@ -36,12 +36,12 @@ class Checkup:
         """Raise Unavailable if one of them cannot be used."""
         with self._lock:
             if time.monotonic() >= self._until_s:
-                self._trouble = self._found()
+                self._trouble = self._first_trouble()
                 self._until_s = time.monotonic() + CHECKED_S
             if self._trouble is not None:
                 raise Unavailable(str(self._trouble), RETRY_S, self._trouble.code)
 
-    def _found(self) -> StudioError | None:
+    def _first_trouble(self) -> StudioError | None:
         try:
             with self._studio.database.read() as connection:
                 connection.execute(text("SELECT 1"))

@@ -22,14 +22,18 @@ _LONGEST_SLIDER = 10_000
 
 
 def controls(
-    settings: type["DataclassInstance"], names: Sequence[str] | None = None, **at: object
+    settings: type["DataclassInstance"], names: Sequence[str] | None = None, titles: Mapping[str, str] | None = None,
+    **at: object,
 ) -> dict[str, Control]:
     """Lay out a control for each field of a settings dataclass, or for those named, in that order.
 
-    at: initial values other than the defaults.
+    titles: shorter ones than the fields'. at: initial values other than the defaults.
     """
     known = {one.name: one for one in fields(settings)}
-    return {name: _control(known[name], at.get(name, known[name].default)) for name in names or known}
+    return {
+        name: _control(known[name], at.get(name, known[name].default), (titles or {}).get(name) or title_of(name))
+        for name in (known if names is None else names)
+    }
 
 
 def settings_of(made: Mapping[str, Control], values: Mapping[Block, object]) -> dict[str, int | float | str]:
@@ -42,8 +46,8 @@ def settings_of(made: Mapping[str, Control], values: Mapping[Block, object]) -> 
     return given
 
 
-def _control(one: Field[object], value: object) -> Control:
-    meaning, title = one.metadata["meaning"], title_of(one.name)
+def _control(one: Field[object], value: object, title: str) -> Control:
+    meaning = one.metadata["meaning"]
     if "minimum" not in one.metadata:
         if words := one.metadata["words"]:
             return gr.Dropdown(list(words), value=str(value), label=title, info=meaning)

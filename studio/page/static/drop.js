@@ -3,7 +3,7 @@
 // A place that takes files itself keeps what is dropped on it.
 
 import { Listener, make } from "./dom.js";
-import { compare, give } from "./places.js";
+import { compare, give, until } from "./places.js";
 
 const VOICE = /\.voice\.zip$|\.(pth|onnx|index)$/i, ZIP = /\.zip$/i;
 // as engine/audio/containers.py lists them
@@ -20,7 +20,7 @@ const tabNow = () => location.hash.slice(1) || "convert";
 const JOBS = {
   convert: ["Convert it", ([file]) => convert(file)],
   batch: ["Convert all of them", (files) => inside("several", () => give("#convert-files", files))],
-  song: ["Make a song of them", (files) => inside("song", () => song(files))],
+  song: ["Make a song of them", song],
   voice: ["Make a voice of them", (files) => within("create", () => give("#create-files", files))],
   import: ["Import it", (files) => within("voices", () => give("#voices", files))],
   explore: ["Analyse it", (files) => within("explore", () => give(freePlace(), files))],
@@ -47,11 +47,13 @@ function convert(file) {
   });
 }
 
-/** Give the parts of a song to its places. */
-function song(files) {
-  const backing = files.find(({ name }) => BACKING.test(name)), sung = files.filter((file) => file !== backing);
-  const places = [["#song-lead", sung[0]], ["#song-backing", backing], ["#song-stem", sung[1]]];
-  return Promise.all(places.filter(([, file]) => file).map(([place, file]) => give(place, [file])));
+/** Give the parts of a song to their places: the vocal first, which leaves what was there before. */
+async function song(files) {
+  const backing = files.find(({ name }) => BACKING.test(name)), [lead, second] = files.filter((file) => file !== backing);
+  if (lead) await convert(lead);
+  await until("#convert-drop", false);
+  if (backing) await give("#song-backing", [backing]);
+  if (second) await give("#song-stem", [second]);
 }
 
 function freePlace() {

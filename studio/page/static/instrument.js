@@ -3,28 +3,36 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained, avatar}], tracks: [as of <timbre-player>]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
+//   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
+//              of each track `first_s`, how much earlier than its recording it begins
+//   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, and `again` {model} to convert with another voice.
+// {isOn}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// which voices sing the parts of the recording, as `parts` has it.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
+import { avatar } from "./avatar.js";
 import { drag, make, tell } from "./dom.js";
+import { Company, VOCAL } from "./company.js";
 import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
+import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
 import { ZOOM } from "./roll.js";
 
 const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
+const DRAWN = 6; // pixels of a part, at least
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
-const GUTTER = 184, NARROW_GUTTER = 48; // left of the lanes, for their names
-const STRIP = 30, FINGER = 44; // heights of a lane
+const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
+const STRIP = 44; // height of a lane
 const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
 const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
 const WELCOME = "Press play or the space bar, and change the lane: one performance in three voices.", DROP = "Drop your own vocal anywhere.";
@@ -43,8 +51,10 @@ class Instrument extends Player {
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
   #display = menu("display", "Display");
+  #voices = []; // of the parts of the recording: [{start, voice}]
+  #drawn = null; // the part that is drawn: {from, to}
+  #company = new Company(() => this.#mixed());
   #narrow = matchMedia("(max-width: 600px)");
-  #finger = matchMedia("(pointer: coarse), (max-width: 600px)");
 
   constructor() {
     super();
@@ -53,8 +63,8 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed]];
-    this.#finger.addEventListener("change", () => this.#draw());
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed]];
+    this.#narrow.addEventListener("change", () => this.#draw());
   }
 
   connectedCallback() {
@@ -62,12 +72,24 @@ class Instrument extends Player {
     for (const part of document.querySelectorAll("timbre-part")) part.bring();
   }
 
+  /** The page has none for it, and says so whenever that is: its parts may have been here before. */
+  set data(given) {}
+
+  get data() {
+    return super.data;
+  }
+
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "parts") {
+      this.#voices = read(data ?? "");
+      return this.#roll.redrawOver();
+    }
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "pitch") return this.#draw();
+    if (of === "company" && !before.company?.length && !data?.length) return;
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
       if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
@@ -96,9 +118,14 @@ class Instrument extends Player {
     return Boolean(parts.editor?.hertz);
   }
 
-  /** Where takes begin. */
+  /** Where the chosen take begins. */
   get #offset() {
-    return this.#parts.recording ? (this.#takes()?.start_s ?? 0) : 0;
+    return this.data?.tracks[this.chosen]?.offset_s ?? 0;
+  }
+
+  /** Where the recording begins: a song may begin before it. */
+  get #first() {
+    return this.data?.tracks[0]?.offset_s ?? 0;
   }
 
   /** What is 0 in the picture: an editor shows its take alone. */
@@ -109,27 +136,32 @@ class Instrument extends Player {
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes();
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
-    const made = (takes?.tracks ?? []).map((track) => ({ ...track, offset_s: this.#offset }));
+    const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
+    const earliest = Math.min(0, ...begins);
+    if (first) first.offset_s = -earliest;
+    const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
     const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
-    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: this.#offset }] : [];
+    const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
+    this.#company.set(this.#isWelcome ? [] : takes?.company?.length ? takes.company : (this.#parts.company ?? []), takes?.company?.length ? begins[0] - earliest : -earliest);
+    this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
-    this.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
+    super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
   }
 
   get duration() {
     const { recording } = this.#parts;
-    return recording?.duration_s ?? super.duration;
+    return recording ? Math.max(recording.duration_s + this.#first, this.chosen ? super.duration : 0) : super.duration;
   }
 
   get stretch() {
     const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
     if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
     const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim : null;
-    return trim ? { start: trim.start, stop: Math.min(trim.stop, stop) } : { start, stop };
+    return trim ? { start: trim.start + this.#first, stop: Math.min(trim.stop + this.#first, stop) } : { start, stop };
   }
 
   choose(index, tells = true) {
@@ -159,6 +191,8 @@ class Instrument extends Player {
     act();
   };
 
+  #timed = ({ detail: { id, playing } }) => id === this.data?.id && playing && this.#company.isThere && this.#company.measure(this);
+
   #viewed = (event) => {
     if (event.detail.group === ID && this.data) this.#placeHandles();
   };
@@ -174,33 +208,46 @@ class Instrument extends Player {
 
   drawn(bar, wave) {
     wave.remove();
-    const tools = [
-      this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1),
-      ...[["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom")),
-      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
-    ];
     const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     bar.classList.add("transport");
-    tools.splice(1, 0, edit);
-    bar.append(...tools, this.#display);
-    bar.setAttribute("role", "toolbar");
-    bar.setAttribute("aria-label", "Transport");
+    bar.append(this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1), edit);
+    const view = make("div", { class: "view" },
+      ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
+      make("span", { class: "zooms" }, [["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
+    view.hidden = this.#isWelcome;
+    for (const [row, label] of [[bar, "Transport"], [view, "View"]]) {
+      row.setAttribute("role", "toolbar");
+      row.setAttribute("aria-label", label);
+    }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", "Lanes");
-    this.#screen.replaceChildren(this.#roll, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
+    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
+    if (this.#company.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
-    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained }) =>
-      make("button", { type: "button", class: "download", "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
+    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
+      make("button", { type: "button", class: "with", title: name, "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
-    const foot = make("div", { class: "foot" }, this.querySelector(".downloads"), also,
-      make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
+    bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+  }
+
+  /** The preferred format as a button, the others in a menu beside it. */
+  offered(first, ...others) {
+    if (!first) return [];
+    const formats = menu("formats", "\u25be");
+    formats.firstChild.ariaLabel = "Other formats";
+    const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
+    const { song, url } = this.data.tracks[this.chosen];
+    const stems = song ? [{ label: "Vocal", name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
+    formats.append(make("div", { class: "choices" }, others, stems));
+    return [make("span", { class: "what" }, "Export"), first, formats];
   }
 
   #button(text, title, act, isThere = true, kind = "") {
@@ -232,27 +279,71 @@ class Instrument extends Player {
     });
     const edit = this.querySelector(".edit");
     if (edit) edit.disabled = !this.#isEditing() && !this.data.tracks[this.chosen].downloads;
-    const several = this.data.tracks.length > 1;
+    const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
-      ...moved(roll, isRecording ? 0 : this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? [], layers: [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
-      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: this.#finger.matches ? FINGER : STRIP,
-      strips: several ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, label: this.#narrow.matches ? labelOf(this.data.tracks[index]) : null })) : [],
+      ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
+      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
+      colour: this.data.tracks[this.chosen].avatar?.colour,
+      strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
-      this.#roll.paintOver = (context, plot, colours) => this.#dim(context, plot, colours);
+      this.#roll.paintOver = (context, plot, colours) => {
+        this.#dim(context, plot, colours);
+        this.#paintVoices(context, plot, colours);
+      };
+      this.#roll.grasp = (place, event) => this.#beginVoice(place, event);
       this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
     }
     this.#place();
   }
 
+  /** The strips of what is heard beside the chosen lane. */
+  #beside() {
+    const offset_s = this.#company.offset - this.#origin;
+    return this.#company.lanes.map(({ url, label }) => {
+      const waveform = this.#waveforms.get(url);
+      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? translated(label) : null };
+    });
+  }
+
+  #channels() {
+    const made = this.#company.lanes.map((lane) => this.#company.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
+    const vocal = this.#company.channel({ name: VOCAL, label: "Vocal", title: null, url: true }, null, this.data.tracks.length === 1);
+    made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
+    return make("div", { class: "channels" }, vocal, made);
+  }
+
+  /** A mix that was made is of other faders now. */
+  #mixed() {
+    for (const track of this.data?.tracks ?? []) if (track.song) track.downloads = track.downloads.map(({ label }) => ({ label }));
+    if (this.data) this.offerAgain();
+  }
+
+  get wishes() {
+    return this.#company.isThere ? { faders: this.#company.faders } : {};
+  }
+
+  starting(sound) {
+    this.#company.lead(sound);
+  }
+
+  started(sound, offset, goesOn) {
+    if (!goesOn && !this.#isEditing()) this.#company.start(sound, offset);
+  }
+
+  stopped() {
+    this.#company.stop();
+  }
+
   /** Open all tracks, one after the other, for their waveforms. */
   async #open() {
-    for (const track of this.data?.tracks ?? []) {
+    const all = [...(this.data?.tracks ?? []), ...this.#company.lanes.filter(({ url }) => url)];
+    for (const track of all) {
       if (this.#waveforms.has(track.url)) continue;
       this.#waveforms.set(track.url, null);
-      const sound = await this.sound(track).catch(() => null);
+      const sound = await (this.data?.tracks.includes(track) ? this.sound(track) : this.#company.sound(track.url)).catch(() => null);
       if (!sound?.waveform) continue;
       this.#waveforms.set(track.url, sound.waveform);
       this.#draw();
@@ -276,10 +367,67 @@ class Instrument extends Player {
     context.globalAlpha = 1;
   }
 
+  // ---- voices of parts, drawn on the lane of the recording
+
+  #lane() {
+    return this.#parts.recording ? this.#roll.strips[0] : null;
+  }
+
+  #paintVoices(context, plot, colours) {
+    const lane = this.#lane();
+    if (!lane) return;
+    const placed = ({ start, end, voice }) => ({ voice, start: start + this.#first, end: end + this.#first });
+    for (const region of regionsOf(this.#voices, this.#parts.recording.duration_s)) drawRegion(context, plot, lane, placed(region), colours);
+    if (!this.#drawn) return;
+    const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
+    drawRegion(context, plot, lane, placed({ start, end, voice: null }), colours);
+  }
+
+  /** Draw a part, or offer another voice for one that is pressed; a press elsewhere is the roll's. */
+  #beginVoice({ x, y, seconds }, event) {
+    const lane = this.#lane(), at = seconds - this.#first;
+    this.#screen.querySelector(".voice-menu")?.remove();
+    if (!lane || x < lane.x || y < lane.y || y > lane.y + lane.height || event.pointerType === "touch") return false;
+    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
+    this.#drawn = { from: at, to: at };
+    const to = (moved) => {
+      this.#drawn.to = Math.min(Math.max(this.#roll.plot.seconds(moved.clientX - left) - this.#first, 0), this.#parts.recording.duration_s);
+      this.#roll.redrawOver();
+    };
+    const drop = () => {
+      const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
+      const found = regionsOf(this.#voices, this.#parts.recording.duration_s).find((one) => one.start <= at && at < one.end);
+      const isDrawn = (end - start) * this.#roll.plot.pixelsPerSecond > DRAWN;
+      if (isDrawn) this.#offerVoices(start, end, x, lane);
+      else if (found) this.#offerVoices(found.start, found.end, x, lane);
+      this.#drawn = isDrawn ? this.#drawn : null;
+      if (!isDrawn) this.#roll.seek(seconds);
+    };
+    drag(event, stage, to, drop);
+    return true;
+  }
+
+  #offerVoices(start, end, x, lane) {
+    const choose = (voice) => {
+      if (voice) this.#voices = painted(this.#voices, start, end, voice);
+      this.#drawn = null;
+      offered.remove();
+      this.#roll.redrawOver();
+      if (voice) tell(this, "voiced", { parts: write(this.#voices) });
+    };
+    const offered = voiceMenu(choose, avatar);
+    Object.assign(offered.style, { left: `${Math.min(x, this.#screen.clientWidth - 190)}px`, bottom: `${this.#screen.clientHeight - this.#roll.offsetTop - lane.y + 4}px` });
+    this.#screen.append(offered);
+    offered.firstChild.focus();
+  }
+
   /** Put the lanes' names beside their lanes, and the handles where they belong. */
   #place() {
     const [first] = this.#roll.strips, lanes = this.#screen.querySelector(".tracks");
-    if (first && lanes) Object.assign(lanes.style, { top: `${first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    const top = this.#roll.offsetTop;
+    const channels = this.#screen.querySelector(".channels");
+    for (const column of [lanes, channels]) if (first && column) Object.assign(column.style, { top: `${top + first.y}px`, width: `${first.x - 4}px`, gridAutoRows: `${first.height}px` });
+    if (channels) channels.firstChild.style.gridRow = this.chosen + 1;
     this.#placeHandles();
   }
 
@@ -287,8 +435,8 @@ class Instrument extends Player {
     const { plot } = this.#roll, ends = this.#ends();
     for (const handle of this.#screen.querySelectorAll(".handle")) {
       const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
-      handle.hidden = !this.duration || this.#isWelcome || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
-      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${box.y}px`, height: `${box.height}px` });
+      handle.hidden = !this.duration || this.#isWelcome || this.#first > 0 || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
+      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${this.#roll.offsetTop + box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));
       handle.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);

@@ -3,7 +3,7 @@
 
 import { make } from "./dom.js";
 
-const ROW = "#tabs [role=tablist], .samples, .transport, #convert-facts-row, #tabs fieldset:has(input[type=radio])";
+const ROW = "#tabs [role=tablist], .samples, .transport, timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
@@ -23,6 +23,15 @@ document.addEventListener("keydown", (event) => {
   if (items[to].type === "radio" || items[to].role === "tab") items[to].click();
   mend(row, items[to]);
   items[to].focus();
+});
+
+/** Ctrl+Enter converts, wherever one is in the Convert tab. */
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+  const convert = [...document.querySelectorAll("#convert-go button")].find(isSeen);
+  if (!convert) return;
+  event.preventDefault();
+  convert.click();
 });
 
 function mend(row, current) {

@@ -99,6 +99,29 @@ export class Player extends Listener {
   /** Called when another track was chosen, and when a track's sound is there. */
   changed() {}
 
+  /** Arrange the downloads, the preferred format first. */
+  offered(...downloads) {
+    return [make("span", { class: "what" }, "Download"), ...downloads];
+  }
+
+  /** starting(sound): called just before a sound is heard; started(sound, offset, goesOn): just after; offset: where it
+   * begins on the timeline, goesOn: whether another one was heard until then; stopped(): when nothing is any more. */
+  starting(sound) {}
+
+  started(sound, offset, goesOn) {}
+
+  stopped() {}
+
+  /** What is told with a wish for a download. */
+  get wishes() {
+    return {};
+  }
+
+  /** Offer the downloads again. */
+  offerAgain() {
+    this.#mark();
+  }
+
   /** drawn(bar, wave): called when everything was made. */
   drawn(..._given) {}
 
@@ -147,6 +170,7 @@ export class Player extends Listener {
     this.#duration = sound.duration;
     const { start, stop } = this.stretch;
     if (!before && (this.#position < start || this.#position >= stop - END_S)) this.#position = start;
+    this.starting(sound);
     try {
       await sound.start(this.#position - offset, before, this.#offset - offset);
     } catch {
@@ -156,6 +180,7 @@ export class Player extends Listener {
     if (turn !== this.#turn) return sound.stop();
     this.#playing = sound;
     this.#offset = offset;
+    this.started(sound, offset, Boolean(before));
     this.#follow();
   }
 
@@ -163,8 +188,10 @@ export class Player extends Listener {
     const sound = this.#playing;
     const turn = ++this.#turn;
     sound.stop();
+    this.stopped();
     await sound.start(seconds - this.#offset);
-    if (turn !== this.#turn) sound.stop();
+    if (turn !== this.#turn) return sound.stop();
+    this.started(sound, this.#offset, false);
   }
 
   #pause() {
@@ -173,6 +200,7 @@ export class Player extends Listener {
     this.#position = this.seconds;
     this.#playing.stop();
     this.#playing = null;
+    this.stopped();
     cancelAnimationFrame(this.#frame);
     setTimeout(() => this.#playing ?? Player.#quiet(), 100); // after the fade
     this.#tellTime();
@@ -277,8 +305,8 @@ export class Player extends Listener {
         { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && translated(track.note), index < 10 ? translated(`key ${index}`) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
-        make("span", { class: "label" }, named(track.label, track.names)),
-        track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null,
+        make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
+          track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null),
       ),
     );
     return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);
@@ -293,7 +321,7 @@ export class Player extends Listener {
     const place = this.querySelector(".downloads");
     const offered = this.#data.tracks[this.#chosen].downloads ?? [];
     place.hidden = !offered.length;
-    place.replaceChildren(make("span", { class: "what" }, "Download"), ...offered.map((one) => this.#download(one)));
+    place.replaceChildren(...this.offered(...offered.map((one) => this.#download(one))));
   }
 
   #download({ label, url, name }) {
@@ -310,7 +338,7 @@ export class Player extends Listener {
     const ask = () => {
       this.#wanted = named;
       asked.ariaBusy = true;
-      tell(this, "download", { index, label });
+      tell(this, "download", { index, label, ...this.wishes });
     };
     const asked = make("button", { type: "button", class: "download", onclick: ask }, label);
     asked.ariaBusy = this.#wanted === named;

@@ -4,6 +4,7 @@
 import { translated } from "./languages.js";
 
 const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
+const BLACK_KEYS = new Set([1, 3, 6, 8, 10]);
 const C2 = 36, C8 = 108;
 const SHORTEST_S = 0.05; // that can be looked at
 const LOWEST_DB = -80;
@@ -210,7 +211,7 @@ function looked(plot, { step_s: step, offset_s: offset = 0 }, length, pixels) {
 // ---- axes
 
 /** Names of notes, or frequencies, at the left, and lines across. */
-export function drawHeights(context, plot, colours, narrow) {
+export function drawHeights(context, plot, colours, narrow, isKeys = false) {
   const { box } = plot;
   const notes = plot.picture.scale === "note";
   const marks = notes ? noteMarks(plot) : hertzMarks(plot);
@@ -222,13 +223,27 @@ export function drawHeights(context, plot, colours, narrow) {
   for (const { hertz, label, strong } of marks) {
     const y = Math.round(plot.y(hertz)) + 0.5;
     context.strokeStyle = colours.pale;
-    context.globalAlpha = strong ? 0.35 : 0.14;
-    line(context, box.x, y, box.x + box.width, y);
+    context.globalAlpha = strong && !isKeys ? 0.35 : 0.14;
+    if (!isKeys || strong) line(context, box.x, y, box.x + box.width, y);
     if (!label) continue;
     context.globalAlpha = 1;
     context.fillStyle = colours.pale;
     const more = notes && !narrow ? `  ${Math.round(hertz)}` : "";
     context.fillText(label + more, box.x - 6, Math.min(Math.max(y, box.y + 6), box.y + box.height - 6));
+  }
+  context.restore();
+}
+
+/** Rows of semitones as in a piano roll: those of black keys are darker. */
+export function drawKeys(context, plot, colours) {
+  const { box } = plot;
+  context.save();
+  context.fillStyle = colours.line;
+  context.globalAlpha = 0.45;
+  for (let midi = Math.floor(plot.low); midi <= Math.ceil(plot.high); midi++) {
+    if (!BLACK_KEYS.has(((midi % 12) + 12) % 12)) continue;
+    const top = plot.y(toHertz(midi + 0.5));
+    context.fillRect(box.x, top, box.width, plot.y(toHertz(midi - 0.5)) - top);
   }
   context.restore();
 }
@@ -321,26 +336,28 @@ export function nameRange(context, plot, range, colours) {
   context.restore();
 }
 
-/** Notes as bars, named where there is room. */
-export function drawNotes(context, plot, notes, colours) {
+/** Notes as blobs around their pitch, named where there is room. */
+export function drawNotes(context, plot, notes, colours, colour) {
   context.save();
   context.font = `10px ${colours.font}`;
   context.textBaseline = "middle";
   for (const note of notes) {
     if (note.end_s < plot.start || note.start_s > plot.end) continue;
     const left = plot.x(note.start_s), width = Math.max(plot.x(note.end_s) - left, 2);
-    const top = plot.y(toHertz(note.midi + 0.5)), height = plot.y(toHertz(note.midi - 0.5)) - top;
-    const y = height < 5 ? top + height / 2 - 2.5 : top;
-    context.fillStyle = context.strokeStyle = colours.range;
-    context.globalAlpha = 0.22;
-    context.fillRect(left, y, width, Math.max(height, 5));
-    context.globalAlpha = 0.75;
-    context.strokeRect(left + 0.5, y + 0.5, Math.max(width - 1, 1), Math.max(height, 5) - 1);
+    const sung = note.midi + (note.cents ?? 0) / 100;
+    const height = Math.min(Math.max(plot.y(toHertz(sung - 0.5)) - plot.y(toHertz(sung + 0.5)), 6), 22), y = plot.y(toHertz(sung)) - height / 2;
+    context.fillStyle = context.strokeStyle = colour;
+    context.beginPath();
+    context.roundRect(left, y, width, height, Math.min(height, width) / 2);
+    context.globalAlpha = 0.3;
+    context.fill();
+    context.globalAlpha = 0.6;
+    context.stroke();
     const name = noteName(note.midi);
-    if (width > context.measureText(name).width + 6 && height > 9) {
-      context.globalAlpha = 1;
+    if (width > context.measureText(name).width + 10 && height > 15) {
+      context.globalAlpha = 0.8;
       context.fillStyle = colours.ink;
-      context.fillText(name, left + 3, y + height / 2);
+      context.fillText(name, left + 6, y - 6);
     }
   }
   context.restore();
@@ -475,12 +492,13 @@ export function drawPicture(context, plot, picture, imageOf) {
 }
 
 /** Draw a waveform as a lane that can be chosen. */
-export function drawStrip(context, plot, box, { waveform, isChosen, label }, colours) {
+export function drawStrip(context, plot, box, { waveform, isChosen, label, colour }, colours) {
   context.fillStyle = isChosen ? colours.accent : colours.line;
-  context.globalAlpha = isChosen ? 0.12 : 0.25;
+  context.globalAlpha = isChosen ? 0.08 : 0.25;
   context.fillRect(box.x, box.y, box.width, box.height);
   context.globalAlpha = 1;
-  if (waveform) drawWaveform(context, plot, box, waveform, isChosen ? colours.accent : colours.pale);
+  if (waveform) drawWaveform(context, plot, box, waveform, colour ?? colours.wave, isChosen ? 1 : 0.55);
+  context.globalAlpha = 1;
   if (label) drawLaneName(context, box, label, colours);
 }
 

@@ -12,7 +12,7 @@
 // origin_s: of the player's time, what is 0 here.
 // For an instrument, which has a player's tracks as lanes: strips: [{waveform, isChosen, label}] below the picture,
 // stripHeight, gutter: the width left of everything; wave: a waveform, drawn with `layers`, of "waveform", "spectrogram"
-// and "pitch", in one place.
+// and "pitch", in one place; colour: of the notes.
 //
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
@@ -26,7 +26,7 @@ const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
 const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
 const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence: ["100 %", "0"] };
 const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
-const STRIP_GAP = 2;
+const STRIP_GAP = 2, WAVE = 56;
 export const ZOOM = 1.6;
 const CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
@@ -464,7 +464,7 @@ export class Roll extends Listener {
   #layOut(width, height) {
     const isOfNotes = (this.#picture?.scale ?? "note") === "note";
     const left = this.#data.gutter ?? (!isOfNotes ? HERTZ : width < NARROW ? NARROW_HEIGHTS : HEIGHTS);
-    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - 2, 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
+    this.#plot.box = { x: left, y: 4, width: Math.max(width - left - (this.#data.layers ? 10 : 2), 10), height: Math.max(height - this.#lanesHeight() - TIMES - 6, 40) };
     let y = this.#plot.box.y + this.#plot.box.height + GAP;
     const placed = (more, height, gap) => {
       const box = { x: left, y, width: this.#plot.box.width, height };
@@ -493,16 +493,18 @@ export class Roll extends Listener {
 
   #paintBase(context, lanes, colours, width) {
     const plot = this.#plot, { box } = plot;
+    const isKeys = Boolean(this.#data.layers) && this.#isIn("pitch") && !this.#isIn("spectrogram"); // as a piano roll
     draw.clipped(context, box, () => {
       if (this.#isIn("spectrogram")) draw.drawPicture(context, plot, this.#picture, (url) => this.#image(url));
+      else if (isKeys) draw.drawKeys(context, plot, colours);
       const wave = this.#data.wave ?? this.#filled(this.#data.waveform);
-      if (this.#isIn("waveform") && wave?.low) draw.drawWaveform(context, plot, box, wave, this.#isIn("spectrogram") ? colours.accent : colours.wave, this.#isIn("spectrogram") ? 0.3 : 1);
+      if (this.#isIn("waveform") && wave?.low) this.#paintWave(context, wave, colours);
       if (this.#isIn("pitch") && this.#shown.has("range") && this.#data.range) draw.drawRange(context, plot, this.#data.range, colours);
     });
-    if (this.#isIn("pitch") || this.#isIn("spectrogram")) draw.drawHeights(context, plot, colours, width < NARROW);
+    if (this.#isIn("pitch") || this.#isIn("spectrogram")) draw.drawHeights(context, plot, colours, width < NARROW || Boolean(this.#data.layers), isKeys);
     draw.drawTimes(context, plot, colours, box.y, this.#bottom(lanes));
     if (this.#isIn("pitch")) draw.clipped(context, box, () => {
-      if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours);
+      if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours, colours.of(this.#data.colour ?? "var(--range)"));
       for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
       if (this.#shown.has("range") && this.#data.range) draw.nameRange(context, plot, this.#data.range, colours);
     });
@@ -510,6 +512,14 @@ export class Roll extends Listener {
       if (strip) draw.drawStrip(context, plot, box, strip, colours);
       else this.#paintLane(context, name, box, colours);
     }
+  }
+
+  /** The waveform behind the pitch: a strip below it, and without pitch as high as there is room. */
+  #paintWave(context, wave, colours) {
+    const plot = this.#plot, { box } = plot;
+    const height = this.#isIn("pitch") ? Math.min(WAVE, box.height / 3) : box.height;
+    const strip = { ...box, y: box.y + box.height - height, height };
+    draw.drawWaveform(context, plot, strip, wave, this.#isIn("spectrogram") ? colours.accent : colours.wave, this.#isIn("pitch") ? 0.4 : 0.8);
   }
 
   /** Where the lowest lane ends, or the plot. */

@@ -6,6 +6,7 @@
 const FADE_S = 0.012; // short enough to go unheard, long enough not to click
 export const COLUMNS = 500; // of a waveform
 const LARGEST_BYTES = { wav: 120e6, flac: 40e6, other: 12e6 }; // of files that are decoded as a whole
+const METERED = 1024; // samples of a meter
 const WAVEFORM_STEP_S = 0.005;
 const DECODED_RATE = 44100;
 
@@ -48,6 +49,7 @@ class DecodedSound {
     this.duration = buffer.duration;
     this.playing = null;
     this.drawn = null;
+    this.gain = 1;
   }
 
   /** Its waveform as <timbre-roll> draws it. */
@@ -65,10 +67,11 @@ class DecodedSound {
     const source = new AudioBufferSourceNode(context, { buffer: this.buffer });
     const gain = new GainNode(context, { gain: 0 });
     gain.gain.setValueAtTime(0, at);
-    gain.gain.linearRampToValueAtTime(1, at + FADE_S);
-    source.connect(gain).connect(context.destination);
+    gain.gain.linearRampToValueAtTime(this.gain, at + FADE_S);
+    const analyser = new AnalyserNode(context, { fftSize: METERED });
+    source.connect(gain).connect(analyser).connect(context.destination);
     source.start(at + Math.max(0, -from), Math.max(0, from));
-    this.playing = { source, gain, at, from };
+    this.playing = { source, gain, analyser, at, from };
   }
 
   stop() {
@@ -76,10 +79,24 @@ class DecodedSound {
     const { source, gain } = this.playing;
     const at = output().currentTime + 0.01;
     gain.gain.cancelScheduledValues(at);
-    gain.gain.setValueAtTime(1, at);
+    gain.gain.setValueAtTime(this.gain, at);
     gain.gain.linearRampToValueAtTime(0, at + FADE_S);
     source.stop(at + FADE_S);
     this.playing = null;
+  }
+
+  /** How loud it is heard; 1 as it is. */
+  set level(level) {
+    this.gain = level;
+    this.playing?.gain.gain.setTargetAtTime(level, output().currentTime + FADE_S, FADE_S);
+  }
+
+  /** The largest value that is heard just now, 0..1. */
+  get peak() {
+    if (!this.playing) return 0;
+    const samples = new Float32Array(METERED);
+    this.playing.analyser.getFloatTimeDomainData(samples);
+    return samples.reduce((peak, one) => Math.max(peak, Math.abs(one)), 0);
   }
 
   secondsAt(time) {
@@ -95,6 +112,7 @@ class StreamedSound {
   constructor(element, peaks) {
     this.element = element;
     this.peaks = peaks ?? null;
+    this.gain = 1;
   }
 
   get duration() {
@@ -106,11 +124,17 @@ class StreamedSound {
     this.element.currentTime = Math.max(0, other ? other.seconds + ahead : seconds);
     await this.element.play();
     if (other) this.element.currentTime = Math.max(0, other.seconds + ahead + 0.02); // it took a moment to begin
-    this.element.volume = 1;
+    this.element.volume = this.gain;
   }
 
   stop() {
     this.element.pause();
+  }
+
+  /** How loud it is heard: no louder than it is. */
+  set level(level) {
+    this.gain = Math.min(1, level);
+    if (!this.element.paused) this.element.volume = this.gain;
   }
 
   secondsAt() {

@@ -14,7 +14,7 @@ import { Listening } from "./listening.js";
 const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
-const FEW = 6; // voices: no search is needed
+const FEW = 6; // voices: no filters are needed
 const MOST_USES = 4; // on a card
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 
@@ -62,10 +62,10 @@ export class Voices extends Listener {
     const isMany = voices.length > FEW;
     this.replaceChildren();
     const bar = make("div", { class: "filters", role: "search", "aria-label": "Voices" });
-    const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices" };
+    const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices", hidden: voices.length < 2 };
     this.#search = make("input", { class: "search", ...asked, oninput: () => this.#narrow() });
     this.#search.value = words;
-    if (isMany) bar.append(this.#search);
+    bar.append(this.#search);
     this.#selects = {};
     for (const [name, title] of Object.entries(FILTERS)) {
       const known = [...new Set(voices.map((voice) => voice[name]).filter(Boolean))];
@@ -98,7 +98,7 @@ export class Voices extends Listener {
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );
-    const card = make("div", { class: "card" }, choose, voice.preview_url ? this.#preview(voice) : null);
+    const card = make("div", { class: "card", style: voice.avatar ? `--of: ${voice.avatar.colour}` : null }, choose, voice.preview_url ? this.#preview(voice) : null);
     card.dataset.id = voice.id;
     return card;
   }

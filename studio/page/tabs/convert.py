@@ -1,12 +1,13 @@
 """The Convert tab: a recording in, the same performance in another voice out."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from engine.errors import EngineError
-from studio.actions.conversions import convert_recording, look_at_recording
+from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
 from studio.page.parts.page import Page, Updates, Visit, Wish
@@ -43,42 +44,46 @@ class ConvertTab:
         self.pressed_s = gr.State(None)  # when Convert was pressed before there was a recording
         layout = Layout()
         self.input = layout.input
+        self.recording = Recording(page, layout)
         with layout.stage:
-            self.recording = Recording(page)
             self.welcome = part()
         self.batch = Batch(page, layout)
-        self.song = Song(page, layout)
+        self.song = Song(page, tab, layout, self.recording)
         with layout.voice:
             self.voice = Voice(page, tab, self.recording, alone)
         self.fit = fit = Fit(page, layout, self.recording, alone, self.voice)
-        with layout.advanced:
-            presets = Presets(page, tab)
         self.settings = Settings(page, layout, self.recording, alone, fit)
+        with layout.more:
+            presets = Presets(page, tab)
         presets.wire(self.settings)
         self.warnings = Warnings(page, layout, self.recording)
         with layout.go:
             self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+        with layout.said:
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
-        hear_effects(page, layout.advanced, self.settings.effects, self.result.takes, self.recording.instrument)
+        hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)
-        self.song.wire(self.voice, self.settings)
         self._wire(page)
-        # each tab of the input has its button in the dock
-        self.buttons = {"one": self.start, "several": self.batch.start, "song": self.song.start}
+        # each tab of the input has its button in the bar
+        self.buttons = {"one": self.start, "several": self.batch.start}
         shift = [alone, fit.auto, fit.transpose, fit.put_aside]
-        for choice in (layout.one, layout.several, layout.whole_song):
+        with layout.add:
+            several = gr.Button("Batch", size="sm", scale=0, min_width=60, elem_id="convert-several")
+        for button, choice in ((several, "several"), (self.batch.back, "one")):
+            page.on(button.click, partial(self.show, choice), [], [self.input])
+        for choice in (layout.one, layout.several):
             page.on(
                 choice.select,
                 self.turn_to(str(choice.id), layout),
                 shift,
-                [*self.buttons.values(), layout.takes, layout.scores, *shift],
+                [*self.buttons.values(), layout.scores, *shift],
             )
 
     def _wire(self, page: Page) -> None:
         recording, voice, settings, result = self.recording, self.voice, self.settings, self.result
-        inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls}
+        inputs = {recording.chosen, voice.chosen, result.kept, *settings.controls, *self.song.inputs}
         outputs = [self.pressed_s, *result.watched, *voice.outputs]
         page.on(self.start.click, self.press, inputs, outputs, notice=self.problem, **IN_TURN)
         filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
@@ -87,12 +92,11 @@ class ConvertTab:
         page.on(
             recording.chosen.change, self.come_round, {self.pressed_s, *inputs}, outputs, notice=self.problem, **IN_TURN
         )
-        as_song = [self.input, *self.song.taken]
-        page.on(self.warnings.to_song.click, self.open_as_song, [recording.chosen], as_song, notice=self.problem)
+        song, batch = self.song, self.batch
+        page.on(self.warnings.to_song.click, song.extract, [], [song.separate, song.layout.song])
         self._wish = wish = page.wishes["convert"]
         page.on(wish.change, self.wished, {wish, *inputs}, filled, notice=self.problem, **IN_TURN)
-        song, batch = self.song, self.batch
-        kept = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows, song.task, song.kept]
+        kept = [settings.kept, recording.kept, voice.chosen, result.kept, batch.rows, song.files, song.kept]
         restored = [*filled, *self.batch.outputs, *self.song.outputs, self.welcome]
         page.on(page.blocks.load, self.come_back, kept, restored)
 
@@ -102,7 +106,6 @@ class ConvertTab:
         def turn(visit: Visit, was_one: bool, *shift: Any) -> Updates:
             is_one = choice == "one"
             seen: Values = {one: gr.Button(visible=name == choice) for name, one in self.buttons.items()}
-            seen[layout.takes] = gr.Row(visible=choice != "song")  # which is made in one take
             seen[layout.scores] = gr.Column(visible=is_one)
             return seen | {self.alone: is_one} | (self.fit.exchange(*shift) if is_one != was_one else {})
 
@@ -131,22 +134,21 @@ class ConvertTab:
             raise Invalid([("voice", "Choose a voice first.")])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
-        task_id = convert_recording(
-            visit.studio,
-            visit.account,
-            chosen["id"],
-            model=model,
-            settings=self.settings.asked(given),
-            preset=self.settings.preset_of(given),
-            effects=self.settings.effects_of(given),
-            stretch=self.recording.stretch_of(chosen),
-        )
+        with self.song.request(visit, given, model) as song:
+            request = ConversionRequest(
+                model,
+                {**self.settings.asked(given), **({"takes": 1} if song else {})},
+                self.settings.preset_of(given),
+                effects=self.settings.effects_of(given),
+                song=song,
+            )
+            stretch = self.recording.stretch_of(chosen)
+            task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
         source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
         return self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
 
-    def open_as_song(self, visit: Visit, chosen: Chosen | None) -> Updates:
-        """Turn to the tab of songs with the recording in it, whose vocal is to be separated."""
-        return self.song.take(visit, chosen["id"]) | {self.input: gr.Tabs(selected="song")} if chosen else None
+    def show(self, choice: str, visit: Visit) -> Updates:
+        return {self.input: gr.Tabs(selected=choice)}
 
     def wished(self, visit: Visit, given: Given) -> Updates:
         """Take what another tab sent here: a voice, a recording, or a conversion with all its settings.
@@ -180,13 +182,13 @@ class ConvertTab:
 
     def come_back(self, visit: Visit, *kept: Any) -> Updates:
         """Restore what this browser had here when it left."""
-        settings, recording, model, results, rows, song, typed = kept
+        settings, recording, model, results, rows, files, typed = kept
         return (
             self.settings.restore(settings, recording)
             | self.recording.restore(visit, recording)
             | self.voice.choose(visit, model)
             | self.result.restore(results, recording)
             | self.batch.restore(rows)
-            | self.song.restore(song, typed)
+            | self.song.restore(files, typed)
             | {self.welcome: welcomed(visit, is_new=not recording and not results)}
         )

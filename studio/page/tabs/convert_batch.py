@@ -40,6 +40,7 @@ class Batch:
         self.rows = remembered("convert-batch", [])
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.batch:
+            self.back = gr.Button("One recording", size="sm", scale=0, min_width=120, elem_id="convert-one")
             self.files = gr.File(
                 label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
                 elem_id="convert-files",

@@ -12,6 +12,8 @@ from studio.page.parts.values import Given, Values
 
 _ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
 _NAMES = [one.name for one in fields(EffectSettings)]
+_MAIN = ("de_ess", "compressor_ratio", "reverb", "denoise")  # used most
+_NAMED = {"compressor_ratio": "Compressor"}
 _TITLES = {OFF: "Off", "clean": "Clean", "vocal": "Vocal", "speech": "Speech", "hall": "Hall"}
 
 
@@ -20,9 +22,14 @@ class EffectControls:
 
     def __init__(self) -> None:
         named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
-        self.preset = gr.Radio(named, value=OFF, label="Effects", info=_ABOUT, elem_id="convert-effects")
+        gr.HTML("<h2>Effects</h2>")
+        self.preset = gr.Radio(
+            named, value=OFF, label="Effects", show_label=False, info=_ABOUT, elem_id="convert-effects"
+        )  # fmt: skip
+        main = controls(EffectSettings, _MAIN, _NAMED)
         with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
-            self.sliders = controls(EffectSettings)
+            others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
+        self.sliders = {name: (main | others)[name] for name in _NAMES}
         self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")
         made = list(self.sliders.values())
         self._filled = self.preset.input(

@@ -15,14 +15,14 @@ from studio.page.tabs.convert_takes import Brought, Takes, TrackOf
 from studio.page.tabs.instrument import brought
 
 
-def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
-    """Wire the controls of the effects, which are in a fold, to the takes: the chosen one is heard with them at once,
-    and another one as soon as it is chosen."""
+def hear_effects(page: Page, effects: EffectControls, takes: Takes, instrument: gr.HTML) -> None:
+    """Wire the controls of the effects to the takes: the chosen one is heard with them at once, and another one as soon
+    as it is chosen."""
     chosen = gr.State(1)  # the track that is heard, 0 for the recording
     known = {takes.tracks, takes.brought, takes.effects, chosen, *effects.controls}
 
     def prepare(visit: Visit) -> None:
-        """Load what the effects need while the visitor looks at them, where they will be applied."""
+        """Load what the effects need once there is a take to hear them on, where they will be applied."""
         with suppress(AudioError):  # it is said when one is chosen
             visit.apart(load_effects)
 
@@ -54,7 +54,7 @@ def hear_effects(page: Page, fold: gr.Accordion, effects: EffectControls, takes:
         data.pop("chosen", None)
         return {takes.part: brought("takes", data), takes.brought: data, takes.effects: tried}
 
-    page.on(fold.expand, prepare)
+    page.on(takes.tracks.change, prepare)
     changed = [takes.part, takes.brought, takes.effects]
     for event in effects.changes:
         page.on(event, hear, known, changed, notice=takes.problem, trigger_mode="always_last")

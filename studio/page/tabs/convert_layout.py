@@ -1,19 +1,28 @@
-"""Where the parts of the Convert tab go, from the instrument at the top to the dock that is always in view.
+"""Where the parts of the Convert tab go: three columns as in a sequencer, and one bar below them.
 
-input: tabs (One recording, Batch, Song); whatever else can be converted is a tab of it. In the first of them:
-    stage: the drop place, and then the instrument, with recording, takes and edits as lanes of one timeline;
+voice: the left column, with the voices to choose from.
+The middle one is the timeline. input: tabs (One recording, Batch), which what is dropped chooses; in the first of them:
+    head: the drop place, and then the recording in a line; what replaces what has the same height, so that nothing
+        moves while a file is read;
+    stage: the instrument, with recording, takes and edits as lanes of one timeline;
     notices: what is to be said of the recording, a sentence each;
-    result: what the result is, and what can follow it.
-voice: the cards to choose from. pitch: how the recording fits the voice, and its style.
-advanced: a fold with effects, presets and all other settings, one below the other. scores: of the result.
-The dock, a bar at the lower edge of the window:
-    progress: above the rest, while there is any;
+    result: what the result is, and samples while there is no recording;
+    add: what a recording is mixed with, to be added.
+scores: of the result, folds below it.
+The right one is the inspector, a sheet that is opened where there is no room for it. pitch: how the recording fits the
+voice; style; character and effects: the settings used most, and a fold (more) with the others; song: a fold with what
+makes the recording one.
+The bar at the lower edge of the window, where the instrument has its transport:
+    progress: while there is any;
     transpose: the shift, and what finds one;
     takes: how many;
-    go: the buttons that convert, one of them visible.
+    go: the buttons that convert, one of them visible;
+    said: above these, what keeps a conversion from beginning, and how one ended.
 """
 
 import gradio as gr
+
+from studio.page.parts.element import element
 
 
 class Layout:
@@ -21,24 +30,32 @@ class Layout:
 
     def __init__(self) -> None:
         with gr.Column(elem_id="convert"):
-            with gr.Tabs(elem_id="convert-input") as self.input:
-                with gr.Tab("One recording", id="one") as self.one:
-                    self.stage = gr.Column(elem_id="convert-stage")
-                    self.notices = gr.Column(elem_id="convert-notices")
-                    self.result = gr.Column(elem_id="convert-after")
-                with gr.Tab("Batch", id="several") as self.several:
-                    self.batch = gr.Column()
-                with gr.Tab("Song", id="song") as self.whole_song:
-                    self.song = gr.Column(elem_id="convert-song")
-            with gr.Row(elem_id="convert-choices"):
-                self.voice = gr.Column(scale=7, min_width=320)
-                self.pitch = gr.Column(scale=4, min_width=280, elem_id="convert-pitch")
+            self.voice = gr.Column(elem_id="convert-left")
+            with gr.Column(elem_id="convert-middle"):
+                with gr.Tabs(elem_id="convert-input") as self.input:
+                    with gr.Tab("One recording", id="one") as self.one:
+                        self.head = gr.Column(elem_id="convert-head")
+                        self.stage = gr.Column(elem_id="convert-stage")
+                        self.notices = gr.Column(elem_id="convert-notices")
+                        with gr.Row(elem_id="convert-after"):
+                            self.result = gr.Column(elem_id="convert-below")
+                            self.add = gr.Row(elem_id="convert-add")
+                    with gr.Tab("Batch", id="several") as self.several:
+                        self.batch = gr.Column()
+                self.scores = gr.Column(elem_id="convert-folds")
             with gr.Column(elem_id="convert-dock"):
-                self.progress = gr.Column(elem_id="convert-progress")
+                self.said = gr.Column(elem_id="convert-said")
                 with gr.Row(elem_id="convert-controls"):
+                    self.progress = gr.Column(elem_id="convert-progress")
                     self.transpose = gr.Row(elem_id="convert-transpose")
                     self.takes = gr.Row(elem_id="convert-takes")
+                    element("sheet", elem_id="convert-sheet")
                     self.go = gr.Column(elem_id="convert-go")
-            # seen above the dock, but after Convert for the Tab key
-            self.advanced = gr.Accordion("Advanced settings", open=False, elem_id="convert-advanced")
-            self.scores = gr.Column()
+            with gr.Column(elem_id="convert-inspector"):
+                self.pitch = gr.Column(elem_id="convert-pitch")
+                self.style = gr.Column(elem_id="convert-style")
+                with gr.Column(elem_id="convert-character"):
+                    self.character = gr.Column()
+                    self.more = gr.Accordion("More settings", open=False, elem_id="convert-more")
+                self.effects = gr.Column(elem_id="convert-effects-part")
+                self.song = gr.Accordion("Song", open=False, elem_id="convert-song")

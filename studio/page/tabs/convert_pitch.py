@@ -21,12 +21,13 @@ _POLL_S = 0.4
 
 
 class Wanted(TypedDict):
-    """The take to draw, of so many; range: of its voice."""
+    """The take to draw, of so many; range: of its voice; first_s: how much earlier than its recording a song begins."""
 
     task: str
     take: int
     range: VoiceRange | None
     of: int
+    first_s: float
 
 
 class Pitch:
@@ -51,7 +52,10 @@ class Pitch:
 
     def look(self, view: ResultView, take: int) -> Values:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
-        wanted: Wanted = {"task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"])}
+        wanted: Wanted = {
+            "task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"]),
+            "first_s": max(0.0, view["offset_s"]),
+        }  # fmt: skip
         return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
 
     def make_way(self, visit: Visit, chosen: Chosen | None, known: dict[str, str]) -> Updates:
@@ -87,7 +91,7 @@ class Pitch:
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
-        drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s)}
+        drawn = {"of": f"{task_id} {take}", "roll": _roll(recording, taken, wanted, trimmed_s - wanted["first_s"])}
         return still | found | {self.part: brought("pitch", drawn)}
 
 
@@ -105,7 +109,7 @@ def _roll(
     before, after = recording["roll"]["curves"][0], take["roll"]["curves"][0]
     return {**take["roll"]} | {
         "range": wanted["range"],
-        "shown": ["range"],
+        "shown": ["range", "notes"],
         "curves": [
             {**before, "label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
             {**after, "label": "Take", "colour": _OUTPUT_COLOUR},

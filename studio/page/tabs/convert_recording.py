@@ -19,6 +19,7 @@ from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
 from studio.page.parts.values import Values
 from studio.page.tabs import analyses
+from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_state import Analysed, Chosen
 from studio.page.tabs.instrument import brought, instrument, part
 
@@ -43,28 +44,31 @@ class Recording:
     remembers of it.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.chosen, self.analysed = gr.State(None), gr.State(None)
         self.kept = remembered("convert-recording")
         self.timer = gr.Timer(_POLL_S, active=False)
-        self.drop = gr.Audio(
-            label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
-            elem_id="convert-drop",
-        )  # fmt: skip
-        self.is_recorded = recorded(page, self.drop)
-        self.instrument, self.part = instrument(), part()
-        with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
-            self.facts = gr.HTML(elem_id="convert-facts")
-            self.explore = gr.Button("Open in Explore", size="sm", scale=0, min_width=130)
-            self.change = gr.Button(
-                "Change recording", size="sm", scale=0, min_width=150, elem_id="convert-change"
-            )
-        with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
-            self.progress = gr.HTML(elem_id="convert-listening")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90, elem_id="convert-give-up")
-        self.problem = notice("convert-recording-problem")
-        self.offered, self.samples = sample_row()
+        with layout.head:
+            self.drop = gr.Audio(
+                label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
+                elem_id="convert-drop",
+            )  # fmt: skip
+            self.is_recorded = recorded(page, self.drop)
+            with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
+                self.facts = gr.HTML(elem_id="convert-facts")
+                self.explore = gr.Button(
+                    "Open in Explore", size="sm", scale=0, min_width=100, elem_id="convert-explore"
+                )  # fmt: skip
+                self.change = gr.Button("Change recording", size="sm", scale=0, min_width=100, elem_id="convert-change")
+            with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
+                self.progress = gr.HTML(elem_id="convert-listening")
+                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90, elem_id="convert-give-up")
+        with layout.stage:
+            self.problem = notice("convert-recording-problem")
+            self.instrument, self.part = instrument(), part()
+        with layout.result:
+            self.offered, self.samples = sample_row()
         self._wire()
 
     def _wire(self) -> None:

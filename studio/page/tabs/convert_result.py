@@ -13,7 +13,7 @@ from studio.actions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import inform, notice, show_error, silent
+from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Values
@@ -46,10 +46,10 @@ class Result:
         self.now, self.kept = gr.State(None), remembered("convert-results", [])
         self.timer = gr.Timer(_POLL_S, active=False)
         self.recording = recording
-        with layout.progress:
-            with gr.Row(visible=False) as self.going:
-                self.progress = gr.HTML(elem_id="convert-bar")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+        with layout.progress, gr.Row(visible=False) as self.going:
+            self.progress = gr.HTML(elem_id="convert-bar")
+            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+        with layout.said:
             self.ended = notice("convert-ended")
         with layout.result:
             self.takes = Takes(page, layout, self.now, recording.instrument, in_download)
@@ -122,7 +122,9 @@ class Result:
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        return over | {self.ended: silent()} | self.takes.show(visit, view, now, kept)
+        said = " ".join(filter(None, [view["warning"], *view["notes"]]))
+        told = (warn if view["warning"] else inform)(said) if said else silent()
+        return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
 
     def look_again(self, visit: Visit, now: Now | None, kept: Sequence[Now]) -> Updates:
         """Hide a result that was deleted in another tab or window."""

@@ -31,7 +31,9 @@ _OF_PRESETS = [
     for one in fields(ConversionSettings)
     if len({getattr(preset, one.name) for preset in ConversionSettings.presets.values()}) > 1
 ]
-_BESIDE = ("transpose", "takes")  # which have their places outside of the fold
+_BESIDE = ("transpose", "takes")  # which have places of their own
+_CHARACTER = ("likeness", "texture", "consonant_protection", "formant_shift_semitones")  # used most
+_NAMED = {"texture": "Own breath", "consonant_protection": "Consonants", "formant_shift_semitones": "Formants"}
 _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _BESIDE]
 
 
@@ -43,14 +45,18 @@ class Settings:
 
     def __init__(self, page: Page, layout: Layout, recording: Recording, alone: gr.State, fit: Fit) -> None:
         self.recording, self.alone, self.fit = recording, alone, fit
-        with layout.pitch:
+        with layout.style:
             self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
         self.detected = gr.State(None)  # the style that is chosen because it was detected
         with layout.takes:
             self.takes = controls(ConversionSettings, ["takes"])["takes"]
-        with layout.advanced:
+        with layout.effects:
             self.effects = EffectControls()
-            self.advanced = controls(ConversionSettings, _ADVANCED)
+        with layout.character:
+            gr.HTML("<h2>Character</h2>")
+            self.advanced = controls(ConversionSettings, _CHARACTER, _NAMED)
+        with layout.more:
+            self.advanced |= controls(ConversionSettings, [one for one in _ADVANCED if one not in _CHARACTER])
             self.reset = gr.Button("Reset to the style's defaults", size="sm")
         self.kept = remembered("convert-settings")
         self._wire(page)

@@ -1,107 +1,95 @@
-"""Songs on the Convert tab: a whole song, or a vocal with its backing, in one or several voices, mixed again."""
+"""What makes a recording a song on the Convert tab: what is mixed with it, and in which voices it is sung."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
-from engine.songs.parts import KEEP, read_parts, seconds_of
+from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from studio.actions.analyses import analysed_recording
-from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.fetched_models import Addition, separator
-from studio.actions.songs import LANES, SentFile, SongRequest, mix_again
-from studio.actions.takes import ResultView
-from studio.actions.tasks import cancel_task
-from studio.actions.uploads import receive_upload, scratch_folder
-from studio.errors import Invalid, NotFound
-from studio.page.parts.element import element, shown
+from studio.actions.songs import SentFile, SongRequest
+from studio.errors import Invalid
 from studio.page.parts.install import InstallOffer, InstallWords
 from studio.page.parts.memory import remembered
-from studio.page.parts.notice import inform, notice, show_error, silent, warn
+from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
-from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Given, Values
 from studio.page.tabs import analyses
-from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
-from studio.page.tabs.convert_scores import heading, progress_line
-from studio.page.tabs.convert_settings import Settings
-from studio.page.tabs.convert_takes import view_of
-from studio.page.tabs.convert_voice import GONE, Voice
+from studio.page.tabs.convert_recording import Recording
+from studio.page.tabs.convert_state import Chosen
+from studio.page.tabs.instrument import brought, part
 
 _POLL_S = 0.5
-_NAMES = {"vocal": "Vocal", "backing": "Backing", "stem": "Second singer"}
-_ABOUT = (
-    "Drop a vocal and its backing, or a full mix. The new vocal goes back into the mix at the same level and position."
-)
+NAMES = {"backing": "Backing", "stem": "Second singer"}  # of what is heard beside a vocal
+_CHOSEN = "chosen"  # instead of a voice: the chosen one, as static/regions.js writes it
+_WITHOUT_BACKING = "Add a backing track, or tick “This is a full mix”."
+_SAID = {
+    "backing": "A song: the new vocal goes back into the mix at the same level and position, in one take.",
+    "separate": "A full mix: its vocal is extracted, converted and mixed again, in one take.",
+    "parts": "Several voices: each sings its part, in one take.",
+}
 
 
 class Song:
-    """The part of the tab for a song. task: the song that is shown, which the browser remembers."""
+    """The part of the tab for a song. files: ids of analysed recordings by their lanes, which the browser remembers."""
 
-    def __init__(self, page: Page, layout: Layout) -> None:
-        self.page = page
-        self.task = remembered("convert-song")
+    def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording) -> None:
+        self.page, self.layout = page, layout
+        self.files = remembered("convert-company", {})
         self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
-        self.recording = gr.State(None)  # the id of an analysed recording that is the song where no file is given
+        self.owner = gr.State(None)  # id of the recording that they are for
         self.timer = gr.Timer(_POLL_S, active=False)
+        with layout.add:
+            self.buttons = {name: _file(f"+ {label}", name) for name, label in NAMES.items()}
+        with layout.notices:
+            self.says = notice("song-says")
+            self.problem = notice("song-problem")
+            self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
         with layout.song:
-            gr.Markdown(_ABOUT)
-            with gr.Row():
-                self.lead = _file("Vocal or full mix", "song-lead")
-                self.backing = _file("Backing (instrumental)", "song-backing")
-                self.stem = _file("Second singer (optional)", "song-stem")
-            self.source = notice("song-source")
             self.separate = gr.Checkbox(
                 label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
                 elem_id="song-separate",
             )  # fmt: skip
-            self.separator = InstallOffer(
-                page, layout.whole_song, self._separator, _separator_words(), "song-separator"
-            )
+            self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
-            with gr.Row():
-                self.parts = gr.Textbox(
-                    label="Voice changes", placeholder="1:42 koguchi, 2:10 keep", max_length=4000,
-                    info="The chosen voice until then; keep leaves a stretch as it is.", elem_id="song-parts",
-                )  # fmt: skip
-                self.stem_voice = gr.Textbox(
-                    label="Voice of the second singer", value=KEEP, max_length=4000,
-                    info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
-                )  # fmt: skip
-                self.offset = gr.Textbox(
-                    label="Offset", placeholder="Auto", max_length=20,
-                    info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
-                )  # fmt: skip
-            self.problem = notice("song-problem")
-            with gr.Row(visible=False) as self.going:
-                self.progress = gr.HTML(elem_id="song-bar")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
-            self.title = gr.HTML(elem_id="song-title")
-            self.mixer = element("mixer", events=("export",), elem_id="song-mixer")
-        with layout.go:
-            self.start = gr.Button("Convert song", variant="primary", size="lg", visible=False, elem_id="song-start")
+            self.parts = gr.Textbox(
+                label="Voice changes", placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
+                info="Draw them on the lane of the recording, or type them: keep leaves a part as it is.",
+                elem_id="song-parts",
+            )  # fmt: skip
+            self.stem_voice = gr.Textbox(
+                label="Voice of the second singer", value=KEEP, max_length=4000,
+                info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
+            )  # fmt: skip
+            self.offset = gr.Textbox(
+                label="Offset", placeholder="Auto", max_length=20,
+                info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
+            )  # fmt: skip
+        self._wire(recording)
 
-    def wire(self, voice: Voice, settings: Settings) -> None:
-        """Wire all events, once voice and settings are there."""
-        self.voice, self.settings = voice, settings
-        given = {
-            self.lead, self.recording, self.backing, self.stem, self.separate, self.parts, self.stem_voice,
-            self.offset, voice.chosen, *settings.controls,
-        }  # fmt: skip
-        page, watched = self.page, [self.timer, self.going, self.progress, self.title, self.mixer]
-        page.on(self.start.click, self.convert, given, [self.task, self.timer, *voice.outputs], notice=self.problem)
-        page.on(self.timer.tick, self.watch, [self.task], [*watched, self.problem])
-        page.on(self.lead.upload, self.put_away, [], [self.recording, self.source])
-        others = partial(gr.on, [file.change for file in (self.lead, self.backing, self.stem)])
-        page.on(others, self.begin_anew, [self.task], [self.task, self.title, self.mixer, self.problem])
-        answers = partial(gr.on, [one.change for one in (self.separate, self.parts, self.stem_voice, self.offset)])
-        page.on(answers, lambda visit: {self.problem: silent()}, [], [self.problem])
+    def _wire(self, recording: Recording) -> None:
+        page, watched = self.page, [self.files, self.timer]
+        for name, button in self.buttons.items():
+            page.on(
+                button.upload, partial(self.put_in, name), [button, self.files], watched, notice=self.problem,
+                concurrency_id="song", concurrency_limit=1,
+            )  # fmt: skip
+        page.on(self.timer.tick, self.look, [self.files], [self.timer, self.part], notice=self.problem)
+        page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
+        voiced = [self.parts, self.drawn, self.says, self.kept]
+        page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
+        page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
+        chosen = recording.chosen
+        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
+        events = [self.files.change, self.separate.change, self.parts.change]
+        page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
         gr.on(
             [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
             api_visibility="private", show_progress="hidden",
@@ -110,116 +98,117 @@ class Song:
             self.separator.installed.change, lambda visit, there: {self.separate: gr.Checkbox(interactive=there)},
             [self.separator.installed], [self.separate],
         )  # fmt: skip
-        page.on(self.cancel.click, self.stop, [self.task], [self.timer], notice=self.problem)
-        page.on_data(self.mixer.export, self.export, [self.task], [self.mixer], notice=self.problem)
-
-    @property
-    def outputs(self) -> list[Any]:
-        """What changes when a song is taken up again."""
-        return [self.timer, *self.typed]
 
     @property
     def typed(self) -> list[gr.Textbox]:
         """The fields that are typed into."""
         return [self.parts, self.stem_voice, self.offset]
 
-    def restore(self, task_id: str | None, typed: Sequence[str] | None) -> dict[Any, Any]:
-        """Return updates that show what was here when this browser left, but for the files."""
-        before = dict(zip(self.typed, typed, strict=True)) if typed and len(typed) == len(self.typed) else {}
-        return {**before, **({self.timer: gr.Timer(active=True)} if task_id else {})}
+    @property
+    def inputs(self) -> set[Any]:
+        """What `request` reads."""
+        return {self.files, self.separate, *self.typed}
 
     @property
-    def taken(self) -> list[Any]:
-        """What changes when a recording of the tab is taken as a song."""
-        return [self.recording, self.lead, self.separate, self.source]
+    def outputs(self) -> list[Any]:
+        """What changes when a song is taken up again."""
+        return [self.timer, self.drawn, self.says, *self.typed]
 
-    def take(self, visit: Visit, recording: str) -> dict[Any, Any]:
-        """Return updates that take an analysed recording as a whole song, until a file is given."""
-        name = analyses.view(visit, recording)["file_name"]
+    @property
+    def emptied(self) -> list[Any]:
+        """What changes when a song is left."""
+        return [self.files, self.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
+
+    def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
+        """Return updates that show what was here when this browser left."""
+        before: Values = {self.timer: gr.Timer(active=bool(files))}
+        if typed and len(typed) == len(self.typed):
+            before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
+        return before | self._said(files, False, typed[0] if typed else "")
+
+    def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
+        """Add a file to the song, or another one in its place."""
+        if path is None:
+            return None
+        analyses.cancel(visit, (files or {}).get(name))
         return {
-            self.recording: recording, self.lead: gr.File(value=None),
-            self.separate: gr.Checkbox(value=self.separator.is_installed),
-            self.source: inform(f"The song is {name}: add another file to use that instead."),
+            self.files: {**(files or {}), name: analyses.start(visit, path, False)},
+            self.timer: gr.Timer(active=True),
+        }
+
+    def remove(self, visit: Visit, asked: Mapping[str, Any], files: Mapping[str, str] | None) -> Updates:
+        """Take a file out of the song again."""
+        left = {name: one for name, one in (files or {}).items() if name != asked["name"]}
+        return {self.files: left, self.timer: gr.Timer(active=True)}
+
+    def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
+        """Leave a song with the recording it is of; what is there before any recording is for the first one."""
+        now = chosen["id"] if chosen else owner
+        if owner is None or now == owner:
+            return {self.owner: now}
+        typed = ("", KEEP, "")
+        return {
+            self.owner: now, self.files: {}, self.separate: False, self.timer: gr.Timer(active=True), self.kept: typed,
+            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
 
-    def begin_anew(self, visit: Visit, task_id: str | None) -> Updates:
-        """Show nothing of an earlier song beside other files; one that is still converted goes on."""
-        with suppress(NotFound):
-            if task_id and view_of(visit, task_id)["state"] in BUSY:
-                return {self.problem: silent()}
-        return self._no_song() | {self.task: None, self.problem: silent()}
+    def draw(
+        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
+    ) -> Updates:
+        """Take the voices of the parts that were drawn; the field for them may not be open."""
+        parts = told["parts"]
+        return {
+            self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
+            **self._said(files, separate, parts),
+        }  # fmt: skip
 
-    def put_away(self, visit: Visit) -> Updates:
-        """Forget the recording, since a file is given."""
-        return {self.recording: None, self.source: silent()}
+    def look(self, visit: Visit, files: Mapping[str, str] | None) -> Updates:
+        """Show the files as lanes, once they are analysed."""
+        lanes, trouble = [], []
+        is_busy = False
+        for name, analysis in (files or {}).items():
+            view = analyses.find(visit, analysis)
+            if view is None or view["state"] in ("failed", "cancelled"):
+                why = view and view["error"]
+                trouble.append(why or f"{NAMES[name]}: its file is kept for a day. Add it again.")
+                continue
+            is_busy = is_busy or view["state"] in analyses.BUSY
+            lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
+        updates: Values = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
+        return updates | ({self.problem: show_error(" ".join(trouble))} if trouble else {})
+
+    def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
+        """Say what Convert will make of the recording, if more than its vocal in another voice."""
+        return self._said(files, separate, parts)
+
+    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
+        kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
+        return {self.says: inform(_SAID[kind]) if kind else silent()}
 
     @contextmanager
-    def _lead(self, visit: Visit, given: Given, place: Path) -> Iterator[SentFile]:
-        """Yield the vocal or the song, which may be moved. Raises NotFound if it is gone."""
-        if given[self.lead]:
-            yield _sent(visit, given.text(self.lead), place / "lead")
+    def request(self, visit: Visit, given: Given, model: str) -> Iterator[SongRequest | None]:
+        """Yield what is to be made of the recording, if it is a song. Raises EngineError."""
+        files, separate = given.read(self.files, dict[str, str]) or {}, given.flag(self.separate)
+        parts = given.text(self.parts).strip()
+        if not (files or parts or separate):
+            yield None
             return
-        with analysed_recording(visit.studio, visit.account, given.text(self.recording)) as (copy, file_name, _):
-            yield SentFile(copy, file_name)
-
-    def convert(self, visit: Visit, given: Given) -> Updates:
-        model = given.text(self.voice.chosen)
-        if not given[self.lead] and not given[self.recording]:
-            raise Invalid([("song", "Add a vocal or a song first.")])
-        if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
-        if others := self.voice.without(visit, model):
-            return others | {self.problem: show_error(GONE)}
-        if not given[self.separate] and not given[self.backing]:
-            text = "Add a backing track, or tick “This is a full mix”."
-            raise Invalid([("backing", text)])
-        settings = self.settings.asked(given) | {"takes": 1}
-        with scratch_folder(visit.studio) as place, self._lead(visit, given, place) as lead:
-            names = {"backing": given.text(self.backing), "stem": given.text(self.stem)}
-            sent = {name: _sent(visit, file, place / name) for name, file in names.items() if file}
-            song = SongRequest(
-                read_parts(given.text(self.parts).strip() or model, model), given.flag(self.separate),
-                sent.get("backing"), sent.get("stem"), read_parts(given.text(self.stem_voice).strip() or KEEP),
-                _offset_s(given.text(self.offset)),
+        if files and not separate and "backing" not in files:
+            raise Invalid([("backing", _WITHOUT_BACKING)])
+        with ExitStack() as stack:
+            sent = {}
+            for name, analysis in files.items():
+                copy, file_name, _ = stack.enter_context(analysed_recording(visit.studio, visit.account, analysis))
+                sent[name] = SentFile(copy, file_name)
+            yield SongRequest(
+                _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),
+                read_parts(given.text(self.stem_voice).strip() or KEEP),
+                _offset_s(given.text(self.offset)) if files else None,
             )  # fmt: skip
-            request = ConversionRequest(model, settings, self.settings.preset_of(given), untrained=True, song=song)
-            task_id = start_conversion(visit.studio, visit.account, lead.path, lead.name, request)
-        return {self.task: task_id, self.timer: gr.Timer(active=True)}
 
-    def _no_song(self) -> dict[Any, Any]:
-        return {self.title: "", self.mixer: shown(None)}
-
-    def watch(self, visit: Visit, task_id: str | None) -> Updates:
-        if not task_id:
-            return {self.timer: gr.Timer(active=False)}
-        over: Values = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
-        try:
-            view = view_of(visit, task_id)
-        except NotFound:
-            return over | self._no_song()
-        if view["state"] in BUSY:
-            bar = progress_bar(view["progress"], progress_line(view))
-            return {self.going: gr.Row(visible=True), self.progress: bar} | self._no_song()
-        if view["state"] == "completed" and view["lanes"]:
-            said = " ".join(filter(None, [view["warning"], *view["notes"]]))
-            shows = warn if view["warning"] else inform
-            told = shows(said) if said else silent()
-            return over | {self.title: heading(view), self.mixer: shown(_mixer(view)), self.problem: told}
-        text = view["error"] or view["note"] or "The song was cancelled."
-        return over | {self.problem: show_error(text) if view["error"] else inform(text)} | self._no_song()
-
-    def stop(self, visit: Visit, task_id: str | None) -> Updates:
-        if task_id:
-            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
-        return {self.timer: gr.Timer(active=True)}
-
-    def export(self, visit: Visit, asked: dict[str, Any], task_id: str | None) -> Updates:
-        """Mix again with the faders as they stand, and hand out the file."""
-        made = visit.apart(
-            mix_again, visit.account, task_id or "", asked.get("faders"), str(asked.get("format")), visit.base_url,
-            visit.now_s,
-        )  # fmt: skip
-        return {self.mixer: shown(_mixer(view_of(visit, task_id or "")) | {"made": made})}
+    def extract(self, visit: Visit) -> Values:
+        """Return updates that take the recording as a full mix, or offer what that needs."""
+        return {self.separate: self.separator.is_installed, self.layout.song: gr.Accordion(open=True)}
 
     def _separator(self) -> Addition:
         return separator(self.page.studio.settings)
@@ -235,24 +224,18 @@ def _separator_words() -> InstallWords:
     )
 
 
-def _sent(visit: Visit, file: str, copy: Path) -> SentFile:
-    return SentFile(receive_upload(visit.studio, Path(file), copy), Path(file).name)
+def _file(label: str, name: str) -> gr.UploadButton:
+    with gr.Column(elem_id=f"song-{name}", scale=0, min_width=60):
+        return gr.UploadButton(label, type="filepath", file_types=list(AUDIO_SUFFIXES), size="sm", min_width=60)
 
 
-def _file(label: str, name: str) -> gr.File:
-    return gr.File(label=label, type="filepath", file_types=list(AUDIO_SUFFIXES), height=120, elem_id=name)
+def _with_voice(parts: Sequence[Part], model: str) -> tuple[Part, ...]:
+    """Return the parts with the voice that is chosen by now."""
+    return tuple(replace(part, voice=model) if part.voice == _CHOSEN else part for part in parts)
 
 
-def _offset_s(text: str | None) -> float | None:
-    text = (text or "").strip()
+def _offset_s(text: str) -> float | None:
+    text = text.strip()
     if not text:
         return None
     return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))
-
-
-def _mixer(view: ResultView) -> dict[str, Any]:
-    """Return a finished song as data of <timbre-mixer>."""
-    lanes = [
-        {"name": name, "label": _NAMES[name], "url": view["lanes"][name]} for name in LANES if name in view["lanes"]
-    ]
-    return {"id": view["id"], "lanes": lanes}

@@ -13,6 +13,7 @@ from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from studio.actions.account import preferences_of
 from studio.actions.downloads import OfferedFile, offered, take_download
+from studio.actions.songs import mix_again
 from studio.actions.takes import ResultView, ShownTake, result_view
 from studio.actions.voice_cards import Avatar, avatar_of, voice_cards
 from studio.errors import NotFound
@@ -23,6 +24,7 @@ from studio.page.parts.values import Values
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_pitch import Pitch
 from studio.page.tabs.convert_scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
+from studio.page.tabs.convert_song import NAMES
 from studio.page.tabs.convert_state import Now
 from studio.page.tabs.instrument import brought, part
 from studio.page.tabs.pitch_editor import PitchEditor
@@ -46,14 +48,17 @@ _UNCHOSEN: _Unchosen = {"value": None, "visible": True, "show_label": True, "con
 
 
 class TrackOf(TypedDict):
-    """What a track of the instrument is: a take of a task, or without one the recording."""
+    """What a track of the instrument is: a take of a task, maybe of a song, or without one the recording."""
 
     task: str | None
     take: int
+    song: bool
 
 
 class TakeLane(TypedDict):
-    """A take as a lane of the instrument. key: the same for the same take."""
+    """A take as a lane of the instrument. key: the same for the same take; song: whether it is the vocal of one;
+    first_s: how much earlier than its recording it begins.
+    """
 
     task: str
     take: int
@@ -62,6 +67,8 @@ class TakeLane(TypedDict):
     names: Sequence[str]
     avatar: Avatar
     url: str
+    song: bool
+    first_s: float
     transpose: float
     note: str | None
     brief: str | None
@@ -74,6 +81,15 @@ class OtherVoice(TypedDict):
     id: str
     name: str
     untrained: bool
+    avatar: Avatar
+
+
+class Beside(TypedDict):
+    """What is heard beside the vocal of a song."""
+
+    name: str
+    label: str
+    url: str
 
 
 class Brought(TypedDict):
@@ -85,14 +101,16 @@ class Brought(TypedDict):
     before: str | None
     tracks: Sequence[TakeLane]
     others: Sequence[OtherVoice]
+    company: Sequence[Beside]
     chosen: NotRequired[int]
 
 
 class AskedFile(TypedDict):
-    """What the instrument tells: a track, and the format to make of it."""
+    """What the instrument tells: a track, the format to make of it, and of a song how loud each lane is."""
 
     index: int
     label: str
+    faders: NotRequired[object]
 
 
 class Takes:
@@ -138,8 +156,8 @@ class Takes:
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
-        tracks: list[TrackOf] = [{"task": None, "take": 0}]
-        tracks += [{"task": one["task"], "take": one["take"]} for one in lanes]
+        tracks: list[TrackOf] = [{"task": None, "take": 0, "song": False}]
+        tracks += [{"task": one["task"], "take": one["take"], "song": one["song"]} for one in lanes]
         data: Brought = {
             "id": view["id"],
             "recording": now["recording"],
@@ -148,6 +166,11 @@ class Takes:
             "chosen": chosen,
             "tracks": lanes,
             "others": _others(visit, view["model"]),
+            "company": [
+                {"name": name, "label": label, "url": view["lanes"][name]}
+                for name, label in NAMES.items()
+                if name in view["lanes"]
+            ],
         }
         labels = [(one["label"], one["task"]) for one in kept]
         return {
@@ -198,10 +221,16 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             track = tracks[index]
-            made = visit.apart(
-                take_download, visit.account, track["task"] or "", track["take"], kind, visit.base_url, visit.now_s,
-                effects if is_wet else OFF,
-            )  # fmt: skip
+            if track["song"]:
+                made = visit.apart(
+                    mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
+                    visit.now_s,
+                )  # fmt: skip
+            else:
+                made = visit.apart(
+                    take_download, visit.account, track["task"] or "", track["take"], kind, visit.base_url,
+                    visit.now_s, effects if is_wet else OFF,
+                )  # fmt: skip
         except EngineError as error:
             # with the same data again, so that the button can be pressed again
             return {self.part: brought("takes", data), self.problem: show_error(sentence_of(error))}
@@ -228,7 +257,9 @@ def _others(visit: Visit, model: str | None) -> list[OtherVoice]:
     """Return the other voices, those that are trained first."""
     voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
     others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
-    return [{"id": one["id"], "name": one["name"], "untrained": one["untrained"]} for one in others]
+    return [
+        {"id": one["id"], "name": one["name"], "untrained": one["untrained"], "avatar": one["avatar"]} for one in others
+    ]
 
 
 def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:
@@ -297,7 +328,9 @@ def _track(
         "label": labelled(label, take["name"], take["starred"]),
         "names": [str(view["voice"]), take["name"]],
         "avatar": avatar_of(str(view["voice"])),
-        "url": take["url"],
+        "url": view["lanes"].get("vocal") or take["url"],
+        "song": bool(view["lanes"]),
+        "first_s": max(0.0, view["offset_s"]),
         "transpose": key,
         "note": kept_note(take["mark"], is_best, key),
         "brief": kept_brief(take["mark"], is_best, key),

@@ -17,6 +17,7 @@ from studio.page.tabs.convert_recording import Recording
 from studio.page.tabs.convert_state import Analysed
 
 GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
+_MORE = '<div><a href="#create">New voice</a><a href="#voices">Import</a></div>'
 _HINT = "{name} is untrained. You can use it as it is; training improves the likeness."
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
@@ -33,11 +34,11 @@ class Voice:
         self.page = page
         self.chosen = remembered("convert-voice")
         self.is_open = gr.State(False)
-        gr.HTML("<h2>Voice</h2>")
         self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
             self.train = gr.Button("Train", size="sm", scale=0, min_width=100)
+        gr.HTML(_MORE, elem_id="convert-more-voices")
         self.cards.chosen(None, None, self.chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
         seen = [self.chosen, recording.analysed, alone]
         page.on_seen(tab, self.refresh, seen, self.outputs)

@@ -9,7 +9,7 @@ import gradio as gr
 
 from studio.page.parts.element import element, shown
 
-_EVENTS = ("chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted")
+_EVENTS = ("chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced")
 
 
 def instrument() -> gr.HTML:
@@ -22,6 +22,9 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-def brought(of: Literal["recording", "takes", "pitch", "editor", "welcome"], data: object) -> str:
+Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "parts"]
+
+
+def brought(of: Shown, data: object) -> str:
     """Return the value of a `part`: what the instrument shows `of` it from now on; None for nothing."""
     return shown({"of": of, "data": data})

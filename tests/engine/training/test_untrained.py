@@ -15,7 +15,7 @@ from engine.errors import Cancelled, DatasetError, EngineError, TrainingError
 from engine.features.clips import Clip, analyse_clip
 from engine.features.speaker_timbre import mean_timbre, speaker_timbres
 from engine.networks.base import load_base
-from engine.training.untrained import kept_untrained, untrained_of, untrained_voice
+from engine.training.untrained import finished_untrained, untrained_of, untrained_voice
 from engine.units import SAMPLE_RATE
 from engine.voices.card import load_card
 from engine.voices.profile import VoiceProfile
@@ -86,7 +86,7 @@ def test_untrained_voice_ignores_clips_with_nan(clips):
 @pytest.mark.system
 def test_untrained_of_stores_the_voice_once_without_a_training_folder(dataset, monkeypatch):
     home = untrained_of(dataset)
-    assert home == dataset.folder / "untrained" == kept_untrained(dataset)
+    assert home == dataset.folder / "untrained" == finished_untrained(dataset)
     assert load_voice(home).card.is_untrained
     assert not (dataset.folder / TRAINING_FOLDER).exists()
     before = (home / "weights.safetensors").stat().st_mtime_ns
@@ -98,32 +98,32 @@ def test_untrained_of_stores_the_voice_once_without_a_training_folder(dataset, m
 def test_kept_untrained_is_none_after_a_recording_changes_or_is_added(dataset, sing):
     first = dataset.recordings[0]
     os.utime(first, ns=(0, 0))
-    assert kept_untrained(dataset) is None
+    assert finished_untrained(dataset) is None
     untrained_of(dataset)
     soundfile.write(dataset.folder / "audio" / "two.wav", sing(3.0, hertz=230.0), SAMPLE_RATE)
     both = load_dataset(dataset.folder)
-    assert kept_untrained(both) is None
-    assert kept_untrained(dataset) is not None
+    assert finished_untrained(both) is None
+    assert finished_untrained(dataset) is not None
     untrained_of(both)
-    assert kept_untrained(both) is not None
+    assert finished_untrained(both) is not None
 
 
 def test_untrained_of_makes_the_voice_again_after_a_rename(dataset):
     (dataset.folder / "model.json").write_text('{"name": "Mia Muster"}', encoding="utf-8")
     named = load_dataset(dataset.folder)
-    assert kept_untrained(named) is None
+    assert finished_untrained(named) is None
     assert load_card(untrained_of(named)).name == "Mia Muster"
 
 
 def test_untrained_of_makes_an_earlier_or_incomplete_voice_again(dataset):
     home = dataset.folder / "untrained"
     update_card(home, format=1)
-    assert kept_untrained(dataset) is None
+    assert finished_untrained(dataset) is None
     assert not load_card(untrained_of(dataset)).is_earlier
     (home / "weights.safetensors").unlink()
-    assert kept_untrained(dataset) is None
+    assert finished_untrained(dataset) is None
     (home / "card.json").write_text("{")
-    assert kept_untrained(dataset) is None
+    assert finished_untrained(dataset) is None
     assert load_voice(untrained_of(dataset)).card.is_untrained
 
 

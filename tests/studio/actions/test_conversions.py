@@ -29,7 +29,7 @@ from studio.actions.voice_making import start_blend
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import local_account
-from studio.store.catalogue import report_made
+from studio.store.catalogue import report_completed
 from studio.store.folder_import import import_folders
 from studio.store.idempotency import Idempotency
 from studio.store.records.conversion import Conversion
@@ -185,7 +185,7 @@ def test_start_conversion_refuses_an_untrained_voice_with_too_little_sound(studi
     model = create_model(studio, studio.local, package())
     finding = {"code": "too_little", "reason": "There are only 3.0 s of usable voice.", "remedy": "Add recordings."}
     with studio.database.write() as connection:
-        report_made(connection, studio.local.id, model, {"findings": [finding]})
+        report_completed(connection, studio.local.id, model, {"findings": [finding]})
     with pytest.raises(WrongState, match=r"^There are only 3\.0 s of usable voice\. Add recordings\.$") as error:
         start(studio, recording(), model=model, untrained=True)
     assert error.value.code == "model_not_ready"
@@ -292,7 +292,7 @@ def looked_at(studio, recording):
 
 def test_convert_recording_converts_an_analysed_recording_and_keeps_it(studio, looked_at, tmp_path):
     settings = {"transpose": -3, "takes": 2}
-    task_id = convert_recording(studio, studio.local, looked_at, model="kerstin", settings=settings, preset="rhythmic")
+    task_id = convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", settings, "rhythmic"))
     task = asked(studio, task_id)
     assert (task.kind, task.model_id, task.state) == ("conversion", "kerstin", "queued")
     assert (task.parameters["settings"], task.parameters["preset"]) == (settings, "rhythmic")
@@ -303,30 +303,30 @@ def test_convert_recording_converts_an_analysed_recording_and_keeps_it(studio, l
 
 def test_convert_recording_and_again_write_results_in_the_preferred_form(studio, looked_at):
     change_preferences(studio.database, studio.local, {"rate": "48000", "bits": "16"})
-    first = convert_recording(studio, studio.local, looked_at, model="kerstin", settings={})
+    first = convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", {}))
     change_preferences(studio.database, studio.local, {"rate": PUBLISHED.rate, "bits": PUBLISHED.bits})
     for task in (first, convert_again(studio, studio.local, first)):
         assert asked(studio, task).asked_as(Conversion).form == ResultFormat("48000", "16")
-    later = convert_recording(studio, studio.local, looked_at, model="kerstin", settings={})
+    later = convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", {}))
     assert asked(studio, later).asked_as(Conversion).form is None
 
 
 def test_convert_recording_converts_only_the_trimmed_part(studio, looked_at, tmp_path):
-    given = {"model": "kerstin", "settings": {}, "stretch": (0.5, 1.25)}
-    task = asked(studio, convert_recording(studio, studio.local, looked_at, **given))
+    request = ConversionRequest("kerstin", {})
+    task = asked(studio, convert_recording(studio, studio.local, looked_at, request, (0.5, 1.25)))
     assert content_of(studio, task.parameters["input_key"], tmp_path).sample_count == 12_000
 
 
 @pytest.mark.parametrize("stretch", [(1.0, 1.01), (5.0, 6.0)])
 def test_convert_recording_refuses_an_invalid_part_and_leaves_nothing(studio, looked_at, stretch):
     with pytest.raises(SettingsError):
-        convert_recording(studio, studio.local, looked_at, model="kerstin", settings={}, stretch=stretch)
+        convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", {}), stretch=stretch)
     assert not any((studio.settings.work / "incoming").iterdir())
 
 
 def test_convert_again_keeps_the_settings_for_another_voice(studio, looked_at, tmp_path):
     settings = {"transpose": "auto", "likeness": 0.4}
-    first = convert_recording(studio, studio.local, looked_at, model="kerstin", settings=settings, preset="spoken")
+    first = convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", settings, "spoken"))
     again = asked(studio, convert_again(studio, studio.local, first, "kathleen"))
     assert (again.model_id, again.parameters["preset"]) == ("kathleen", "spoken")
     assert again.parameters["settings"] == settings
@@ -363,4 +363,4 @@ def test_convert_and_look_at_refuse_tasks_of_another_account(studio, other, conv
         with pytest.raises(NotFound):
             act(studio, other, converted)
     with pytest.raises(NotFound):
-        convert_recording(studio, other, looked_at, model="kerstin", settings={})
+        convert_recording(studio, other, looked_at, ConversionRequest("kerstin", {}))

@@ -19,7 +19,7 @@ from studio.actions.drafts import (
 from studio.actions.voices import model_view, train_model
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.settings.service import ServiceSettings
-from studio.store.catalogue import held_model, report_made
+from studio.store.catalogue import held_model, report_completed
 from studio.store.tasks import claim, complete, list_tasks
 
 NOW_S = 1_800_000_000.0
@@ -51,7 +51,7 @@ def examined(studio):
         recordings = [{"name": f"{name}.wav", "verdict": verdict} for name, verdict in verdicts.items()]
         with studio.database.write() as connection:
             complete(connection, task, {})
-            report_made(connection, studio.local.id, model_id, {"recordings": recordings, "usable_s": 60.0})
+            report_completed(connection, studio.local.id, model_id, {"recordings": recordings, "usable_s": 60.0})
 
     return examine
 
@@ -254,7 +254,7 @@ def test_take_back_turns_an_untrained_voice_into_a_draft_of_its_good_recordings(
     with studio.database.write() as connection:
         complete(connection, claimed, {})
         report = {"recordings": [{"name": "bad.wav", "verdict": "fail"}, {"name": "good.wav", "verdict": "pass"}]}
-        report_made(connection, studio.local.id, model, report)
+        report_completed(connection, studio.local.id, model, report)
     back = reopen_as_draft(studio, studio.local, model, NOW_S, only_good=True)
     assert names(studio, back.draft_id) == ["good.wav"]
     assert back.values == {**STATED, "genre": "jazz"}

@@ -114,7 +114,7 @@ def test_storage_view_counts_a_reused_recording_once(studio, recording):
     audio = recording(4.0)
     size = audio.stat().st_size
     looked_at = start_analysis(studio, studio.local, audio, "song.wav")
-    first = convert_recording(studio, studio.local, looked_at, model="koguchi", settings={})
+    first = convert_recording(studio, studio.local, looked_at, ConversionRequest("koguchi", {}))
     convert_again(studio, studio.local, first, "kathleen")
     look_at_recording(studio, studio.local, first)
     root = studio.storage.folder("tasks")

@@ -34,7 +34,7 @@ from studio.errors import Invalid, NotFound, WrongState
 from studio.store.projects import find_project
 from studio.store.tasks import claim, find
 
-KATHLEEN = {"model": "kathleen", "settings": {"takes": 1}}
+KATHLEEN = ConversionRequest("kathleen", {"takes": 1})
 
 
 def seen(studio, account=None, **narrowed):
@@ -60,11 +60,11 @@ def song(studio, recording, finish):
     cycles = 220 * np.arange(3 * 16_000) / 16_000
     soundfile.write(file, 0.1 * sum(np.cos(2 * np.pi * one * cycles) / one for one in range(1, 20)), 16_000)
     analysis = start_analysis(studio, studio.local, file, "My song.wav")
-    first = convert_recording(studio, studio.local, analysis, **KATHLEEN)
+    first = convert_recording(studio, studio.local, analysis, KATHLEEN)
     finish()
     convert_again(studio, studio.local, first, "koguchi")
     finish()
-    convert_recording(studio, studio.local, analysis, stretch=(1.0, 3.0), **KATHLEEN)
+    convert_recording(studio, studio.local, analysis, KATHLEEN, (1.0, 3.0))
     finish()
     return find(studio.database, studio.local.id, first).recording
 
@@ -80,7 +80,7 @@ def test_projects_view_groups_all_conversions_of_one_recording(studio, song, rec
 
     # a stretch that is opened again, and converted further, stays where it belongs
     again = look_at_recording(studio, studio.local, found["conversions"][0]["id"])
-    deeper = convert_recording(studio, studio.local, again, stretch=(0.5, 2.0), **KATHLEEN)
+    deeper = convert_recording(studio, studio.local, again, KATHLEEN, (0.5, 2.0))
     task = find(studio.database, studio.local.id, deeper)
     assert (task.recording, task.parameters["start_s"]) == (song, 1.5)
     assert find(studio.database, studio.local.id, other).recording != song
@@ -190,7 +190,7 @@ def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, rec
     analysis = start_analysis(studio, studio.local, recording(2.0), "My song.wav")
     made = []
     for takes in (2, 1, 1):
-        convert_recording(studio, studio.local, analysis, model="kathleen", settings={"takes": takes})
+        convert_recording(studio, studio.local, analysis, ConversionRequest("kathleen", {"takes": takes}))
         made.append(finish())
     for task, take in ((made[0], 2), (made[2], 1)):
         label_take(studio, studio.local, task, take, "lead", True)

@@ -3,7 +3,8 @@ import pytest
 import soundfile
 
 from engine.errors import SettingsError
-from studio.actions.songs import mix_again
+from engine.songs.parts import Part
+from studio.actions.songs import SongRequest, mix_again
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import account_prefix
 from studio.store.tasks import claim, complete, submit
@@ -57,3 +58,20 @@ def test_mix_again_refuses_invalid_faders_and_formats(studio, song, faders, kind
 def test_mix_again_refuses_a_song_of_another_account(studio, song, other):
     with pytest.raises(NotFound):
         mix_again(studio, other, song, {}, "wav", "http://here", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("start_s", "voices"),
+    [
+        (0.0, [(0.0, "mia"), (10.0, "ella"), (20.0, "mia")]),
+        (5.0, [(0.0, "mia"), (5.0, "ella"), (15.0, "mia")]),
+        (10.0, [(0.0, "ella"), (10.0, "mia")]),
+        (25.0, [(0.0, "mia")]),
+    ],
+)
+def test_song_request_of_a_later_beginning_keeps_each_voice_where_it_sang(start_s, voices):
+    parts = [Part(0.0, "mia"), Part(10.0, "ella"), Part(20.0, "mia")]
+    cut = SongRequest(parts, offset_s=1.5).from_second(start_s)
+    assert [(one.start_s, one.voice) for one in cut.parts] == voices
+    assert cut.offset_s == 1.5 + start_s
+    assert SongRequest(parts).from_second(start_s).offset_s is None  # it is found

@@ -23,7 +23,7 @@ from studio.actions.voice_cards import (
     voice_details,
 )
 from studio.errors import NotFound
-from studio.store.catalogue import PUBLISHED, report_made
+from studio.store.catalogue import PUBLISHED, report_completed
 from studio.store.folder_import import import_folders
 
 NOW_S = 1_800_000_000.0
@@ -119,7 +119,7 @@ def test_voice_cards_mark_a_pending_voice_as_usable_untrained(studio, package):
 def test_voice_cards_list_a_voice_with_too_little_sound_only_without_ready_only(studio, package):
     model = create_model(studio, studio.local, package())
     with studio.database.write() as connection:
-        report_made(connection, studio.local.id, model, TOO_LITTLE)
+        report_completed(connection, studio.local.id, model, TOO_LITTLE)
     assert model not in {one["id"] for one in voice_cards(studio, studio.local, "", NOW_S)}
     card = next(one for one in voice_cards(studio, studio.local, "", NOW_S, ready_only=False) if one["id"] == model)
     assert (card["state"], card["untrained"]) == ("pending", False)

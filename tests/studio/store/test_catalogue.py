@@ -20,7 +20,7 @@ from studio.store.catalogue import (
     find_model,
     list_models,
     remove_model,
-    report_made,
+    report_completed,
     tell_failure,
     training_begun,
     training_completed,
@@ -221,7 +221,7 @@ def test_training_begun_reached_and_completed_update_a_pending_model(database, f
     model = added(database, folder_storage, guest, "Mia", "pending", dataset_key="d")
     card = replace(load_card(DEMO_VOICES / "koguchi"), name="Mia")
     with database.write() as connection:
-        report_made(connection, guest.id, model.id, {"verdict": "good", "level": float("nan")})
+        report_completed(connection, guest.id, model.id, {"verdict": "good", "level": float("nan")})
         training_begun(connection, guest.id, model.id)
         training_reached(connection, guest.id, model.id, 7, "trainings/mia/1-1")
     now = find_model(database, guest, "mia")

@@ -89,7 +89,7 @@ def reads_taken(reads, account, number) -> int:
     taken = 0
     for _ in range(number):
         try:
-            if not reads.has_one(account, 0.0):
+            if not reads.take_reserved(account, 0.0):
                 reads.take(account, 0.0)
         except TooMany:
             continue
@@ -112,8 +112,8 @@ def test_shared_reads_refuse_again_without_a_database_query(database, account, m
     assert reads_taken(reads, account, 2) == 1
     monkeypatch.setattr(rates, "_take", None)
     with pytest.raises(TooMany):
-        reads.has_one(account, 1.0)
-    assert not reads.has_one(account, 2 * rates.MINUTE_S)
+        reads.take_reserved(account, 1.0)
+    assert not reads.take_reserved(account, 2 * rates.MINUTE_S)
 
 
 def test_shared_reads_use_up_a_small_limit_across_servers(database, account):
@@ -125,8 +125,8 @@ def test_shared_reads_use_up_a_small_limit_across_servers(database, account):
 def test_shared_reads_expire_in_the_next_minute(database, account):
     reads = rates.SharedReads(database, 1000)
     reads.take(account, 0.0)
-    assert reads.has_one(account, 1.0)
-    assert not reads.has_one(account, 2 * rates.MINUTE_S)
+    assert reads.take_reserved(account, 1.0)
+    assert not reads.take_reserved(account, 2 * rates.MINUTE_S)
 
 
 def test_shared_reads_allow_calls_while_the_database_is_unavailable(database, account, monkeypatch):

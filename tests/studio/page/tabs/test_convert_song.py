@@ -1,13 +1,14 @@
 """A song on the page: a vocal with its backing in, and the finished track out, with a fader for each lane."""
 
-import re
-
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from engine.audio.files import read_audio
 from tests.engine.songs.conftest import chords, save
+
+WORK_MS = 120_000
+BACKING_METER, VOCAL_METER = (f"timbre-instrument [data-lane={name}] .meter" for name in ("backing", "vocal"))
 
 
 @pytest.fixture
@@ -16,80 +17,93 @@ def stems(vocal, tmp_path):
     return save(tmp_path / "vocal.wav", sung), save(tmp_path / "backing.wav", played, played)
 
 
-def open_song(page):
-    page.get_by_role("tab", name="Song", exact=True).click()
-    page.locator("#song-start").wait_for()
-    expect(page.get_by_label("Takes").first).to_be_hidden()
+def take(page, lead, **files):
+    """Drop a vocal, and add files to it by their lanes."""
+    page.locator("#convert-drop input[type=file]").first.set_input_files(lead)
+    expect(page.locator("#convert-facts")).to_contain_text(lead.name, timeout=WORK_MS)
+    for name, file in files.items():
+        page.locator(f"#song-{name} input[type=file]").set_input_files(file)
+        expect(channel(page, name).locator(".label")).to_have_attribute("title", file.name, timeout=WORK_MS)
 
 
-def add(page, place, path):
-    page.locator(f"#{place} input[type=file]").set_input_files(path)
-    shown = re.compile(rf"{path.stem}\s*\{path.suffix}.*B")  # with its size: it has arrived
-    expect(page.locator(f"#{place}")).to_have_text(shown)
+def channel(page, name):
+    return page.locator(f"timbre-instrument .channel[data-lane={name}]")
+
+
+def is_mixed(page):
+    """Wait for the vocal in its new voice, with what it was mixed with beside it."""
+    expect(page.locator("timbre-instrument .track")).to_have_count(2, timeout=WORK_MS)
+    expect(channel(page, "backing").get_by_role("button", name="Remove Backing")).to_have_count(0)
+
+
+def open_fold(page):
+    page.locator("#convert-song").get_by_role("button", name="Song").first.click()
 
 
 def colour(button):
     return button.evaluate("(one) => getComputedStyle(one).backgroundColor")
 
 
-def painted(button):
-    return button.evaluate("(one) => parseFloat(getComputedStyle(one).borderTopWidth) > 0")
-
-
 def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, stems, tmp_path, photographed):
-    open_song(visitor)
-    add(visitor, "song-lead", stems[0])
-    add(visitor, "song-backing", stems[1])
+    take(visitor, stems[0], backing=stems[1])
+    open_fold(visitor)
     visitor.get_by_label("Voice changes").fill("0:01.5 kathleen")
-    visitor.locator("#song-start").click()
-    mixer = visitor.locator("timbre-mixer")
-    expect(mixer.locator(".lane")).to_have_count(2)
-    assert [painted(mixer.get_by_role("button", name=name)) for name in ("Play", "Mute Vocal", "Export mix")] == [
-        True
-    ] * 3
-    solo = mixer.get_by_role("button", name="Solo Backing")
+    visitor.keyboard.press("Control+Enter")
+    is_mixed(visitor)
+    solo = channel(visitor, "backing").get_by_role("button", name="Solo Backing")
     before = colour(solo)
     solo.click()
     assert colour(solo) != before  # that it is pressed is seen
     photographed(visitor, "song")
     with visitor.expect_download() as download:
-        mixer.get_by_role("button", name="Export mix").click()
+        visitor.locator("#convert-instrument").get_by_text("wav", exact=True).click()
     download.value.save_as(tmp_path / "mix.wav")
     assert download.value.suggested_filename.startswith("vocal - ")
-    lane = mixer.locator(".stems a").nth(1)
+    visitor.locator("#convert-instrument").get_by_label("Other formats").click()
     with visitor.expect_download() as stem:
-        lane.click()
+        visitor.get_by_role("link", name="Backing (wav)").click()
     stem.value.save_as(tmp_path / "lane.wav")
     soloed, backing = (read_audio(tmp_path / name).samples for name in ("mix.wav", "lane.wav"))
     np.testing.assert_allclose(soloed, backing, atol=1e-5)
     visitor.reload()
-    open_song(visitor)
-    expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)  # still there
-    expect(visitor.locator("#song-title h2")).to_contain_text("vocal.wav")
-    add(visitor, "song-lead", stems[1])  # another one: nothing of the song before is left beside it
-    expect(visitor.locator("timbre-mixer .lane")).to_have_count(0)
-    expect(visitor.locator("#song-title h2")).to_have_count(0)
-    visitor.locator("#song-start").click()
-    expect(visitor.locator("#song-problem")).to_contain_text("Add a backing track")
-    visitor.get_by_label("Offset").fill("1")
-    expect(visitor.locator("#song-problem")).to_be_hidden()
+    is_mixed(visitor)  # still there
+    expect(visitor.locator("#convert-title h2")).to_contain_text("vocal.wav")
+    visitor.get_by_role("button", name="Change recording").click()
+    take(visitor, stems[1])  # another one: nothing of the song before is left beside it
+    expect(channel(visitor, "backing")).to_have_count(0)
+    expect(visitor.get_by_label("Voice changes")).to_have_value("")
 
 
-def test_song_start_without_a_backing_names_the_missing_part(visitor, stems):
-    open_song(visitor)
-    add(visitor, "song-lead", stems[0])
-    visitor.locator("#song-start").click()
-    expect(visitor.locator("#song-problem")).to_contain_text("Add a backing track")
+def test_backing_of_a_vocal_survives_a_reload_is_heard_with_it_and_can_be_removed(visitor, stems):
+    take(visitor, stems[0], backing=stems[1])
+    expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+    visitor.reload()
+    backing = channel(visitor, "backing")
+    expect(backing.locator(".label")).to_have_attribute("title", "backing.wav", timeout=WORK_MS)
+    fader = backing.get_by_role("slider", name="Level of Backing")
+    fader.fill("-12")
+    channel(visitor, "vocal").get_by_role("button", name="Mute Vocal").click()
+    visitor.locator("timbre-instrument .play").click()
+    visitor.wait_for_function(f"document.querySelector({BACKING_METER!r}).style.getPropertyValue('--level') > 0.2")
+    assert visitor.evaluate(f"document.querySelector({VOCAL_METER!r}).style.getPropertyValue('--level')") == "0.00"
+    backing.get_by_role("button", name="Remove Backing").click()
+    expect(backing).to_have_count(0)
+    expect(visitor.locator("#song-says")).to_be_hidden()
+
+
+def test_second_singer_without_a_backing_names_the_missing_part(visitor, stems):
+    take(visitor, stems[0], stem=stems[1])
+    visitor.locator("#convert-start").click()
+    expect(visitor.locator("#convert-problem")).to_contain_text("Add a backing track")
+    open_fold(visitor)
     expect(visitor.get_by_label("This is a full mix: extract the vocal")).to_be_disabled()  # and below it why
     expect(visitor.locator("#song-separator")).to_contain_text("Extracting a vocal needs")
 
 
 def test_song_can_be_started_again_after_cancelling(visitor, stems):
-    open_song(visitor)
-    add(visitor, "song-lead", stems[0])
-    add(visitor, "song-backing", stems[1])
-    visitor.locator("#song-start").click()
-    visitor.locator("#convert-song").get_by_role("button", name="Cancel").click()
-    expect(visitor.locator("#song-problem")).to_contain_text("cancelled")
-    visitor.locator("#song-start").click()
-    expect(visitor.locator("timbre-mixer .lane")).to_have_count(2)
+    take(visitor, stems[0], backing=stems[1])
+    visitor.locator("#convert-start").click()
+    visitor.locator("#convert-progress").get_by_role("button", name="Cancel").click()
+    expect(visitor.locator("#convert-ended")).to_contain_text("cancelled")
+    visitor.locator("#convert-start").click()
+    is_mixed(visitor)

@@ -1,0 +1,131 @@
+// What is heard beside the chosen lane of an instrument, as the backing of a vocal is: each has a channel with a fader,
+// mute, solo and a meter, and so has the vocal.
+
+import { make } from "./dom.js";
+import { openSound } from "./sound.js";
+
+const LOWEST_DB = -60, HIGHEST_DB = 12;
+const METER_DB = 48; // from its lower to its upper end
+export const VOCAL = "vocal";
+
+export class Company {
+  lanes = []; // [{name, label, title, url}]; without a url until it is there
+  #offset = 0; // where they begin on the timeline, in seconds
+  #faders = new Map(); // by name: {gain_db, mute, solo}
+  #sounds = new Map(); // by url: promise of a sound
+  #playing = [];
+  #main = null;
+  #turn = 0;
+  #changed;
+
+  /** changed: called when a channel was. */
+  constructor(changed) {
+    this.#changed = changed;
+  }
+
+  set(lanes, offset) {
+    const urls = new Set(lanes.map(({ url }) => url));
+    if (this.lanes.some(({ url }) => !urls.has(url)) || offset !== this.#offset) this.stop();
+    for (const url of this.#sounds.keys()) if (!urls.has(url)) this.#sounds.delete(url);
+    Object.assign(this, { lanes });
+    this.#offset = offset;
+  }
+
+  get offset() {
+    return this.#offset;
+  }
+
+  get faders() {
+    return Object.fromEntries([VOCAL, ...this.lanes.map(({ name }) => name)].map((name) => [name, this.#of(name)]));
+  }
+
+  get isThere() {
+    return this.lanes.length > 0;
+  }
+
+  sound(url) {
+    if (!this.#sounds.has(url)) this.#sounds.set(url, openSound(url));
+    return this.#sounds.get(url);
+  }
+
+  // ---- sound
+
+  /** The chosen lane, which is about to be heard. */
+  lead(sound) {
+    this.#main = sound;
+    sound.level = this.isThere ? this.#level(VOCAL) : 1;
+  }
+
+  /** Play what is beside a sound, which begins at `offset` on the timeline. */
+  async start(main, offset) {
+    this.stop();
+    const turn = this.#turn;
+    for (const { name, url } of this.lanes.filter((lane) => lane.url)) {
+      const sound = await this.sound(url).catch(() => null);
+      if (!sound || turn !== this.#turn) continue;
+      sound.level = this.#level(name);
+      this.#playing.push({ name, sound });
+      await sound.start(0, main, offset - this.#offset);
+      if (turn !== this.#turn) sound.stop();
+    }
+  }
+
+  stop() {
+    this.#turn++;
+    for (const { sound } of this.#playing) sound.stop();
+    this.#playing = [];
+  }
+
+  #of(name) {
+    if (!this.#faders.has(name)) this.#faders.set(name, { gain_db: 0, mute: false, solo: false });
+    return this.#faders.get(name);
+  }
+
+  #level(name) {
+    const { gain_db: level, mute, solo } = this.#of(name), isSoloed = Object.values(this.faders).some((one) => one.solo);
+    return mute || (isSoloed && !solo) || level <= LOWEST_DB ? 0 : 10 ** (level / 20);
+  }
+
+  #balance() {
+    for (const { name, sound } of [{ name: VOCAL, sound: this.#main }, ...this.#playing]) if (sound) sound.level = this.#level(name);
+    this.#changed();
+  }
+
+  // ---- what is seen
+
+  /** Return a channel: {name, label, title}; away: called to take it out, if it can be; hasLabel: whether it is named. */
+  channel({ name, label, title, url }, away = null, hasLabel = true) {
+    const now = this.#of(name);
+    const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": `Level of ${label}`, "aria-valuetext": `${now.gain_db} dB`, title: `${now.gain_db} dB` });
+    fader.value = now.gain_db;
+    const set = (level) => {
+      now.gain_db = Number(level);
+      fader.value = level;
+      fader.title = fader.ariaValueText = `${now.gain_db} dB`;
+      this.#balance();
+    };
+    fader.addEventListener("input", () => set(fader.value));
+    fader.addEventListener("dblclick", () => set(0));
+    fader.addEventListener("keydown", (event) => event.stopPropagation()); // arrows are its own
+    const toggle = (letter, what, whole) => {
+      const made = make("button", { type: "button", class: what, "aria-label": whole, title: whole, "aria-pressed": now[what], onclick: () => {
+        now[what] = !now[what];
+        made.setAttribute("aria-pressed", now[what]);
+        this.#balance();
+      } }, letter);
+      return made;
+    };
+    const remove = away && make("button", { type: "button", class: "away", "aria-label": `Remove ${label}`, title: `Remove ${label}`, onclick: away }, "×");
+    const heading = hasLabel ? make("span", { class: "label", title }, label, url ? null : make("i", {}, " …")) : null;
+    return make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name }, heading, remove,
+      make("div", { class: "mix" }, toggle("M", "mute", `Mute ${label}`), toggle("S", "solo", `Solo ${label}`), fader, make("i", { class: "meter", "aria-hidden": "true" })));
+  }
+
+  /** Show how loud each channel is now. */
+  measure(place) {
+    for (const { name, sound } of [{ name: VOCAL, sound: this.#main }, ...this.#playing]) {
+      const meter = place.querySelector(`[data-lane="${name}"] .meter`), db = 20 * Math.log10(sound?.peak || 1e-6);
+      meter?.style.setProperty("--level", Math.max(0, Math.min(1, 1 + db / METER_DB)).toFixed(2));
+    }
+  }
+}

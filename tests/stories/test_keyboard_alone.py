@@ -1,0 +1,56 @@
+"""The main job without a mouse: a sample in, another voice chosen, converted, compared and downloaded."""
+
+from playwright.sync_api import Page, expect
+
+WORK_MS = 120_000
+MOST_STOPS = 40  # of the Tab key from one place to the next
+
+
+def go_to(page: Page, name: str, role: str = "button") -> None:
+    """Press Tab until a control has the focus."""
+    control = page.locator("#convert").get_by_role(role, name=name, exact=True).first
+    for _ in range(MOST_STOPS):
+        if control.evaluate("(one) => one === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{name} is not reached with the Tab key")
+
+
+def test_main_job_is_done_with_the_keyboard_alone(new_visitor):
+    page = new_visitor(viewport={"width": 1280, "height": 720})
+    expect(page.get_by_role("radio", name="Kathleen").first).to_be_visible(timeout=WORK_MS)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # skips to the content
+    go_to(page, "Singing")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=WORK_MS)
+
+    page.locator("#convert-voices .choose[tabindex='0']").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    second = page.locator("#convert-voices .card").nth(1)
+    expect(second.locator(".choose")).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("Control+Enter")
+    lanes = page.locator("#convert-instrument .track")
+    expect(lanes).to_have_count(2, timeout=WORK_MS)
+    expect(page.locator("#convert-title h2")).to_contain_text(second.locator(".name").text_content())
+
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Space")
+    page.wait_for_function("document.querySelector('timbre-instrument').seconds > 0.3")
+    page.keyboard.press("0")
+    expect(lanes.nth(0)).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("b")
+    expect(lanes.nth(1)).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("Space")
+
+    page.wait_for_function("!document.querySelector('timbre-instrument').isPlaying")
+    go_to(page, "Play")
+    with page.expect_download() as coming:
+        for _ in range(4):
+            page.keyboard.press("ArrowRight")
+        expect(page.locator("#convert-instrument .download").first).to_be_focused()
+        page.keyboard.press("Enter")
+    assert coming.value.suggested_filename.endswith(".wav")
