@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import NotRequired, cast
+from typing import NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -27,7 +27,7 @@ from studio.languages.stored import Said
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
 from studio.store.records.analysis import Analysis, Explored
-from studio.store.records.codec import written
+from studio.store.records.codec import read, written
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
@@ -331,7 +331,7 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         **view,
         "duration_s": found.duration_s,
         "audio_url": link(found.heard),
-        "summary": cast("ShownSummary", written(found.summary)),
+        "summary": read(ShownSummary, written(found.summary)),
         "origin": found.origin,
         "notes": notes,
         "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],
