@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
-from typing import NotRequired, TypedDict, cast
+from typing import NotRequired, cast
 
 import numpy as np
+from typing_extensions import TypedDict  # pydantic reads it, which needs this one before Python 3.12
 
 import engine
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
