@@ -282,7 +282,7 @@ class Instrument extends Player {
     const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      shown: roll?.shown ?? ["notes"], layers: roll || this.#isEditing() ? [...this.#layers] : ["waveform"], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
       colour: this.data.tracks[this.chosen].avatar?.colour,
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
