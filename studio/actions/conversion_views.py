@@ -27,7 +27,7 @@ class TakeView:
     label: TakeLabel
 
 
-class Found(TypedDict):
+class PublishedSettings(TypedDict):
     """The settings that a conversion was rendered with, as published."""
 
     model: str | None
@@ -50,7 +50,7 @@ class Published(Links):
     """A completed conversion as the published interface shows it."""
 
     status: str
-    output_settings: Found | None
+    output_settings: PublishedSettings | None
 
 
 class Unfinished(TypedDict):
@@ -78,7 +78,7 @@ class ConversionFacts(Links):
     warning: str | None
     unsigned: str | None
     scores: list[Scores]
-    output_settings: Found | None
+    output_settings: PublishedSettings | None
     cost_minutes: float
     notes: NotRequired[list[str]]
     note: NotRequired[str]
@@ -176,7 +176,7 @@ class ConversionView:
         return {**facts, **self._links()}
 
     @property
-    def _output_settings(self) -> Found | None:
+    def _output_settings(self) -> PublishedSettings | None:
         found = self.rendered.output_settings
         if found is None:
             return None
