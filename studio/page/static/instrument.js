@@ -19,7 +19,6 @@
 import { avatar } from "./avatar.js";
 import { drag, make, tell } from "./dom.js";
 import { Company, VOCAL } from "./company.js";
-import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
@@ -283,7 +282,7 @@ class Instrument extends Player {
     const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
+      shown: roll?.shown ?? ["notes"], layers: roll || this.#isEditing() ? [...this.#layers] : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
       colour: this.data.tracks[this.chosen].avatar?.colour,
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
@@ -305,7 +304,7 @@ class Instrument extends Player {
     const offset_s = this.#company.offset - this.#origin;
     return this.#company.lanes.map(({ url, label }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? translated(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? label : null };
     });
   }
 

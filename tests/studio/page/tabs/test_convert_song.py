@@ -71,6 +71,7 @@ def test_song_converts_a_vocal_and_its_backing_into_a_mix_with_faders(visitor, s
     visitor.get_by_role("button", name="Change recording").click()
     take(visitor, stems[1])  # another one: nothing of the song before is left beside it
     expect(channel(visitor, "backing")).to_have_count(0)
+    open_fold(visitor)
     expect(visitor.get_by_label("Voice changes")).to_have_value("")
 
 

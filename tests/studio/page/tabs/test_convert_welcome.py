@@ -5,12 +5,12 @@ import numpy as np
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import read_audio
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE
-from studio.actions.analyses import PLACE
+from studio.actions.analyses import SAMPLES_PLACE
 from studio.page.tabs.convert_welcome import SAMPLE, VOICES
 
 
 def test_previews_of_the_welcome_are_the_sample_in_another_voice():
-    sung = read_audio(PLACE / SAMPLE.path)
+    sung = read_audio(SAMPLES_PLACE / SAMPLE.path)
     before = detect_pitch(sung.mono(), sung.rate)
     for voice in VOICES:
         preview = read_audio(DEMO_VOICES / voice / PREVIEW_FILE)
