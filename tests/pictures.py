@@ -44,7 +44,7 @@ def convert(page: Page) -> None:
     page.get_by_role("button", name="Singing", exact=True).click()
     expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
-    expect(page.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .track:not([data-welcome] *)")).to_have_count(2, timeout=WORK_MS)
 
 
 def edit_pitch(page: Page) -> None:

@@ -106,9 +106,9 @@ export class Player extends Listener {
 
   /** starting(sound): called just before a sound is heard; started(sound, offset, goesOn): just after; offset: where it
    * begins on the timeline, goesOn: whether another one was heard until then; stopped(): when nothing is any more. */
-  starting(sound) {}
+  starting(_sound) {}
 
-  started(sound, offset, goesOn) {}
+  started(_sound, _offset, _goesOn) {}
 
   stopped() {}
 

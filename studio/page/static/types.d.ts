@@ -98,5 +98,5 @@ declare global {
     closest?(selectors: string): any; matches?(selectors: string): boolean; accept?: string; files?: FileList;
   }
   interface MediaDevices { isHeard?: boolean }
-  var timbreLanguage: { code: string; tag: string; known: [string, string, string][]; choice: string | null; catalogue: Promise<any> };
+  var timbreLanguage: { known: [string, string, string][]; choice: string | null; catalogue: Promise<any> };
 }
