@@ -7,7 +7,7 @@
 // {epoch}.
 
 import { make, tell } from "./dom.js";
-import { tr } from "./texts.js";
+import { fixed, tr } from "./texts.js";
 
 const LOWEST = 180, HIGHEST = 380, SHAPE = 0.6; // of the chart in pixels, and to its width
 const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;

@@ -1,5 +1,7 @@
 // Making elements: text from users stays text.
 
+import { tr } from "./texts.js";
+
 const SVG = new Set(["svg", "g", "path", "line", "circle", "rect", "text", "title", "polyline"]);
 
 // An element with attributes ("class", "aria-..."; on*: listeners; null or false: none) and children (nodes or texts).

@@ -19,7 +19,6 @@
 import { avatar } from "./avatar.js";
 import { drag, make, tell } from "./dom.js";
 import { Company, VOCAL } from "./company.js";
-import { translated } from "./languages.js";
 import { menu } from "./menu.js";
 import { Player } from "./player.js";
 import "./pitch-editor.js";
@@ -305,7 +304,7 @@ class Instrument extends Player {
     const offset_s = this.#company.offset - this.#origin;
     return this.#company.lanes.map(({ url, label }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? translated(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 

@@ -2,7 +2,6 @@
 // ("1:42 koguchi, 2:10 chosen"), drawn on the vocal's lane, and changed there.
 
 import { make } from "./dom.js";
-import { translated } from "./languages.js";
 import { clock, outlined } from "./roll-drawing.js";
 import { tr } from "./texts.js";
 
@@ -53,7 +52,7 @@ export function drawRegion(context, plot, box, { start, end, voice }, colours) {
   context.beginPath();
   context.rect(left, box.y, right - left, box.height);
   context.clip();
-  outlined(context, name ?? (voice === KEEP ? translated(tr("Original voice")) : voice ?? ""), left + 6, box.y + 4, colour, colours);
+  outlined(context, name ?? (voice === KEEP ? tr("Original voice") : voice ?? ""), left + 6, box.y + 4, colour, colours);
   context.restore();
 }
 

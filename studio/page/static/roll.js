@@ -20,7 +20,7 @@ import { Listener, drag, make } from "./dom.js";
 import * as draw from "./roll-drawing.js";
 import { Files } from "./roll-files.js";
 import { savePicture, toggle, tool } from "./roll-tools.js";
-import { tr } from "./texts.js";
+import { fixed, tr } from "./texts.js";
 
 const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
 const NAMED = { notes: tr("Notes"), range: tr("Range"), waveform: tr("Waveform"), loudness: tr("Loudness"), confidence: tr("Confidence") };
