@@ -68,7 +68,7 @@ class TakesPrinter:
         say(ntr(
             "{name}, {used}, transposed by {transpose} semitone.",
             "{name}, {used}, transposed by {transpose} semitones.",
-            transpose=numeral(facts["transpose"], "+g"), name=done.name, used=used,
+            transpose=numeral(facts["transpose"] or 0.0, "+g"), name=done.name, used=used,
         ), about)
         for sentence in done.warnings:
             say(sentence, about)

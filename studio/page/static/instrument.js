@@ -304,7 +304,7 @@ class Instrument extends Player {
     const offset_s = this.#company.offset - this.#origin;
     return this.#company.lanes.map(({ url, label }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? label : null };
+      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 

@@ -4,7 +4,7 @@
 
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
-import { fixed, tr } from "./texts.js";
+import { tr } from "./texts.js";
 
 const NAMES = { shift: tr("Shift"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list

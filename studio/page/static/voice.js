@@ -13,10 +13,10 @@ class VoiceHead extends HTMLElement {
   #parts(voice) {
     const badge = voice.badge ? make("span", { class: "badge", "data-state": voice.state }, voice.badge) : null;
     const title = make("div", { class: "title" }, avatar(voice.avatar), make("h2", { translate: "no" }, voice.name), badge);
-    const kind = voice.kind.length ? make("p", { class: "kind" }, row(voice.kind, " · ")) : null;
-    const description = voice.description ? make("p", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null;
+    const kind = voice.kind.length ? make("p", { class: "kind" }, row(voice.kind.map((one) => tr(one)), " · ")) : null;
+    const description = voice.description ? make("p", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null;
     const good = voice.uses?.length ? make("p", { class: "uses" }, row(voice.uses, " · ")) : null;
-    const traits = make("ul", { class: "traits", "aria-label": tr("Traits") }, voice.traits.map((trait) => make("li", {}, trait)));
+    const traits = make("ul", { class: "traits", "aria-label": tr("Traits") }, voice.traits.map((trait) => make("li", {}, tr(trait))));
     return [title, kind, good, description, voice.traits.length ? traits : null].filter(Boolean);
   }
 }

@@ -88,13 +88,13 @@ export class Voices extends Listener {
     const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
     const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age];
     const more = [voice.genre === "other" ? "" : voice.genre, said("base_language", voice.base_language)];
-    const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
+    const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, tr(use)));
     const choose = make(
       "button",
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, row([...kind, ...more], " · ")),
-      voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null,
+      make("span", { class: "kind" }, row([...kind, ...more].map((one) => one && tr(one)), " · ")),
+      voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );
