@@ -11,6 +11,7 @@ from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
 from engine.errors import EngineError
 from engine.progress import within
+from engine.texts import tr
 from studio.errors import NotFound, Unavailable, naming
 from studio.executors.job import Job, shown
 from studio.executors.retries import SHORT_PATIENCE_S, retry
@@ -71,7 +72,7 @@ def explore(job: Job) -> None:
         heard=asked.input_key if heard == source else _key(job, heard.name),
         pictures=tuple(_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures),
     )
-    job.heartbeat.report(_LOOKING_SHARE, "Storing")
+    job.heartbeat.report(_LOOKING_SHARE, tr("Storing"))
     _store(job, folder)
     job.publish(explored)
 
@@ -80,7 +81,9 @@ def _store(job: Job, folder: Path) -> None:
     try:
         retry(lambda: job.context.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
     except NotFound as cause:  # moved, but lost when the storage failed: render it again
-        raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
+        raise Unavailable(
+            tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
+        ) from cause
 
 
 def _playable(source: Path, target: Path) -> Path:
