@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import Text, tr
 
 
 class StudioError(EngineError):
@@ -103,9 +103,24 @@ class DiskFull(StudioError):
 
 
 def naming(cause: EngineError, path: Path, shown: str) -> str:
-    """Return the sentence of an engine's error with what its owner calls a file, where it names the stored one."""
-    text = str(cause).replace(f'"{path}"', shown).replace(f'"{path.name}"', shown).replace(str(path), shown)
+    """Return the sentence of an engine's error with what its owner calls a file, where it names the stored one.
+
+    shown: a name in quotation marks, which keeps the text's template; or words such as "the zip".
+    """
+    text = str(cause)
+    if isinstance(text, Text) and shown.startswith('"'):
+        return _renamed(text, (path.name, str(path)), shown.strip('"'))
+    text = text.replace(f'"{path}"', shown).replace(f'"{path.name}"', shown).replace(str(path), shown)
     return text[:1].upper() + text[1:]
+
+
+def _renamed(text: Text, names: tuple[str, str], shown: str) -> str:
+    values: dict[str, object] = {}
+    for field, value in text.values.items():
+        values[field] = _renamed(value, names, shown) if isinstance(value, Text) else value
+        if not isinstance(value, Text) and str(value) in names:
+            values[field] = shown
+    return text.format(**values)
 
 
 class LeaseLost(Exception):
