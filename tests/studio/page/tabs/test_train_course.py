@@ -59,7 +59,7 @@ def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
         ["training recordings", "held-out recordings"],
         ["timbre", "words"],
     ]
-    assert data["charts"][1]["lines"][0]["points"][:2] == [[1, 1.0], [2, 0.5]]
+    assert data["charts"][1]["lines"][0]["points"][:2] == [(1, 1.0), (2, 0.5)]
 
 
 def test_curves_limit_the_points_of_a_long_training():
