@@ -24,6 +24,7 @@ from typing import BinaryIO
 from engine.errors import ArchiveError
 from engine.files import LONGEST_NAME_BYTES, replacing
 from engine.spelling import composed
+from engine.texts import ntr, numeral, tr
 from engine.zip_names import names_of
 
 _BLOCK = 1 << 20  # bytes unpacked at a time
@@ -59,14 +60,20 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
     damaged, encrypted, too large or unsafe, or that does not fit on the disk.
     """
     if folder.exists():
-        raise ArchiveError(f'"{folder.name}" already exists; a ZIP file is unpacked only into a new folder.')
+        raise ArchiveError(tr(
+            '"{name}" already exists; a ZIP file is unpacked only into a new folder.',
+            name=folder.name,
+        ))
     if not archive.is_file():
-        raise ArchiveError(f'There is no file "{archive.name}".')
+        raise ArchiveError(tr('There is no file "{name}".', name=archive.name))
     try:
         with replacing(folder) as unfinished, archive.open("rb") as file:
             return _unpack(_BoundedReads(file), archive, unfinished, limits)
     except OSError as cause:  # of writing; errors in reading the ZIP file are handled below
-        raise ArchiveError(f'"{archive.name}" could not be unpacked: {cause.strerror or cause}.') from cause
+        raise ArchiveError(tr(
+            '"{name}" could not be unpacked: {strerror}.',
+            name=archive.name, strerror=cause.strerror or cause,
+        )) from cause
 
 
 def begins_as_zip(path: Path) -> bool:
@@ -82,14 +89,17 @@ def safe_path(name: str) -> PurePosixPath | None:
     """
     name = composed(name).replace("\\", "/")
     if name.startswith("/") or re.match("[A-Za-z]:", name):
-        raise ArchiveError(f"{_quoted(name)} is an absolute path, which is not allowed; create the ZIP file again.")
+        raise ArchiveError(tr(
+            "{name} is an absolute path, which is not allowed; create the ZIP file again.",
+            name=_quoted(name),
+        ))
     parts = []
     for part in name.split("/"):
         if part in ("", "."):
             continue
         if part.replace(" ", "") == "..":
             raise ArchiveError(
-                f"{_quoted(name)} would be written outside its folder; the ZIP file is not safe to open."
+                tr("{name} would be written outside its folder; the ZIP file is not safe to open.", name=_quoted(name))
             )
         kept = _UNWELCOME.sub("_", part.rstrip(". ")) or "_"  # Windows drops dots and spaces at the end of a name
         parts.append(f"_{kept}" if _DEVICES.fullmatch(kept) else kept)
@@ -109,7 +119,7 @@ class _BoundedReads(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         if size > _LARGEST_READ:
-            raise zipfile.BadZipFile("the list of contents is too long")
+            raise zipfile.BadZipFile(tr("the list of contents is too long"))
         return self._file.read(_LARGEST_READ if size < 0 else size)
 
     def seek(self, offset: int, whence: int = 0) -> int:
@@ -141,7 +151,10 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     budget.refuse_beyond(promised_bytes)
     folder.mkdir(parents=True)
     if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:
-        text = f'Not enough disk space to unpack "{archive.name}": it needs {_size(promised_bytes)}.'
+        text = tr(
+            'Not enough disk space to unpack "{name}": it needs {promised_bytes}.',
+            name=archive.name, promised_bytes=_size(promised_bytes),
+        )
         raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
         _unpack_member(opened, entry, path, folder, budget)
@@ -189,12 +202,18 @@ class _Budget:
     def refuse_beyond(self, count: int) -> None:
         if count > self._plausible_bytes:
             raise ArchiveError(
-                f'"{self.archive.name}" would grow more than {self._limits.most_ratio:g} times when unpacked, far more '
-                "than recordings do; it is not safe to open."
+                tr(
+                    '"{name}" would grow more than {most_ratio} times when unpacked, far more than recordings do; it '
+                    "is not safe to open.",
+                    name=self.archive.name, most_ratio=numeral(self._limits.most_ratio, "g"),
+                )
             )
         if count > self._limits.most_bytes:
             raise ArchiveError(
-                f'"{self.archive.name}" holds more than {_size(self._limits.most_bytes)} unpacked; remove some files.'
+                tr(
+                    '"{name}" holds more than {most_bytes} unpacked; remove some files.',
+                    name=self.archive.name, most_bytes=_size(self._limits.most_bytes),
+                )
             )
 
 
@@ -218,15 +237,25 @@ def _chosen(
             continue
         _refuse_unreadable(entry, archive)
         if _key(path) in files:
-            raise ArchiveError(f'"{archive.name}" holds {_quoted(str(path))} twice; rename or remove one of them.')
+            raise ArchiveError(tr(
+                '"{name}" holds {path} twice; rename or remove one of them.',
+                name=archive.name, path=_quoted(str(path)),
+            ))
         files.add(_key(path))
         chosen.append((entry, path))
         if len(chosen) > limits.most_files:
-            raise ArchiveError(f'"{archive.name}" holds more than {limits.most_files:,} files; remove some.')
+            raise ArchiveError(ntr(
+                '"{name}" holds more than {most_files} file; remove some.',
+                '"{name}" holds more than {most_files} files; remove some.',
+                most_files=numeral(limits.most_files, ","), name=archive.name,
+            ))
     for _, path in chosen:
         if _key(path) in folders:
             raise ArchiveError(
-                f'In "{archive.name}", {_quoted(str(path))} is both a file and a folder; create the ZIP file again.'
+                tr(
+                    'In "{name}", {path} is both a file and a folder; create the ZIP file again.',
+                    name=archive.name, path=_quoted(str(path)),
+                )
             )
     return chosen
 
@@ -239,29 +268,39 @@ def _key(path: PurePosixPath) -> str:
 def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive: Path) -> None:
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG) and not (is_folder and kind == stat.S_IFDIR):
-        what = "a link to another file" if kind == stat.S_IFLNK else "not a regular file"
+        what = tr("a link to another file") if kind == stat.S_IFLNK else tr("not a regular file")
         raise ArchiveError(
-            f'In "{archive.name}", {_quoted(name)} is {what}; create the ZIP file with the files themselves.'
+            tr(
+                'In "{name}", {name2} is {what}; create the ZIP file with the files themselves.',
+                name=archive.name, name2=_quoted(name), what=what,
+            )
         )
 
 
 def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
     if entry.flag_bits & _ENCRYPTED:
-        raise ArchiveError(f'"{archive.name}" is protected by a password; create it again without one.')
+        raise ArchiveError(tr('"{name}" is protected by a password; create it again without one.', name=archive.name))
     if entry.compress_type not in _METHODS:
         raise ArchiveError(
-            f'"{archive.name}" uses an unsupported compression method; create it again with the usual method '
-            "(Deflate) or without compression."
+            tr(
+                '"{name}" uses an unsupported compression method; create it again with the usual method (Deflate) or '
+                "without compression.",
+                name=archive.name,
+            )
         )
 
 
 def _refuse_long(path: PurePosixPath, limits: ArchiveLimits) -> None:
     too_long = len(str(path)) > limits.longest_path
     if too_long or any(len(part.encode("utf-8")) > LONGEST_NAME_BYTES for part in path.parts):
-        raise ArchiveError(f"The name {_quoted(str(path))} in the ZIP file is too long; shorten it.")
+        raise ArchiveError(tr("The name {path} in the ZIP file is too long; shorten it.", path=_quoted(str(path))))
     if len(path.parts) > limits.deepest:
         raise ArchiveError(
-            f"{_quoted(str(path))} is more than {limits.deepest - 1} folders deep; move the files further up."
+            ntr(
+                "{path} is more than {deepest} folder deep; move the files further up.",
+                "{path} is more than {deepest} folders deep; move the files further up.",
+                deepest=limits.deepest - 1, path=_quoted(str(path)),
+            )
         )
 
 
@@ -271,19 +310,22 @@ def _refuse_overlaps(entries: Sequence[zipfile.ZipInfo], end: int, archive: Path
     starts = [start for start, _ in places[1:]] + [end]
     for (start, size), following in zip(places, starts, strict=False):
         if start < 0 or start + _LEAST_ENTRY_BYTES + size > following:
-            raise ArchiveError(f'Files in "{archive.name}" overlap; it is damaged or not safe to open.')
+            raise ArchiveError(tr('Files in "{name}" overlap; it is damaged or not safe to open.', name=archive.name))
 
 
 def _not_whole(archive: Path) -> ArchiveError:
     with archive.open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if begins_as_zip:
-        return ArchiveError(f'"{archive.name}" is damaged or incomplete; create it or upload it again.')
-    return ArchiveError(f'"{archive.name}" is not a ZIP file.')
+        return ArchiveError(tr('"{name}" is damaged or incomplete; create it or upload it again.', name=archive.name))
+    return ArchiveError(tr('"{name}" is not a ZIP file.', name=archive.name))
 
 
 def _damaged(archive: Path, path: PurePosixPath) -> ArchiveError:
-    return ArchiveError(f'{_quoted(str(path))} in "{archive.name}" is damaged; create the ZIP file again.')
+    return ArchiveError(tr(
+        '{path} in "{name}" is damaged; create the ZIP file again.',
+        path=_quoted(str(path)), name=archive.name,
+    ))
 
 
 def _quoted(name: str) -> str:
@@ -293,4 +335,7 @@ def _quoted(name: str) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count / (1 << 30):.3g} GB" if count >= 1 << 30 else f"{count / (1 << 20):.3g} MB"
+    return tr("{count} GB", count=numeral(count / (1 << 30), ".3g")) if count >= 1 << 30 else tr(
+        "{count} MB",
+        count=numeral(count / (1 << 20), ".3g"),
+    )

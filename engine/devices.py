@@ -16,6 +16,7 @@ from torch import nn
 
 from engine.cores import usable_cores
 from engine.errors import SettingsError
+from engine.texts import ntr, numeral, tr
 
 AUTO = "auto"
 KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
@@ -82,7 +83,10 @@ def choose_device(wanted: str = AUTO) -> Device:
     """
     kind, _, number = wanted.partition(":")
     if (kind != AUTO and kind not in KINDS) or (number and not (kind == "cuda" and number.isdecimal())):
-        raise SettingsError(f"'{wanted}' is not a device; choose {AUTO}, {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
+        raise SettingsError(tr(
+            "'{wanted}' is not a device; choose {auto}, {kinds} or {kinds2}.",
+            wanted=wanted, auto=AUTO, kinds=", ".join(KINDS[:-1]), kinds2=KINDS[-1],
+        ))
     reasons = []
     for one in KINDS if kind == AUTO else (kind,):
         probe = probe_device(one)
@@ -95,7 +99,10 @@ def choose_device(wanted: str = AUTO) -> Device:
 def _of_number(device: Device, number: int) -> Device:
     last = torch.cuda.device_count() - 1
     if number > last:
-        raise SettingsError(f"There is no {device.kind}:{number}; the last one is {device.kind}:{last}.")
+        raise SettingsError(tr(
+            "There is no {kind}:{number}; the last one is {kind2}:{last}.",
+            kind=device.kind, number=number, kind2=device.kind, last=last,
+        ))
     return device.of_several(number)
 
 
@@ -107,15 +114,24 @@ def probe_devices() -> list[Probe]:
 def probe_device(kind: str, trial: Trial | None = None) -> Probe:
     """Test one kind of device with a real operation; `trial` replaces the operation in tests."""
     if not _is_present(kind):
-        return Probe(kind, None, f"There is no {kind} device here that torch {torch.__version__} can use.")
+        return Probe(kind, None, tr(
+            "There is no {kind} device here that torch {version} can use.",
+            kind=kind, version=torch.__version__,
+        ))
     trial = trial or _trial
     expected = _trial(torch.device("cpu"), torch.float32)
     try:
         difference = _difference(trial(torch.device(kind), torch.float32), expected)
     except (RuntimeError, NotImplementedError) as cause:
-        return Probe(kind, None, f"The {kind} device is listed but does not work: {_first_line(cause)}.")
+        return Probe(kind, None, tr(
+            "The {kind} device is listed but does not work: {cause}.",
+            kind=kind, cause=_first_line(cause),
+        ))
     if not difference < TOLERANCE:
-        return Probe(kind, None, f"The {kind} device gives wrong results (off by {difference:.2g}).")
+        return Probe(kind, None, tr(
+            "The {kind} device gives wrong results (off by {difference}).",
+            kind=kind, difference=numeral(difference, ".2g"),
+        ))
     faster = multiplies_halves(torch.device(kind)) and _halves_well(trial, kind, expected)
     precision = torch.bfloat16 if faster else torch.float32
     return Probe(kind, Device(kind, _name(kind), precision))
@@ -129,7 +145,10 @@ def memory_of(device: torch.device) -> Iterator[None]:
     except torch.OutOfMemoryError as cause:
         if device.type == "cpu":
             raise
-        sentence = f"The memory of {device} is full: close other programs that use it, or choose the device cpu."
+        sentence = tr(
+            "The memory of {device} is full: close other programs that use it, or choose the device cpu.",
+            device=device,
+        )
         raise SettingsError(sentence) from cause
 
 
@@ -166,7 +185,11 @@ def _is_present(kind: str) -> bool:
 def _name(kind: str) -> str:
     if kind == "cuda":
         return torch.cuda.get_device_name()
-    return f"{platform.machine()} {'graphics' if kind == 'mps' else 'processor'}, {usable_cores()} cores"
+    return ntr(
+        "{platform} {kind}, {usable_cores} core",
+        "{platform} {kind}, {usable_cores} cores",
+        usable_cores=usable_cores(), platform=platform.machine(), kind="graphics" if kind == "mps" else "processor",
+    )
 
 
 def _trial(device: torch.device, precision: torch.dtype) -> torch.Tensor:

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from engine.errors import AudioError, SettingsError, is_full_disk
+from engine.texts import tr
 
 LONGEST_NAME_BYTES = 255  # of file systems, for one name
 _ROOM_BYTES = 15  # that a name of ours leaves for what is written beside it: .take10, .backing
@@ -72,7 +73,7 @@ def refuse_overwriting(source: Path, targets: Sequence[Path]) -> None:
     """
     with names_that_fit():
         if any(target.exists() and source.exists() and target.samefile(source) for target in targets):
-            raise SettingsError("The result would overwrite the recording: choose another file name.")
+            raise SettingsError(tr("The result would overwrite the recording: choose another file name."))
 
 
 @contextmanager
@@ -91,7 +92,10 @@ def names_that_fit() -> Iterator[None]:
             raise
         shown = f"{Path(str(cause.filename)).name[:_NAME_SHOWN]}…"
         raise SettingsError(
-            f'The name "{shown}" is too long for the disk: give a shorter one, and for a result choose it with -o.'
+            tr(
+                'The name "{shown}" is too long for the disk: give a shorter one, and for a result choose it with -o.',
+                shown=shown,
+            )
         ) from cause
 
 
@@ -127,12 +131,15 @@ def writing_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if is_full_disk(error):
-            raise AudioError(f'The disk is full, so "{path.name}" was not written.') from error
+            raise AudioError(tr('The disk is full, so "{name}" was not written.', name=path.name)) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise AudioError(f'The folder "{folder}" is not writable.') from error
+            raise AudioError(tr('The folder "{folder}" is not writable.', folder=folder)) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
-            raise AudioError(f'The folder "{folder}" does not exist.') from error
-        raise AudioError(f'"{path.name}" could not be written: {error.strerror or error}.') from error
+            raise AudioError(tr('The folder "{folder}" does not exist.', folder=folder)) from error
+        raise AudioError(tr(
+            '"{name}" could not be written: {strerror}.',
+            name=path.name, strerror=error.strerror or error,
+        )) from error
 
 
 def write_atomically(path: Path, content: bytes | str, durable: bool = False) -> None:

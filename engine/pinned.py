@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine.errors import WrongFileError
 from engine.progress import Report, no_report
+from engine.texts import tr
 
 _BLOCK = 1 << 22
 
@@ -64,8 +65,14 @@ class PinnedFile:
                         done += len(block)
                         report(done / self.size, "checking")
         except OSError as cause:
-            raise WrongFileError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+            raise WrongFileError(tr(
+                '"{name}" cannot be read: {strerror}.',
+                name=path.name, strerror=cause.strerror or cause,
+            )) from cause
         if digest.hexdigest() != self.sha256:
             raise WrongFileError(
-                f'"{path.name}" is not {self.name}: its checksum is another. It was not used; fetch it again.'
+                tr(
+                    '"{name}" is not {name2}: its checksum is another. It was not used; fetch it again.',
+                    name=path.name, name2=self.name,
+                )
             )

@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from engine.errors import SettingsError
+from engine.texts import tr
 
 _S = TypeVar("_S")
 _SHOWN = 100  # characters of a wrong value
@@ -34,7 +35,7 @@ def text_setting(default: str, meaning: str, words: tuple[str, ...] = ()) -> Any
     return field(default=default, metadata={"meaning": meaning, "words": words})
 
 
-_TITLES = {"de_ess": "De-esser", "denoise": "Noise reduction", "middle_db": "Mid (dB)"}
+_TITLES = {"de_ess": tr("De-esser"), "denoise": tr("Noise reduction"), "middle_db": tr("Mid (dB)")}
 
 
 def title_of(name: str) -> str:
@@ -47,7 +48,8 @@ def title_of(name: str) -> str:
         return _TITLES[name]
     words = name.split("_")
     unit = f" ({_UNITS[words.pop()]})" if len(words) > 1 and words[-1] in _UNITS else ""
-    return " ".join(words).capitalize() + unit
+    title = " ".join(words).capitalize() + unit
+    return tr(title)  # the extraction makes titles too
 
 
 def with_ranges(settings: type[_S]) -> type[_S]:
@@ -75,8 +77,11 @@ def _lines_on(one: Field[object]) -> list[str]:
         return []
     words, lowest, highest = one.metadata["words"], one.metadata.get("minimum"), one.metadata.get("maximum")
     kind = "int" if isinstance(lowest, int) else "float"
-    said = [*([] if lowest is None else [f"{kind}, {lowest} to {highest}"]), *words]
-    default = "" if one.default is MISSING else f", by default {one.default}"
+    said = [*([] if lowest is None else [tr(
+        "{kind}, {lowest} to {highest}",
+        kind=kind, lowest=lowest, highest=highest,
+    )]), *words]
+    default = "" if one.default is MISSING else tr(", by default {default}", default=one.default)
     meaning = textwrap.wrap(one.metadata["meaning"], 100, initial_indent="    ", subsequent_indent="    ")
     return [f"{one.name} : {' or '.join(said) or 'str'}{default}", *meaning]
 
@@ -106,7 +111,7 @@ def from_values(settings: Callable[..., _S], values: Mapping[str, object]) -> _S
 def refuse_unknown(settings: type[Any], names: Iterable[str]) -> None:
     """Raise SettingsError for the first name, in alphabetical order, that is no field of these settings."""
     if unknown := sorted(set(names) - {one.name for one in fields(settings)}):
-        raise SettingsError(f"There is no setting '{unknown[0][:_SHOWN]}'.")
+        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0][:_SHOWN]))
 
 
 def check_settings(settings: Any) -> None:
@@ -124,9 +129,12 @@ def check_settings(settings: Any) -> None:
 def _check_text(name: str, value: Any, metadata: Any) -> None:
     words = metadata["words"]
     if words and value not in words:
-        raise SettingsError(f"{name} must be one of {', '.join(words)}, not {str(value)[:_SHOWN]}.")
+        raise SettingsError(tr(
+            "{name} must be one of {words}, not {value}.",
+            name=name, words=", ".join(words), value=str(value)[:_SHOWN],
+        ))
     if not isinstance(value, str) or not value.isprintable():
-        raise SettingsError(f"{name} must be a line of text.")
+        raise SettingsError(tr("{name} must be a line of text.", name=name))
 
 
 def _check(name: str, value: Any, metadata: Any) -> None:
@@ -144,14 +152,26 @@ def out_of_range(name: str, limits: tuple[float, float], words: Sequence[str], v
     lowest, highest = limits
     if not isinstance(lowest, int):
         if words:
-            return f"{name} must be a number from {lowest} to {highest}, or {_listed(words)}, not {value}."
-        return f"{name} must be a number from {lowest} to {highest}, not {value}."
+            return tr(
+                "{name} must be a number from {lowest} to {highest}, or {words}, not {value}.",
+                name=name, lowest=lowest, highest=highest, words=_listed(words), value=value,
+            )
+        return tr(
+            "{name} must be a number from {lowest} to {highest}, not {value}.",
+            name=name, lowest=lowest, highest=highest, value=value,
+        )
     if words:
-        return f"{name} must be a whole number from {lowest} to {highest}, or {_listed(words)}, not {value}."
-    return f"{name} must be a whole number from {lowest} to {highest}, not {value}."
+        return tr(
+            "{name} must be a whole number from {lowest} to {highest}, or {words}, not {value}.",
+            name=name, lowest=lowest, highest=highest, words=_listed(words), value=value,
+        )
+    return tr(
+        "{name} must be a whole number from {lowest} to {highest}, not {value}.",
+        name=name, lowest=lowest, highest=highest, value=value,
+    )
 
 
 def _listed(words: Sequence[str]) -> str:
     if len(words) == 1:
-        return f"the word {words[0]}"
-    return f"one of the words {', '.join(words)}"
+        return tr("the word {words}", words=words[0])
+    return tr("one of the words {words}", words=", ".join(words))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.errors import SettingsError
+from engine.texts import ntr, tr
 
 SAMPLE_RATE = 44_100  # hertz; everything the engine synthesizes
 FRAME_RATE = 100  # frames per second
@@ -116,7 +117,7 @@ def note_number(name: str) -> int:
     """
     match = re.fullmatch(r"([A-Ga-g])([#b]?)(-?\d)", name.strip())
     if not match:
-        raise SettingsError(f"'{name}' is not a note name; write it like A2, C#4 or Bb3.")
+        raise SettingsError(tr("'{name}' is not a note name; write it like A2, C#4 or Bb3.", name=name))
     letter, accidental, octave = match.groups()
     return NOTE_NAMES.index(letter.upper()) + {"#": 1, "b": -1, "": 0}[accidental] + 12 * (int(octave) + 1)
 
@@ -138,8 +139,8 @@ def in_words(seconds: float) -> str:
     ('60 seconds', '60.1 seconds', '60 minutes')
     """
     if seconds < _LONG_S:
-        return f"{_rounded_up(seconds)} seconds"
-    return f"{_rounded_up(seconds / 60)} minutes"
+        return ntr("{seconds} second", "{seconds} seconds", seconds=_rounded_up(seconds))
+    return ntr("{seconds} minute", "{seconds} minutes", seconds=_rounded_up(seconds / 60))
 
 
 def _rounded_up(number: float) -> str:
@@ -156,6 +157,6 @@ def rounded_duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     if minutes < 120:
-        return f"{minutes} min"
+        return tr("{minutes} min", minutes=minutes)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
+    return tr("{hours} h {minutes} min", hours=hours, minutes=minutes)

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 import httpx
 
 from engine.errors import SettingsError
+from engine.texts import tr
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 LONGEST_ADDRESS = 2000  # characters
@@ -22,7 +23,7 @@ _OWN_NAMES = ("localhost", "local", "internal", "localdomain", "home.arpa")  # b
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
 _FOR_PROTOCOLS = ipaddress.IPv4Network("192.0.0.0/24")  # older Pythons take some of it for public
 _OF_IPV4 = ipaddress.IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052)
-_PRIVATE = "The address leads to a private network or to this machine, which is not allowed here."
+_PRIVATE = tr("The address leads to a private network or to this machine, which is not allowed here.")
 
 
 def checked_address(text: str, private: bool = False) -> str:
@@ -38,7 +39,7 @@ def checked_address(text: str, private: bool = False) -> str:
     if len(text) > LONGEST_ADDRESS or address.scheme not in _PORTS or not is_plain:
         raise SettingsError("The address is not valid. Write it as https://HOST/PATH.")
     if address.userinfo:
-        raise SettingsError("The address must not hold a user or a password.")
+        raise SettingsError(tr("The address must not hold a user or a password."))
     if not private:
         _refuse_private(address)
     return str(address.copy_with(fragment=None))
@@ -65,7 +66,7 @@ async def resolved(host: str, port: int) -> list[str]:
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as cause:
-        raise httpx.ConnectError(f"{host} cannot be found.") from cause
+        raise httpx.ConnectError(tr("{host} cannot be found.", host=host)) from cause
     return [str(place[0]) for *_, place in found]
 
 
@@ -82,7 +83,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         name = request.url.raw_host.decode("ascii").strip("[]")
         places = await self._resolve(name, request.url.port or _PORTS[request.url.scheme])
         if not places:
-            raise httpx.ConnectError(f"{name} cannot be found.", request=request)
+            raise httpx.ConnectError(tr("{name} cannot be found.", name=name), request=request)
         if not self._private and not all(map(is_public, places)):
             raise SettingsError(_PRIVATE)
         aimed = httpx.Request(

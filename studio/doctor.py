@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.texts import joined, numeral, tr
+from studio.languages.stored import Said
 
 if TYPE_CHECKING:  # loads the packages to examine
     from engine.audio.files import Audio
@@ -21,13 +23,13 @@ _SERVICE = (
     "fastapi", "uvicorn", "httptools", "python-multipart", "sqlalchemy", "alembic", "obstore", "httpx", "structlog",
     "prometheus-client", "filelock",
 )  # fmt: skip
-INSTALL = "install the project again: pip install -e ."
+INSTALL = tr("install the project again: pip install -e .")
 OPTIONAL = {
-    "the HTTP service": (_SERVICE, INSTALL),
+    tr("the HTTP service"): (_SERVICE, INSTALL),
     "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
-    "the page": (("gradio",), "pip install 'gradio>=6.31,<7'"),
+    tr("the page"): (("gradio",), "pip install 'gradio>=6.31,<7'"),
     "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
-    "scores of speakers and words": (
+    tr("scores of speakers and words"): (
         ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
         "pip install -e '.[evaluation]' && pip install --no-deps resemblyzer",
     ),
@@ -43,9 +45,9 @@ HALF_SEMITONE = 2 ** (0.5 / 12)
 class Finding:
     """The result of one check, as a line for the user. `works` is False only if conversion cannot work."""
 
-    subject: str
-    detail: str
-    remedy: str = ""
+    subject: Said
+    detail: Said
+    remedy: Said = ""
     works: bool = True
 
     def __str__(self) -> str:
@@ -65,10 +67,13 @@ def examine() -> Iterator[Finding]:
     yield from packages
     if all(package.works for package in packages):
         yield from _devices()
-        yield _tried("base model and voices", _voices, f"the weights come with the project; {INSTALL}")
-        yield _tried("pitch model", _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
-        yield _tried("audio files", _audio_files, "pip install --force-reinstall soundfile av soxr")
-        yield _tried("conversion", _conversion, "fix the faults above, or report this with the whole output")
+        yield _tried(tr("base model and voices"), _voices, tr(
+            "the weights come with the project; {install}",
+            install=INSTALL,
+        ))
+        yield _tried(tr("pitch model"), _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
+        yield _tried(tr("audio files"), _audio_files, "pip install --force-reinstall soundfile av soxr")
+        yield _tried("conversion", _conversion, tr("fix the faults above, or report this with the whole output"))
     yield _disk()
     yield _separation()
     for subject, (names, remedy) in OPTIONAL.items():
@@ -76,17 +81,22 @@ def examine() -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    detail = tr(
+        "{platform} on {platform2} {platform3}",
+        platform=platform.python_version(), platform2=platform.system(), platform3=platform.machine(),
+    )
     works = PYTHON[0] <= sys.version_info[:2] <= PYTHON[1]
-    return Finding("Python", detail, "" if works else "create the environment with Python 3.11, 3.12 or 3.13", works)
+    return Finding(tr("Python"), detail, "" if works else tr(
+        "create the environment with Python 3.11, 3.12 or 3.13",
+    ), works)
 
 
 def _package(name: str) -> Finding:
     try:
         importlib.import_module(name)
     except (ImportError, OSError) as cause:  # OSError: a shared library of the package cannot be loaded
-        return Finding(name, f"cannot be loaded: {cause}", INSTALL, works=False)
-    return Finding(name, _installed(name) or "unknown version")
+        return Finding(name, tr("cannot be loaded: {cause}", cause=cause), INSTALL, works=False)
+    return Finding(name, _installed(name) or tr("unknown version"))
 
 
 def _devices() -> Iterator[Finding]:
@@ -95,10 +105,12 @@ def _devices() -> Iterator[Finding]:
     for probe in probe_devices():
         if probe.device:
             name, precision = probe.device.name, str(probe.device.precision).removeprefix("torch.")
-            yield Finding(f"device {probe.kind}", f"works: {name}, {precision}")
+            yield Finding(
+                tr("device {kind}", kind=probe.kind), tr("works: {name}, {precision}", name=name, precision=precision)
+            )
         else:
-            yield Finding(f"device {probe.kind}", probe.reason)
-    yield _tried("device chosen", lambda: choose_device().kind, INSTALL)
+            yield Finding(tr("device {kind}", kind=probe.kind), probe.reason)
+    yield _tried(tr("device chosen"), lambda: choose_device().kind, INSTALL)
 
 
 def _voices() -> str:
@@ -107,8 +119,8 @@ def _voices() -> str:
 
     names = [load_voice(card.id).card.name for card in list_voices()]
     if not names:
-        raise EngineError("No voices found.")
-    return f"{len(names)} loaded: {', '.join(names)}"
+        raise EngineError(tr("No voices found."))
+    return tr("{names} loaded: {names2}", names=len(names), names2=", ".join(names))
 
 
 def _pitch() -> str:
@@ -117,8 +129,11 @@ def _pitch() -> str:
     pitch = detect_pitch(_tone().mono(), _tone().rate)
     heard = float(pitch.hertz[len(pitch) // 2])
     if not 1 / HALF_SEMITONE < heard / TEST_HERTZ < HALF_SEMITONE:
-        raise EngineError(f"It measured {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz.")
-    return f"measured {heard:.1f} Hz in a tone of {TEST_HERTZ} Hz"
+        raise EngineError(tr(
+            "It measured {heard} Hz in a tone of {test_hertz} Hz.",
+            heard=numeral(heard, ".1f"), test_hertz=TEST_HERTZ,
+        ))
+    return tr("measured {heard} Hz in a tone of {test_hertz} Hz", heard=numeral(heard, ".1f"), test_hertz=TEST_HERTZ)
 
 
 def _audio_files() -> str:
@@ -130,8 +145,8 @@ def _audio_files() -> str:
             path = Path(folder) / f"tone.{suffix}"
             write_audio(path, tone)
             if read_audio(path).sample_count != tone.sample_count:
-                raise EngineError(f"A .{suffix} file changed its length when written and read.")
-    return "written and read"
+                raise EngineError(tr("A .{suffix} file changed its length when written and read.", suffix=suffix))
+    return tr("written and read")
 
 
 def _conversion() -> str:
@@ -148,16 +163,20 @@ def _conversion() -> str:
     started = perf_counter()
     result = convert(tone, voice, ConversionSettings(transpose=0)).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():
-        raise EngineError("The result's length differs from the recording's, or it contains invalid samples.")
-    return f"{tone.duration_s:.0f} s of tone to {voice.card.name} in {perf_counter() - started:.1f} s"
+        raise EngineError(tr("The result's length differs from the recording's, or it contains invalid samples."))
+    return tr(
+        "{duration_s} s of tone to {name} in {perf_counter} s",
+        duration_s=numeral(tone.duration_s, ".0f"), name=voice.card.name,
+        perf_counter=numeral(perf_counter() - started, ".1f"),
+    )
 
 
 def _disk() -> Finding:
     free = shutil.disk_usage(Path.cwd()).free
     return Finding(
-        "free disk in this folder",
-        f"{free / 10**9:.1f} GB",
-        "free some space: an hour of stereo takes about 1 GB" if free < LITTLE_DISK else "",
+        tr("free disk in this folder"),
+        tr("{free} GB", free=numeral(free / 10 ** 9, ".1f")),
+        tr("free some space: an hour of stereo takes about 1 GB") if free < LITTLE_DISK else "",
     )
 
 
@@ -166,13 +185,17 @@ def _separation() -> Finding:
     from engine.songs.separator_file import FOLDER, separator_state
 
     found = separator_state(Installation.from_environment().data / FOLDER)
-    return Finding("separation of songs", f"{found.file.name}, {found.path or 'not fetched'}", found.remedy)
+    return Finding(
+        tr("separation of songs"),
+        joined(tr(", "), (found.file.name, str(found.path or tr("not fetched")))),
+        found.remedy,
+    )
 
 
 def _optional(subject: str, names: tuple[str, ...], remedy: str) -> Finding:
     missing = [name for name in names if _installed(name) is None]
     if missing:
-        return Finding(subject, f"not installed: {', '.join(missing)}", remedy)
+        return Finding(subject, tr("not installed: {missing}", missing=", ".join(missing)), remedy)
     return Finding(subject, ", ".join(f"{name} {_installed(name)}" for name in names))
 
 
@@ -181,7 +204,10 @@ def _tried(subject: str, attempt: Callable[[], str], remedy: str) -> Finding:
     try:
         return Finding(subject, attempt())
     except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
-        return Finding(subject, f"does not work: {str(cause) or type(cause).__name__}", remedy, works=False)
+        return Finding(subject, tr(
+            "does not work: {cause}",
+            cause=str(cause) or type(cause).__name__,
+        ), remedy, works=False)
 
 
 def _installed(name: str) -> str | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.errors import EngineError
+from engine.texts import tr
 
 
 class StudioError(EngineError):
@@ -95,7 +96,9 @@ class DiskFull(StudioError):
 
     default_code = "disk_full"
 
-    def __init__(self, text: str = "The disk is full. Free some space and try again.", code: str | None = None) -> None:
+    def __init__(self, text: str = tr(
+        "The disk is full. Free some space and try again.",
+    ), code: str | None = None) -> None:
         super().__init__(text, code)
 
 

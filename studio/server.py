@@ -27,6 +27,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError, SettingsError
+from engine.texts import tr
 from studio.actions.tasks import task_view
 from studio.errors import NotFound
 from studio.executors.apart import ApartActions
@@ -225,10 +226,15 @@ def _listener(host: str, port: int) -> socket.socket:
         return listener
     except OSError as cause:
         if cause.errno == errno.EADDRINUSE:
-            remedy = "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port."
+            remedy = tr(
+                "the port is in use, perhaps by the studio itself. Use that, or choose another port with --port.",
+            )
         else:
-            remedy = f"{cause.strerror or cause}. Choose another --host or --port."
-        raise SettingsError(f"The service cannot listen on {host}, port {port}: {remedy}") from cause
+            remedy = tr("{strerror}. Choose another --host or --port.", strerror=cause.strerror or cause)
+        raise SettingsError(tr(
+            "The service cannot listen on {host}, port {port}: {remedy}",
+            host=host, port=port, remedy=remedy,
+        )) from cause
 
 
 async def _problem(request: Request, error: Exception) -> Response:

@@ -101,7 +101,7 @@ def open_tab() -> Callable[[Page, str], None]:
 
 
 def _open_tab(page: Page, name: str) -> None:
-    page.get_by_role("tab", name=name, exact=True).click()
+    page.locator(f"#tabs [role=tab][data-tab-id={name.lower()}]:visible").click()
     page.locator("[role=tabpanel]:visible").first.wait_for()
 
 

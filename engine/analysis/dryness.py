@@ -22,6 +22,7 @@ from scipy import fft
 from engine.analysis.pitch import Pitch
 from engine.analysis.reverberation import free_decays
 from engine.analysis.voice_presence import VoicePresence, VoicePresenceMeter
+from engine.texts import numeral, tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
 # the linear score: a mix above zero
@@ -92,13 +93,16 @@ class Dryness:
             return self.presence.warning
         if self.is_mix:
             return (
-                "This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
-                "reverberation in it. Only one voice is converted, so use the vocal track alone."
+                tr("This does not sound like a dry vocal: there seems to be accompaniment, a second voice or a long "
+                "reverberation in it. Only one voice is converted, so use the vocal track alone.")
             )
         if self.is_reverberant:
             return (
-                f"This recording has much reverberation (about {self.decay_s:.1f} s), which blurs the conversion. "
-                "Use the vocal without it, and add it afterwards."
+                tr(
+                    "This recording has much reverberation (about {decay_s} s), which blurs the conversion. Use the "
+                    "vocal without it, and add it afterwards.",
+                    decay_s=numeral(self.decay_s or 0.0, ".1f"),
+                )
             )
         return None
 

@@ -19,6 +19,7 @@ from engine.analysis.spectrogram import SCALES, Scale, Shades, measure_spectrogr
 from engine.audio.files import AudioSource, open_audio
 from engine.errors import AudioError
 from engine.progress import Report, no_report
+from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, in_words
 
 MOST_POINTS = 60_000  # of each curve: ten minutes at 10 ms
@@ -91,11 +92,14 @@ def explore_file(
         report(_ANALYSIS_SHARE * fraction, message)
 
     def drawing(fraction: float) -> None:
-        report(_ANALYSIS_SHARE + (1 - _ANALYSIS_SHARE) * fraction, "Drawing")
+        report(_ANALYSIS_SHARE + (1 - _ANALYSIS_SHARE) * fraction, tr("Drawing"))
 
     analysis = analyse_file(path, listening)
     if analysis.duration_s > longest_s:
-        raise AudioError(f"The recording is longer than {in_words(longest_s)}, the maximum length.")
+        raise AudioError(tr(
+            "The recording is longer than {longest_s}, the maximum length.",
+            longest_s=in_words(longest_s),
+        ))
     frames = range(0, len(analysis.pitch), -(-len(analysis.pitch) // MOST_COLUMNS))
     reading = _Reading(path, -(-len(analysis.pitch) // MOST_POINTS) * HOP)
     shades = measure_spectrograms(reading.pieces(), frames, scales, drawing)

@@ -20,6 +20,7 @@ from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
 from engine.reprs import Brief
+from engine.texts import numeral, tr
 from engine.units import (
     FRAME_RATE,
     SAMPLE_RATE,
@@ -131,13 +132,19 @@ class Pitch(Brief):
         said = []
         if above_s:
             said.append(
-                f"{above_s:.1f} s of this recording are above {HIGHEST_NOTE}, the highest note that can be converted: "
-                "they come out without their pitch, so use the original there."
+                tr(
+                    "{above_s} s of this recording are above {highest_note}, the highest note that can be converted: "
+                    "they come out without their pitch, so use the original there.",
+                    above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
+                )
             )
         if below_s:
             said.append(
-                f"{below_s:.1f} s of this recording are below {LOWEST_NOTE}, the lowest note that can be converted: "
-                "they come out without their pitch, so use the original there."
+                tr(
+                    "{below_s} s of this recording are below {lowest_note}, the lowest note that can be converted: "
+                    "they come out without their pitch, so use the original there.",
+                    below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
+                )
             )
         return " ".join(said) or None
 

@@ -22,6 +22,7 @@ from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
 from engine.progress import Report, no_report
+from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
@@ -61,7 +62,10 @@ class Analysis:
             raise ValueError(f"{len(self.pitch)} frames of pitch, but loudness of shape {self.loudness_db.shape}")
 
     def __repr__(self) -> str:
-        notes = f"{self.vocal_range.min} to {self.vocal_range.max}" if self.vocal_range else "no voice"
+        notes = tr(
+            "{min} to {max}",
+            min=self.vocal_range.min, max=self.vocal_range.max,
+        ) if self.vocal_range else tr("no voice")
         return f"Analysis({self.duration_s:.1f} s, {self.style}, {notes}, {len(self.pitch)} frames)"
 
     def _repr_png_(self) -> bytes:
@@ -164,7 +168,7 @@ def _analyse(pieces: Iterable[np.ndarray], expected_s: float | None, report: Rep
         kept_frames += len(levels[-1])
         # without a known length it approaches 1
         share = done_s / (done_s + 60.0) if expected_s is None else done_s / max(expected_s, 1e-3)
-        report(min(1.0, share), "Analysing")
+        report(min(1.0, share), tr("Analysing"))
     pitch, loudness_db = _joined(pitches), np.concatenate(levels)
     return Analysis(
         pitch=pitch,

@@ -10,6 +10,7 @@ import numpy as np
 from engine.analysis.notes import Note
 from engine.analysis.phrases import Phrase
 from engine.settings import check_settings, setting
+from engine.texts import tr
 from engine.units import FRAME_RATE, note_name
 
 _TICKS = 960  # per beat, as most sequencers count
@@ -26,9 +27,11 @@ class Timeline:
     '00h01m04.250s'
     """
 
-    tempo_bpm: float = setting(0.0, 0.0, 400.0, "Beats per minute of the song; 0: not known, files are named by time.")
-    beats_per_bar: int = setting(4, 1, 32, "Beats in each bar.")
-    start_s: float = setting(0.0, 0.0, 86_400.0, "Where in the song the recording begins, in seconds.")
+    tempo_bpm: float = setting(0.0, 0.0, 400.0, tr(
+        "Beats per minute of the song; 0: not known, files are named by time.",
+    ))
+    beats_per_bar: int = setting(4, 1, 32, tr("Beats in each bar."))
+    start_s: float = setting(0.0, 0.0, 86_400.0, tr("Where in the song the recording begins, in seconds."))
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""

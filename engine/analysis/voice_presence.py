@@ -13,6 +13,7 @@ from scipy import fft
 
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
+from engine.texts import tr
 from engine.units import FRAME_RATE
 
 SILENT_PEAK = 1e-5  # -100 dB; a recording of 16 bits has nothing below -90 dB but zeros
@@ -21,7 +22,7 @@ _STILL_SEMITONES, _STILL_DB = 0.03, 0.5  # a sung note moves by 0.17 and 1.0 at 
 _SPAN, _BLOCK_BINS = 16_384, 32  # samples of a spectrum, and bins (86 Hz) in which a line stands out
 _LINE_POWER, _LOWEST_BIN = 30.0, 12  # of the median around it, which noise never reaches; above 32 Hz
 _MOST_NOISE = 0.5  # of the power that may lie beside the lines of tones
-SILENT = "This recording is silent: choose another one, or check the microphone."
+SILENT = tr("This recording is silent: choose another one, or check the microphone.")
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,13 @@ class VoicePresence:
         if self.is_silent:
             return SILENT
         if self.are_tones and not self.has_tones_beyond:
-            return "This recording holds tones without a voice, as of a hum or a beep: check that this is the vocal."
+            return tr(
+                "This recording holds tones without a voice, as of a hum or a beep: check that this is the vocal.",
+            )
         if not self.voiced_s and not self.has_tones_beyond:
             return (
-                "No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
-                "check that this is the vocal."
+                tr("No voice was found in this recording: it is noise, or whispered throughout. Noise stays noise, so "
+                "check that this is the vocal.")
             )
         return None
 

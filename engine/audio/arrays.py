@@ -12,6 +12,7 @@ import numpy.typing as npt
 from engine.audio.channels import Samples
 from engine.audio.containers import MOST_CHANNELS
 from engine.errors import AudioError
+from engine.texts import numeral, tr
 
 _LARGEST_BYTES = 4  # of an integer that holds samples; longer ones are numbers of other kinds
 _SHOWN = 100  # characters of what another library says
@@ -29,7 +30,10 @@ def samples_of(values: npt.ArrayLike) -> Samples:
     try:
         given = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as cause:  # ragged lists, tensors on a GPU or with a gradient
-        raise AudioError(f"These samples cannot be read as an array of numbers: {str(cause)[:_SHOWN]}.") from cause
+        raise AudioError(tr(
+            "These samples cannot be read as an array of numbers: {cause}.",
+            cause=str(cause)[:_SHOWN],
+        )) from cause
     _refuse_other_shapes(given)
     return _scaled(np.atleast_2d(given))
 
@@ -43,23 +47,34 @@ def rate_of(rate: SupportsFloat) -> int:
     try:
         hertz = float(rate)
     except (TypeError, ValueError) as cause:
-        raise AudioError(f"The rate must be a number of samples per second, not {rate!r:.40}.") from cause
+        raise AudioError(tr(
+            "The rate must be a number of samples per second, not {rate}.",
+            rate=f"{rate!r:.40}",
+        )) from cause
     if not hertz > 0 or not hertz.is_integer():
-        raise AudioError(f"The rate must be a whole number of samples per second above 0, not {hertz:g}.")
+        raise AudioError(tr(
+            "The rate must be a whole number of samples per second above 0, not {hertz}.",
+            hertz=numeral(hertz, "g"),
+        ))
     return int(hertz)
 
 
 def _refuse_other_shapes(given: np.ndarray) -> None:
     if given.ndim not in (1, 2):
         raise AudioError(
-            f"Samples have the shape (samples,) or (channels, samples), not {given.shape}: give one recording at a "
-            "time."
+            tr(
+                "Samples have the shape (samples,) or (channels, samples), not {shape}: give one recording at a time.",
+                shape=given.shape,
+            )
         )
     if given.ndim == 2 and not 1 <= len(given) <= MOST_CHANNELS:
-        hint = "did you mean samples.T?" if given.shape[1] <= MOST_CHANNELS < len(given) else "give others."
+        hint = tr("did you mean samples.T?") if given.shape[1] <= MOST_CHANNELS < len(given) else tr("give others.")
         raise AudioError(
-            f"A recording has 1 to {MOST_CHANNELS} channels, and samples of the shape {given.shape} are {len(given)} "
-            f"channels: {hint}"
+            tr(
+                "A recording has 1 to {most_channels} channels, and samples of the shape {shape} are {given} "
+                "channels: {hint}",
+                most_channels=MOST_CHANNELS, shape=given.shape, given=len(given), hint=hint,
+            )
         )
 
 
@@ -70,7 +85,10 @@ def _scaled(given: np.ndarray) -> Samples:
         return np.asarray((given - float(_UNSIGNED_8)) / _UNSIGNED_8, np.float32)
     if given.dtype.kind != "f":
         raise AudioError(
-            f"Samples of the type {given.dtype} have no known full scale: give floats from -1 to 1, or 16-bit integers."
+            tr(
+                "Samples of the type {dtype} have no known full scale: give floats from -1 to 1, or 16-bit integers.",
+                dtype=given.dtype,
+            )
         )
     with np.errstate(over="ignore"):  # of doubles; infinity is refused when the recording is used
         return np.asarray(given, np.float32)

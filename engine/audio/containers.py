@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import AudioError
+from engine.texts import ntr, tr
 
 _PCM = frozenset(
     f"pcm_{kind}" for kind in ("u8", "s8", "alaw", "mulaw", *(
@@ -68,8 +69,8 @@ AUDIO_SUFFIXES = (
 READABLE = " or ".join(", ".join(container.title for container in CONTAINERS).rsplit(", ", 1))
 # sound of kinds that are not read, by the first bytes
 FOREIGN = {
-    "an MP3 of free format": _begins(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x00-\x0b]"),
-    "a big-endian WAV": _begins(rb"RIFX.{4}WAVE"),  # FFmpeg takes its samples for little-endian ones
+    tr("an MP3 of free format"): _begins(rb"\xff[\xe2\xe3\xf2\xf3\xfa\xfb][\x00-\x0b]"),
+    tr("a big-endian WAV"): _begins(rb"RIFX.{4}WAVE"),  # FFmpeg takes its samples for little-endian ones
     "AMR": _begins(rb"#!AMR"),
     "DSD": _begins(rb"DSD |FRM8.{8}DSD "),
     "WMA": _begins(rb"\x30\x26\xb2\x75\x8e\x66\xcf\x11"),
@@ -83,7 +84,7 @@ FOREIGN = {
     "VOC": _begins(rb"Creative Voice File"),
     "MIDI": _begins(rb"MThd"),
     "AVI": _begins(rb"RIFF.{4}AVI "),
-    "Flash video": _begins(rb"FLV\x01"),
+    tr("Flash video"): _begins(rb"FLV\x01"),
     "MPEG video": _begins(rb"\0\0\x01[\xb3\xba]"),
 }
 LOWEST_RATE, HIGHEST_RATE, MOST_CHANNELS = 8_000, 192_000, 8  # hertz, and channels, of what is read and written
@@ -139,20 +140,29 @@ def recognise(path: Path) -> tuple[Container, int]:
     """
     try:
         if path.is_dir():
-            raise AudioError(f'"{path.name}" is a folder, not an audio file.')
+            raise AudioError(tr('"{name}" is a folder, not an audio file.', name=path.name))
         if not path.exists():
-            raise AudioError(f'The file "{path}" does not exist.')
+            raise AudioError(tr('The file "{path}" does not exist.', path=path))
         if not path.is_file():
-            raise AudioError(f'"{path.name}" is not a regular file.')
+            raise AudioError(tr('"{name}" is not a regular file.', name=path.name))
         if not path.stat().st_size:
-            raise AudioError(f'"{path.name}" is empty (0 bytes).')
+            raise AudioError(tr('"{name}" is empty (0 bytes).', name=path.name))
         found = look_at(path)
     except (OSError, ValueError) as error:
-        raise AudioError(f'"{path.name}" cannot be opened: {getattr(error, "strerror", None) or error}.') from error
+        raise AudioError(tr(
+            '"{name}" cannot be opened: {error}.',
+            name=path.name, error=getattr(error, "strerror", None) or error,
+        )) from error
     if found.foreign:
-        raise AudioError(f'"{path.name}" is {found.foreign}, which cannot be read: export it as WAV or FLAC.')
+        raise AudioError(tr(
+            '"{name}" is {foreign}, which cannot be read: export it as WAV or FLAC.',
+            name=path.name, foreign=found.foreign,
+        ))
     if found.container is None:
-        raise AudioError(f'"{path.name}" is not an audio file in a supported format ({READABLE}).')
+        raise AudioError(tr(
+            '"{name}" is not an audio file in a supported format ({readable}).',
+            name=path.name, readable=READABLE,
+        ))
     return found.container, found.start
 
 
@@ -160,10 +170,17 @@ def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
     """Raise AudioError if a file's sample rate or number of channels is not supported."""
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise AudioError(
-            f'"{path.name}" has a sample rate of {rate} Hz; supported are {LOWEST_RATE} to {HIGHEST_RATE} Hz.'
+            tr(
+                '"{name}" has a sample rate of {rate} Hz; supported are {lowest_rate} to {highest_rate} Hz.',
+                name=path.name, rate=rate, lowest_rate=LOWEST_RATE, highest_rate=HIGHEST_RATE,
+            )
         )
     if not 1 <= channels <= MOST_CHANNELS:
-        raise AudioError(f'"{path.name}" has {channels} channels; supported are 1 to {MOST_CHANNELS}.')
+        raise AudioError(ntr(
+            '"{name}" has {channels} channel; supported are 1 to {most_channels}.',
+            '"{name}" has {channels} channels; supported are 1 to {most_channels}.',
+            channels=channels, name=path.name, most_channels=MOST_CHANNELS,
+        ))
 
 
 _MP3 = next(container for container in CONTAINERS if container.name == "mp3")

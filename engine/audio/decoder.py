@@ -22,6 +22,7 @@ from engine.audio.containers import Container, recognise
 from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
+from engine.texts import tr
 
 _SILENCE = 65_536  # samples per channel of a gap that are given at a time
 _LATEST_START_S = 300.0  # an Ogg whose stamps begin later was cut out of a stream (RFC 7845, 4.5)
@@ -46,7 +47,10 @@ class Decoder:
             parts = parts_of(path, self._container, start)
             self._file = path.open("rb")
         except OSError as error:
-            raise AudioError(f'"{path.name}" cannot be read: {error.strerror}.') from error
+            raise AudioError(tr(
+                '"{name}" cannot be read: {strerror}.',
+                name=path.name, strerror=error.strerror,
+            )) from error
         try:
             self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
             self.rate, self.channels = self._links[0].rate, self._links[0].channels
@@ -91,7 +95,7 @@ class _Link:
                 content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
             )
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise AudioError(f'"{self._path.name}" is damaged or incomplete, or is not audio.') from error
+            raise AudioError(tr('"{name}" is damaged or incomplete, or is not audio.', name=self._path.name)) from error
 
     def _stream(self, opened: InputContainer) -> av.AudioStream:
         """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
@@ -100,11 +104,14 @@ class _Link:
         stream = next(iter(opened.streams.audio), None)
         codec = stream.codec_context.codec if stream and stream.codec_context else None
         if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
-            raise AudioError(f'"{self._path.name}" holds no audio, or is incomplete.')
+            raise AudioError(tr('"{name}" holds no audio, or is incomplete.', name=self._path.name))
         if codec is None or codec.canonical_name not in self._container.codecs:
-            encoding = codec.long_name if codec else "an unknown encoding"
+            encoding = codec.long_name if codec else tr("an unknown encoding")
             raise AudioError(
-                f'"{self._path.name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.'
+                tr(
+                    '"{name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.',
+                    name=self._path.name, encoding=encoding,
+                )
             )
         channels = stream.codec_context.channels  # looked at once: each look frees a layout that is an unusual one
         if not channels:

@@ -19,6 +19,7 @@ import soundfile as sf
 from engine.audio.channels import Samples
 from engine.audio.result_format import DEPTHS, M4A_RATES, MP3_RATES
 from engine.errors import AudioError
+from engine.texts import ntr, tr
 
 FULL_SCALE_24 = 2**23
 LARGEST_RIFF = 0xFFFF_FFFF  # bytes; beyond it the file becomes RF64
@@ -55,18 +56,26 @@ def refuse_unwritable(suffix: str, rate: int, channels: int) -> None:
     """Raise AudioError if the format of this suffix is unknown or does not support the rate or channels."""
     if suffix not in SUFFIXES:
         listed = ", ".join(SUFFIXES)
-        what = f'a "{suffix}" file' if suffix else "a file without a suffix"
-        raise AudioError(f"Audio cannot be saved as {what}: use one of {listed}.")
+        what = f'a "{suffix}" file' if suffix else tr("a file without a suffix")
+        raise AudioError(tr("Audio cannot be saved as {what}: use one of {listed}.", what=what, listed=listed))
     if suffix == ".mp3" and (channels > 2 or rate not in MP3_RATES):
         raise AudioError(
-            f"An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
+            tr(
+                "An MP3 holds 1 or 2 channels at up to 48000 Hz in standard rates, not {channels} at {rate} Hz: use "
+                ".wav.",
+                channels=channels, rate=rate,
+            )
         )
     if suffix == M4A and (channels > 2 or rate not in M4A_RATES):
         raise AudioError(
-            f"An M4A holds 1 or 2 channels at up to 96000 Hz in standard rates, not {channels} at {rate} Hz: use .wav."
+            tr(
+                "An M4A holds 1 or 2 channels at up to 96000 Hz in standard rates, not {channels} at {rate} Hz: use "
+                ".wav.",
+                channels=channels, rate=rate,
+            )
         )
     if suffix == ".flac" and rate > HIGHEST_ODD_FLAC_RATE and rate % 10:
-        raise AudioError(f"A FLAC file cannot hold a rate of {rate} Hz: use .wav.")
+        raise AudioError(tr("A FLAC file cannot hold a rate of {rate} Hz: use .wav.", rate=rate))
 
 
 def open_encoder(
@@ -214,7 +223,11 @@ class SndfileEncoder:
                 self._file.comment = comment  # most formats have it before the samples
         except sf.SoundFileError as error:
             self._target.raise_failure()
-            raise AudioError(f"A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.") from error
+            raise AudioError(ntr(
+                "A {suffix} file cannot hold {channels} channel at {rate} Hz: use .wav.",
+                "A {suffix} file cannot hold {channels} channels at {rate} Hz: use .wav.",
+                channels=channels, suffix=suffix, rate=rate,
+            )) from error
 
     def write(self, block: Samples) -> None:
         clipped = np.clip(self._dither.apply(block) if self._dither else block, -1.0, 1.0).T
@@ -312,5 +325,5 @@ class _HonestFile:
             yield
         except (sf.SoundFileError, AssertionError) as error:  # soundfile asserts a complete write
             self.raise_failure()
-            raise OSError(f"the encoder failed ({error})") from error
+            raise OSError(tr("the encoder failed ({error})", error=error)) from error
         self.raise_failure()

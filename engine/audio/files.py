@@ -32,6 +32,7 @@ from engine.errors import AudioError, ProvenanceError
 from engine.files import replacing, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
+from engine.texts import ntr, numeral, tr
 
 _LARGEST_SAMPLE = 1e10  # above the largest 32-bit integer, which some programs write unscaled as floats
 _LONGEST_PLAYED_S = 600.0  # in a notebook, which then holds the samples
@@ -70,7 +71,7 @@ class Audio:
         object.__setattr__(self, "rate", rate_of(self.rate))
 
     def __repr__(self) -> str:
-        channels = "1 channel" if self.channels == 1 else f"{self.channels} channels"
+        channels = "1 channel" if self.channels == 1 else tr("{channels} channels", channels=self.channels)
         return f"Audio({self.duration_s:.1f} s, {channels}, {self.rate} Hz)"
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
@@ -146,7 +147,7 @@ class Audio:
         count = BLOCK_S * self.rate if samples_per_block is None else samples_per_block
         for start in range(0, self.sample_count, count):
             block = self.samples[:, start : start + count]
-            refuse_no_sound(block, "The recording")
+            refuse_no_sound(block, tr("The recording"))
             yield block
 
 
@@ -316,7 +317,10 @@ def audio_of(recording: Recording) -> Audio:
     if isinstance(recording, tuple) and len(recording) == 2:
         return Audio(*recording)  # type: ignore[arg-type]  # it checks them
     raise AudioError(
-        f"A recording is the path of a file, an Audio, or a pair (samples, rate), not {type(recording).__name__}."
+        tr(
+            "A recording is the path of a file, an Audio, or a pair (samples, rate), not {name}.",
+            name=type(recording).__name__,
+        )
     )
 
 
@@ -378,7 +382,7 @@ class AudioWriter:
         comment = self._statement.as_tag() if self._statement else ""
         with ExitStack() as stack, writing_errors(self.path):
             if self.path.is_dir():
-                raise AudioError(f'"{self.path}" is a folder; choose a file name.')
+                raise AudioError(tr('"{path}" is a folder; choose a file name.', path=self.path))
             self._unfinished = stack.enter_context(replacing(self.path))
             self._file: BinaryIO = self._unfinished.open("x+b")
             stack.callback(self._close)
@@ -404,7 +408,7 @@ class AudioWriter:
         if block.ndim != 2 or block.shape[0] != self.channels:
             raise ValueError(f"block must be ({self.channels}, samples), not {block.shape}")
         if not np.isfinite(block).all():
-            raise AudioError(f'"{self.path.name}" was not written: the audio holds NaN or infinity.')
+            raise AudioError(tr('"{name}" was not written: the audio holds NaN or infinity.', name=self.path.name))
         with writing_errors(self.path):
             self._encoder.write(block)
         self._count += block.shape[1]
@@ -423,7 +427,10 @@ class AudioWriter:
 
     def _finish(self) -> None:
         if self._count == 0:
-            raise AudioError(f'"{self.path.name}" was not written: there is no audio to write (0 samples).')
+            raise AudioError(tr(
+                '"{name}" was not written: there is no audio to write (0 samples).',
+                name=self.path.name,
+            ))
         self._encoder.finish()
         self._file.close()
         if self._statement:
@@ -469,7 +476,10 @@ def write_audio(path: Path | str, audio: Recording) -> None:
     with AudioWriter(path, audio.rate, audio.channels, audio.statement) as writer:
         writer.write(audio.samples)
     if writer.unsigned not in (None, SWITCHED_OFF):
-        warnings.warn(f'"{writer.path.name}" has no content credentials. {writer.unsigned}', stacklevel=2)
+        warnings.warn(tr(
+            '"{name}" has no content credentials. {unsigned}',
+            name=writer.path.name, unsigned=writer.unsigned,
+        ), stacklevel=2)
 
 
 def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) -> None:
@@ -481,12 +491,23 @@ def refuse_no_sound(samples: Samples, holder: str, from_s: float | None = None) 
     peak = float(np.abs(samples).max(initial=0.0))
     if not math.isfinite(peak):
         if from_s is None:
-            raise AudioError(f"{holder} holds invalid samples (NaN or infinity).")
-        raise AudioError(f"{holder} holds invalid samples (NaN or infinity), {from_s:.1f} seconds in or just after.")
+            raise AudioError(tr("{holder} holds invalid samples (NaN or infinity).", holder=holder))
+        raise AudioError(ntr(
+            "{holder} holds invalid samples (NaN or infinity), {from_s} second in or just after.",
+            "{holder} holds invalid samples (NaN or infinity), {from_s} seconds in or just after.",
+            from_s=numeral(from_s, ".1f"), holder=holder,
+        ))
     if peak > _LARGEST_SAMPLE:
-        beyond = f"samples of {peak:.0e}, where full scale is 1"
+        beyond = tr("samples of {peak}, where full scale is 1", peak=numeral(peak, ".0e"))
         if from_s is None:
-            raise AudioError(f"{holder} holds {beyond}: export it again with another program.")
+            raise AudioError(tr(
+                "{holder} holds {beyond}: export it again with another program.",
+                holder=holder, beyond=beyond,
+            ))
         raise AudioError(
-            f"{holder} holds {beyond}, {from_s:.1f} seconds in or just after: export it again with another program."
+            ntr(
+                "{holder} holds {beyond}, {from_s} second in or just after: export it again with another program.",
+                "{holder} holds {beyond}, {from_s} seconds in or just after: export it again with another program.",
+                from_s=numeral(from_s, ".1f"), holder=holder, beyond=beyond,
+            )
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.settings import check_settings, text_setting
+from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 SOURCE: Final = "source"
@@ -27,11 +28,11 @@ class ResultFormat:
 
     rate: str = text_setting(
         SOURCE,
-        "Hertz of the results; source is the rate of the recording, but at least 44100.",
+        tr("Hertz of the results; source is the rate of the recording, but at least 44100."),
         (SOURCE, str(SAMPLE_RATE), "48000"),
     )
     bits: str = text_setting(
-        str(DEPTHS[0]), "Bits of a sample in .wav, .flac and .aiff; 16 are dithered.", tuple(map(str, DEPTHS))
+        str(DEPTHS[0]), tr("Bits of a sample in .wav, .flac and .aiff; 16 are dithered."), tuple(map(str, DEPTHS))
     )
 
     def __post_init__(self) -> None:

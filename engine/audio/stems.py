@@ -10,6 +10,7 @@ from engine.audio.streams import stretch_of
 from engine.errors import SettingsError
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
+from engine.texts import numeral, tr
 
 SHORTEST_S = 0.1  # of a part that is cut out
 _BLOCK = 1 << 18  # samples of silence written at a time
@@ -71,7 +72,10 @@ def cut_recording(
     read or written.
     """
     if not 0.0 <= start_s <= stop_s - SHORTEST_S:
-        raise SettingsError(f"The part from {start_s:.1f} s to {stop_s:.1f} s is too short: choose a longer one.")
+        raise SettingsError(tr(
+            "The part from {start_s} s to {stop_s} s is too short: choose a longer one.",
+            start_s=numeral(start_s, ".1f"), stop_s=numeral(stop_s, ".1f"),
+        ))
     with open_audio(source) as recording:
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
@@ -83,4 +87,7 @@ def cut_recording(
                 writer.write(piece)
                 written += piece.shape[1]
             if not written:
-                raise SettingsError(f"The recording ends before {start_s:.1f} s: choose an earlier part.")
+                raise SettingsError(tr(
+                    "The recording ends before {start_s} s: choose an earlier part.",
+                    start_s=numeral(start_s, ".1f"),
+                ))

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from engine.audio.containers import Container
 from engine.errors import AudioError
+from engine.texts import numeral, tr
 
 Part = tuple[int, int]  # the first byte, and the one after the last
 
@@ -58,22 +59,25 @@ def parts_of(path: Path, container: Container, start: int) -> list[list[Part]]:
 
 def truncated(path: Path) -> AudioError:
     """Return the error for a file that ends before the length in its header."""
-    return AudioError(f'"{path.name}" is incomplete: it is shorter than its header says.')
+    return AudioError(tr('"{name}" is incomplete: it is shorter than its header says.', name=path.name))
 
 
 def no_sound(path: Path) -> AudioError:
     """Return the error for a file without samples."""
-    return AudioError(f'"{path.name}" holds no audio (0 samples).')
+    return AudioError(tr('"{name}" holds no audio (0 samples).', name=path.name))
 
 
 def damaged(path: Path) -> AudioError:
     """Return the error for a file that cannot be decoded from beginning to end."""
-    return AudioError(f'"{path.name}" is damaged or incomplete.')
+    return AudioError(tr('"{name}" is damaged or incomplete.', name=path.name))
 
 
 def changes(path: Path) -> AudioError:
     """Return the error for a file whose parts do not fit together."""
-    return AudioError(f'"{path.name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.')
+    return AudioError(tr(
+        '"{name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.',
+        name=path.name,
+    ))
 
 
 class Spliced:
@@ -177,7 +181,10 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, length: int) -> list[Part
             starts.append(place)
         was_first, place = is_first, place + 27 + len(table) + sum(table)
     if len(starts) > _MOST_LINKS:
-        raise AudioError(f'"{path.name}" is a chain of more than {_MOST_LINKS:,} recordings: split it.')
+        raise AudioError(tr(
+            '"{name}" is a chain of more than {most_links} recordings: split it.',
+            name=path.name, most_links=numeral(_MOST_LINKS, ","),
+        ))
     starts = starts or [start]
     return list(zip(starts, [*starts[1:], length], strict=True))
 

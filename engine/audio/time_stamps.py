@@ -7,6 +7,7 @@ import av
 from engine.audio.containers import Container
 from engine.audio.structure import damaged
 from engine.errors import AudioError
+from engine.texts import tr
 from engine.units import in_words
 
 LARGEST_GAP_S = 3600.0  # a longer one is taken for a wrong time stamp
@@ -46,7 +47,10 @@ class Clock:
         if ahead > LARGEST_GAP_S * self._rate:
             at, gap = in_words(position / self._rate), in_words(ahead / self._rate)
             raise AudioError(
-                f'"{self._path.name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.'
+                tr(
+                    '"{name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.',
+                    name=self._path.name, gap=gap, at=at,
+                )
             )
         packets = round(ahead / frame.samples) * frame.samples  # mostly whole packets are lost, and stamps are rounded
         return packets if abs(packets - ahead) <= float(frame.time_base or 0) * self._rate else round(ahead)

@@ -24,6 +24,7 @@ from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
+from engine.texts import ntr, numeral, tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, decibels, in_words
 
 FADE_S = 0.03
@@ -109,7 +110,11 @@ def parts_of(starts_s: Sequence[float], choice: Sequence[int]) -> list[CompPart]
     """
     if len(choice) != len(starts_s):
         count = len(starts_s)
-        raise SettingsError(f"Choose one take for each phrase: the recording has {count} phrases, not {len(choice)}.")
+        raise SettingsError(ntr(
+            "Choose one take for each phrase: the recording has {count} phrase, not {choice}.",
+            "Choose one take for each phrase: the recording has {count} phrases, not {choice}.",
+            count=count, choice=len(choice),
+        ))
     parts = [CompPart(start_s, take) for start_s, take in zip(starts_s, choice, strict=True)]
     return [part for number, part in enumerate(parts) if number == 0 or part.take != parts[number - 1].take]
 
@@ -220,13 +225,18 @@ def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
         found = _levels_db(take)
         if abs(len(found) - len(own)) > _SAME_LENGTH_S * FRAME_RATE:
             raise EditError(
-                f'"{take.name}" lasts {in_words(len(found) / FRAME_RATE)} and "{recording.name}" '
-                f"{in_words(len(own) / FRAME_RATE)}: choose takes of this recording."
+                tr(
+                    '"{name}" lasts {found} and "{name2}" {own}: choose takes of this recording.',
+                    name=take.name, found=in_words(len(found) / FRAME_RATE), name2=recording.name,
+                    own=in_words(len(own) / FRAME_RATE),
+                )
             )
         if _likeness(own, found) < _LEAST_LIKENESS:
             raise EditError(
-                f'"{take.name}" is a take of a different recording from "{recording.name}": choose takes of the same '
-                "recording."
+                tr(
+                    '"{name}" is a take of a different recording from "{name2}": choose takes of the same recording.',
+                    name=take.name, name2=recording.name,
+                )
             )
 
 
@@ -253,9 +263,9 @@ def _likeness(one: np.ndarray, other: np.ndarray) -> float:
 
 def _refuse_unlike(takes: Sequence[Source]) -> int:
     if not takes:
-        raise EditError("Give the takes to choose from.")
+        raise EditError(tr("Give the takes to choose from."))
     if len({(take.rate, take.channels) for take in takes}) > 1:
-        raise EditError("The takes differ in sample rate or channels: they are not takes of one recording.")
+        raise EditError(tr("The takes differ in sample rate or channels: they are not takes of one recording."))
     return takes[0].rate
 
 
@@ -289,9 +299,13 @@ class _Streams:
         pieces = [reader.read(count) for reader in self._readers]
         lengths = {piece.shape[1] for piece in pieces}
         if len(lengths) > 1:
-            raise EditError("The takes are not equally long: they are not takes of one recording.")
+            raise EditError(tr("The takes are not equally long: they are not takes of one recording."))
         if whole and lengths != {count}:
-            raise SettingsError(f"A part begins after the end of the takes, which are {self.position} samples long.")
+            raise SettingsError(ntr(
+                "A part begins after the end of the takes, which are {position} sample long.",
+                "A part begins after the end of the takes, which are {position} samples long.",
+                position=self.position,
+            ))
         self.position += count
         return np.stack(pieces)
 
@@ -299,12 +313,15 @@ class _Streams:
 def _refuse_wrong_parts(parts: Sequence[CompPart], takes: int) -> None:
     starts = [part.start_s for part in parts]
     if not parts or starts[0] != 0.0:
-        raise SettingsError("The first part must begin at 0 s.")
+        raise SettingsError(tr("The first part must begin at 0 s."))
     if any(not round(later - earlier, 6) >= _SHORTEST_PART_S for earlier, later in pairwise(starts)):  # to the sample
-        raise SettingsError(f"The parts must be in order of time, and at least {_SHORTEST_PART_S:g} s long.")
+        raise SettingsError(tr(
+            "The parts must be in order of time, and at least {shortest_part_s} s long.",
+            shortest_part_s=numeral(_SHORTEST_PART_S, "g"),
+        ))
     for part in parts:
         if not 0 <= part.take < takes:
-            raise SettingsError(f"There is no take {part.take + 1}: there are {takes}.")
+            raise SettingsError(tr("There is no take {take}: there are {takes}.", take=part.take + 1, takes=takes))
 
 
 def _cross_fade(before: np.ndarray, after: np.ndarray) -> np.ndarray:

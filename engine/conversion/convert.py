@@ -41,6 +41,7 @@ from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
+from engine.texts import ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
@@ -94,7 +95,7 @@ class Conversion:
     def _repr_html_(self) -> str:
         """Return the takes side by side with their players, which notebooks show."""
         shown = {
-            f"Take {number}": take.audio._repr_html_() or html.escape(repr(take.audio))
+            tr("Take {number}", number=number): take.audio._repr_html_() or html.escape(repr(take.audio))
             for number, take in enumerate(self.takes, 1)
         }
         return players(shown, _described(len(self.takes), self.style, self.transpose))
@@ -143,7 +144,10 @@ class FileConversion:
 
 def _described(takes: int, style: Style, transpose: float) -> str:
     """Describe a conversion in a few words."""
-    return f"{takes} {'take' if takes == 1 else 'takes'}, {style}, transposed by {transpose:+g} semitones"
+    return tr(
+        "{takes} {takes2}, {style}, transposed by {transpose} semitones",
+        takes=takes, takes2="take" if takes == 1 else "takes", style=style, transpose=numeral(transpose, "+g"),
+    )
 
 
 def convert(
@@ -314,7 +318,11 @@ def base_on(device: str) -> BaseModel:
 
 def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
     if len(targets) != settings.takes:
-        raise SettingsError(f"{settings.takes} takes need {settings.takes} files to write to, not {len(targets)}.")
+        raise SettingsError(ntr(
+            "{takes} take needs {takes2} files to write to, not {targets}.",
+            "{takes} takes need {takes2} files to write to, not {targets}.",
+            takes=settings.takes, takes2=settings.takes, targets=len(targets),
+        ))
 
 
 def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoice) -> float:
@@ -389,7 +397,7 @@ class _Progress:
         """Show that a share of the takes of this window is there."""
         frames = window.core_start + share * (window.core_stop - window.core_start)
         done = self._share(frames * HOP / SAMPLE_RATE)
-        self._show(self._survey_share + (1 - self._survey_share) * done, "converting")
+        self._show(self._survey_share + (1 - self._survey_share) * done, tr("converting"))
 
     def _share(self, seconds: float) -> float:
         return min(1.0, seconds / self._duration_s) if self._duration_s else 0.5

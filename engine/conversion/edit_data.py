@@ -17,6 +17,7 @@ from engine.analysis.style import Style
 from engine.conversion.settings import ConversionSettings
 from engine.errors import EditError
 from engine.reprs import Brief
+from engine.texts import tr
 
 # Raised whenever rendering changes, because an edit would otherwise sound unlike the rest of the take. Older formats:
 # 1 used the voice's own timbre; 2 varied the later takes more; 3 kept the recording's spectrum in consonants; 4 could
@@ -141,8 +142,10 @@ def read_edit_data(content: bytes) -> EditData:
         return _checked(facts, arrays)
     except Exception as cause:  # numpy and zipfile raise many kinds
         raise EditError(
-            "This take's edit data is damaged or from another version of Timbre Studio: convert the recording again, "
-            "then edit the new take."
+            tr(
+                "This take's edit data is damaged or from another version of Timbre Studio: convert the recording "
+                "again, then edit the new take.",
+            )
         ) from cause
 
 

@@ -11,6 +11,7 @@ from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.note_limits import SHORTEST_NOTE_S, nearest_within, notes_beyond
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE, OCTAVE, fitting_transpose
 from engine.errors import SettingsError
+from engine.texts import tr
 from engine.units import note_number
 from engine.voices.card import VoiceCard
 
@@ -63,7 +64,10 @@ def best_key_for(seconds: np.ndarray, voice: VoiceCard) -> BestKey:
     """Return the best key for a voice's range. Raises SettingsError if that is not known."""
     ends = [voice.vocal_range.get(end) for end in ("min", "max")]
     if not all(ends):
-        raise SettingsError(f"The range of {voice.name} is not known: give the transposition in semitones, or auto.")
+        raise SettingsError(tr(
+            "The range of {name} is not known: give the transposition in semitones, or auto.",
+            name=voice.name,
+        ))
     return best_key(seconds, *(note_number(str(end)) for end in ends))
 
 

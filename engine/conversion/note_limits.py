@@ -7,6 +7,7 @@ import numpy as np
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE
 from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import SettingsError
+from engine.texts import numeral, tr
 from engine.units import note_name, note_number
 
 SHORTEST_NOTE_S = 0.1  # what is sung for less in all is a glide, not a note that must be within a range
@@ -34,13 +35,21 @@ class NotesBeyond:
         if self._are_above:
             limit = _HIGHEST - max(self.notes)
             raise SettingsError(
-                f"Transposed by {self.semitones:+g} semitones, {now} would become {then}, above {HIGHEST_NOTE}, the "
-                f"highest note: transpose by {limit:+d} at most, or choose fold for notes out of range."
+                tr(
+                    "Transposed by {semitones} semitones, {now} would become {then}, above {highest_note}, the "
+                    "highest note: transpose by {limit} at most, or choose fold for notes out of range.",
+                    semitones=numeral(self.semitones, "+g"), now=now, then=then, highest_note=HIGHEST_NOTE,
+                    limit=numeral(limit, "+d"),
+                )
             )
         limit = _LOWEST - min(self.notes)
         raise SettingsError(
-            f"Transposed by {self.semitones:+g} semitones, {now} would become {then}, below {LOWEST_NOTE}, the lowest "
-            f"note: transpose by {limit:+d} at most, or choose fold for notes out of range."
+            tr(
+                "Transposed by {semitones} semitones, {now} would become {then}, below {lowest_note}, the lowest "
+                "note: transpose by {limit} at most, or choose fold for notes out of range.",
+                semitones=numeral(self.semitones, "+g"), now=now, then=then, lowest_note=LOWEST_NOTE,
+                limit=numeral(limit, "+d"),
+            )
         )
 
     @property
@@ -51,8 +60,14 @@ class NotesBeyond:
         wanted = np.array(self.notes) + self.semitones
         then, folded = _listed(list(wanted)), _listed(list(wanted + folding_semitones(wanted)))
         if self._are_above:
-            return f"{then} would be above {HIGHEST_NOTE}, the highest note: sung as {folded} instead."
-        return f"{then} would be below {LOWEST_NOTE}, the lowest note: sung as {folded} instead."
+            return tr(
+                "{then} would be above {highest_note}, the highest note: sung as {folded} instead.",
+                then=then, highest_note=HIGHEST_NOTE, folded=folded,
+            )
+        return tr(
+            "{then} would be below {lowest_note}, the lowest note: sung as {folded} instead.",
+            then=then, lowest_note=LOWEST_NOTE, folded=folded,
+        )
 
     @property
     def _are_above(self) -> bool:
@@ -87,5 +102,5 @@ def nearest_within(seconds: np.ndarray, semitones: int, step: int = 1) -> int:
 def _listed(notes: list[float] | list[int]) -> str:
     names = [note_name(note) for note in notes]
     if len(names) > _LISTED:
-        return f"{', '.join(names[: _LISTED - 1])} and {len(names) - _LISTED + 1} more"
+        return tr("{names} and {names2} more", names=", ".join(names[:_LISTED - 1]), names2=len(names) - _LISTED + 1)
     return ", ".join(names)

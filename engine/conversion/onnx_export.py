@@ -33,6 +33,7 @@ from engine.networks.envelope_decoder import EnvelopeDecoder, between_decoders, 
 from engine.networks.layers import FrameConvolution
 from engine.networks.spectral_frames import PIECE, cut_frames
 from engine.networks.synthesizer import LARGEST_LIFT, LOWEST, UNVOICED, synthesize
+from engine.texts import tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.card import CARD_FILE, card_text, new_voice_folder
 from engine.voices.voice import Voice
@@ -92,7 +93,7 @@ def export_onnx(voice: Voice, folder: Path, accent: float = 1.0) -> Path:
     try:
         import onnx  # noqa: F401 - what PyTorch writes with
     except ImportError as cause:
-        raise VoiceError("Exporting as ONNX needs a package: pip install 'timbre-studio[onnx]'.") from cause
+        raise VoiceError(tr("Exporting as ONNX needs a package: pip install 'timbre-studio[onnx]'.")) from cause
     base = base_on("cpu")
     decoder = between_decoders(base.decoder, voice.decoder, accent)
     networks: dict[str, tuple[nn.Module, dict[str, Tensor]]] = {

@@ -16,6 +16,7 @@ from engine.conversion.pitch_edits import PitchEdit, edit_pitch
 from engine.conversion.settings import FOLD
 from engine.errors import EditError
 from engine.networks.excitation import cycles_per_frame
+from engine.texts import tr
 
 MARGIN_FRAMES = 40
 FADE_FRAMES = 2  # cross-fade at both ends between the original take and the new rendering
@@ -76,7 +77,10 @@ def plan_patches(edit_data: EditData, number: int, edits: Sequence[PitchEdit]) -
     the range of notes, unless the conversion folds them.
     """
     if not 0 <= number < edit_data.takes:
-        raise EditError(f"There is no take {number + 1}: the conversion has {edit_data.takes}.")
+        raise EditError(tr(
+            "There is no take {number}: the conversion has {takes}.",
+            number=number + 1, takes=edit_data.takes,
+        ))
     before = edit_data.pitch(number)
     edited = edit_pitch(before, edits, edit_data.settings.notes_out_of_range == FOLD)
     hertz = edited.pitch.hertz.copy()

@@ -23,6 +23,7 @@ from engine.conversion.pitch_shaping import fold_pitch, snap_correction, weighte
 from engine.errors import SettingsError
 from engine.reprs import Brief
 from engine.settings import check_settings, setting, text_setting, with_ranges
+from engine.texts import ntr, numeral, tr
 from engine.units import FRAME_RATE, note_name
 
 SHORTEST_S = 0.05  # of a stretch, as long as the glides at its ends
@@ -82,14 +83,17 @@ class PitchEdit(ABC):
     tool: ClassVar[str]
     meaning: ClassVar[str]
 
-    start_s: float = setting(MISSING, 0.0, LONGEST_S, "Where the stretch begins, in seconds.")
-    end_s: float = setting(MISSING, 0.0, LONGEST_S, "Where the stretch ends, in seconds.")
+    start_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch begins, in seconds."))
+    end_s: float = setting(MISSING, 0.0, LONGEST_S, tr("Where the stretch ends, in seconds."))
 
     def __post_init__(self) -> None:
         check_settings(self)
         if self.end_s - self.start_s < SHORTEST_S - 1e-9:
             raise SettingsError(
-                f"A stretch must be at least {SHORTEST_S} s long; from {self.start_s:g} s to {self.end_s:g} s is less."
+                tr(
+                    "A stretch must be at least {shortest_s} s long; from {start_s} s to {end_s} s is less.",
+                    shortest_s=SHORTEST_S, start_s=numeral(self.start_s, "g"), end_s=numeral(self.end_s, "g"),
+                )
             )
 
     @abstractmethod
@@ -114,9 +118,9 @@ class Shift(PitchEdit):
     """Shift the stretch by one interval."""
 
     tool: ClassVar[str] = "shift"
-    meaning: ClassVar[str] = "Moves the stretch up or down."
+    meaning: ClassVar[str] = tr("Moves the stretch up or down.")
 
-    semitones: float = setting(MISSING, -24.0, 24.0, "How far, in semitones; up is above zero.")
+    semitones: float = setting(MISSING, -24.0, 24.0, tr("How far, in semitones; up is above zero."))
 
     def change(self, curve: Curve) -> Change:
         """Return the same shift for all frames.
@@ -140,9 +144,9 @@ class Smooth(PitchEdit):
     """Average the curve over time."""
 
     tool: ClassVar[str] = "smooth"
-    meaning: ClassVar[str] = "Evens out wobble; much of it takes out vibrato."
+    meaning: ClassVar[str] = tr("Evens out wobble; much of it takes out vibrato.")
 
-    milliseconds: float = setting(250.0, 20.0, 2000.0, "What is quicker than this is evened out.")
+    milliseconds: float = setting(250.0, 20.0, 2000.0, tr("What is quicker than this is evened out."))
 
     def change(self, curve: Curve) -> Change:
         """Return the way from the curve to its average.
@@ -166,10 +170,10 @@ class FixOctave(PitchEdit):
     """Correct pitch that was detected an octave too low or too high."""
 
     tool: ClassVar[str] = "octave"
-    meaning: ClassVar[str] = "Brings what was taken for another octave back to where the melody is."
+    meaning: ClassVar[str] = tr("Brings what was taken for another octave back to where the melody is.")
 
     by: int | str = setting(
-        AUTO, -2, 2, "Octaves up or down; auto finds what is off by the notes around it.", words=(AUTO,)
+        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(AUTO,)
     )
 
     def change(self, curve: Curve) -> Change:
@@ -206,10 +210,10 @@ class Snap(PitchEdit):
     """Pull sustained notes to the notes of a scale."""
 
     tool: ClassVar[str] = "snap"
-    meaning: ClassVar[str] = "Pulls sustained notes to the nearest note of the scale; vibrato and glides stay."
+    meaning: ClassVar[str] = tr("Pulls sustained notes to the nearest note of the scale; vibrato and glides stay.")
 
-    strength: float = setting(1.0, 0.0, 1.0, "How far they are pulled; 1 is all the way.")
-    scale: str = text_setting(CHROMATIC, "The scale; chromatic has all notes.", words=tuple(SCALES))
+    strength: float = setting(1.0, 0.0, 1.0, tr("How far they are pulled; 1 is all the way."))
+    scale: str = text_setting(CHROMATIC, tr("The scale; chromatic has all notes."), words=tuple(SCALES))
 
     def change(self, curve: Curve) -> Change:
         """Return the way to the nearest notes, times the strength.
@@ -239,7 +243,7 @@ class Draw(Brief, PitchEdit):
     """
 
     tool: ClassVar[str] = "draw"
-    meaning: ClassVar[str] = "Sings the curve that is drawn."
+    meaning: ClassVar[str] = tr("Sings the curve that is drawn.")
 
     points: tuple[tuple[float, float], ...] = ()
 
@@ -247,17 +251,27 @@ class Draw(Brief, PitchEdit):
         super().__post_init__()
         points = self.points
         if not isinstance(points, Sequence) or isinstance(points, str) or not 1 <= len(points) <= MOST_POINTS:
-            raise SettingsError(f"points must be 1 to {MOST_POINTS} pairs of seconds and a note number.")
+            raise SettingsError(ntr(
+                "points must be 1 to {most_points} pair of seconds and a note number.",
+                "points must be 1 to {most_points} pairs of seconds and a note number.",
+                most_points=MOST_POINTS,
+            ))
         if not all(_is_point(point) for point in points):
             raise SettingsError(
-                f"Each of the points must be a time in seconds and a note number from {_LOWEST_DRAWN:g} to "
-                f"{_HIGHEST_DRAWN:g}."
+                tr(
+                    "Each of the points must be a time in seconds and a note number from {lowest_drawn} to "
+                    "{highest_drawn}.",
+                    lowest_drawn=numeral(_LOWEST_DRAWN, "g"), highest_drawn=numeral(_HIGHEST_DRAWN, "g"),
+                )
             )
         times = [float(point[0]) for point in points]
         if any(later <= earlier for earlier, later in pairwise(times)):
-            raise SettingsError("The points of a drawn curve must follow each other in time.")
+            raise SettingsError(tr("The points of a drawn curve must follow each other in time."))
         if times[0] < self.start_s - 1e-6 or times[-1] > self.end_s + 1e-6:
-            raise SettingsError(f"A curve must be drawn within its stretch, {self.start_s:g} s to {self.end_s:g} s.")
+            raise SettingsError(tr(
+                "A curve must be drawn within its stretch, {start_s} s to {end_s} s.",
+                start_s=numeral(self.start_s, "g"), end_s=numeral(self.end_s, "g"),
+            ))
         object.__setattr__(self, "points", tuple((float(time), float(note)) for time, note in points))
 
     def change(self, curve: Curve) -> Change:
@@ -299,28 +313,44 @@ def plain_edits(edits: Sequence[PitchEdit]) -> list[dict[str, Any]]:
 def read_edits(values: Any) -> tuple[PitchEdit, ...]:
     """Read edits from plain data. Raises SettingsError that names the wrong edit and the reason."""
     if not isinstance(values, Sequence) or isinstance(values, str):
-        raise SettingsError("The edits must be a list.")
+        raise SettingsError(tr("The edits must be a list."))
     if len(values) > MOST_EDITS:
-        raise SettingsError(f"A take can have {MOST_EDITS} edits at most, not {len(values)}: render it first.")
+        raise SettingsError(ntr(
+            "A take can have {most_edits} edit at most, not {values}: render it first.",
+            "A take can have {most_edits} edits at most, not {values}: render it first.",
+            most_edits=MOST_EDITS, values=len(values),
+        ))
     return tuple(_read_edit(number, one) for number, one in enumerate(values, 1))
 
 
 def _read_edit(number: int, values: Any) -> PitchEdit:
     if not isinstance(values, Mapping):
-        raise SettingsError(f"Edit {number} is no object with a tool and a stretch.")
+        raise SettingsError(tr("Edit {number} is no object with a tool and a stretch.", number=number))
     given = dict(values)
     kind = TOOLS.get(str(given.pop("tool", None)))
     if kind is None:
-        raise SettingsError(f"Edit {number} has no tool that there is: they are {', '.join(TOOLS)}.")
+        raise SettingsError(tr(
+            "Edit {number} has no tool that there is: they are {tools}.",
+            number=number, tools=", ".join(TOOLS),
+        ))
     known = {one.name: one.default is MISSING for one in fields(kind)}
     if unknown := sorted(set(given) - set(known)):
-        raise SettingsError(f"Edit {number} ({kind.tool}) has a value that it cannot have: {unknown[0]}.")
+        raise SettingsError(tr(
+            "Edit {number} ({tool}) has a value that it cannot have: {unknown}.",
+            number=number, tool=kind.tool, unknown=unknown[0],
+        ))
     if missing := [name for name, needed in known.items() if needed and name not in given]:
-        raise SettingsError(f"Edit {number} ({kind.tool}) lacks {missing[0]}.")
+        raise SettingsError(tr(
+            "Edit {number} ({tool}) lacks {missing}.",
+            number=number, tool=kind.tool, missing=missing[0],
+        ))
     try:
         return kind(**given)
     except SettingsError as cause:
-        raise SettingsError(f"Edit {number} ({kind.tool}): {cause}") from cause
+        raise SettingsError(tr(
+            "Edit {number} ({tool}): {cause}",
+            number=number, tool=kind.tool, cause=cause,
+        )) from cause
 
 
 # ---- applied
@@ -360,8 +390,11 @@ def edit_pitch(pitch: Pitch, edits: Sequence[PitchEdit], folds: bool = False) ->
         first, end = round(edit.start_s * FRAME_RATE), min(round(edit.end_s * FRAME_RATE), last)
         if end - first < round(SHORTEST_S * FRAME_RATE) or edit.end_s > last / FRAME_RATE + 0.02:
             raise SettingsError(
-                f"The stretch from {edit.start_s:g} s to {edit.end_s:g} s is not within the take, which is "
-                f"{last / FRAME_RATE:g} s long."
+                tr(
+                    "The stretch from {start_s} s to {end_s} s is not within the take, which is {last} s long.",
+                    start_s=numeral(edit.start_s, "g"), end_s=numeral(edit.end_s, "g"),
+                    last=numeral(last / FRAME_RATE, "g"),
+                )
             )
         part = slice(max(0, first - _CONTEXT_FRAMES), min(len(pitch), end + 1 + _CONTEXT_FRAMES))
         semitones = pitch[part].semitones.astype(np.float64) + change[part]
@@ -397,12 +430,21 @@ def _moved(pitch: Pitch, change: np.ndarray, folds: bool) -> tuple[Pitch, str | 
         time_s, is_above = first / FRAME_RATE, moved.hertz[middle] > HIGHEST_HERTZ
         if not folds and is_above:
             raise SettingsError(
-                f"At {time_s:.2f} s {was} would become {wanted}, above {HIGHEST_NOTE}, the highest note: move it less."
+                tr(
+                    "At {time_s} s {was} would become {wanted}, above {highest_note}, the highest note: move it less.",
+                    time_s=numeral(time_s, ".2f"), was=was, wanted=wanted, highest_note=HIGHEST_NOTE,
+                )
             )
         if not folds:
             raise SettingsError(
-                f"At {time_s:.2f} s {was} would become {wanted}, below {LOWEST_NOTE}, the lowest note: move it less."
+                tr(
+                    "At {time_s} s {was} would become {wanted}, below {lowest_note}, the lowest note: move it less.",
+                    time_s=numeral(time_s, ".2f"), was=was, wanted=wanted, lowest_note=LOWEST_NOTE,
+                )
             )
-        warning = f"At {time_s:.2f} s {wanted} is out of range: sung as {now} instead."
+        warning = tr(
+            "At {time_s} s {wanted} is out of range: sung as {now} instead.",
+            time_s=numeral(time_s, ".2f"), wanted=wanted, now=now,
+        )
     hertz = np.where(change == 0, pitch.hertz, folded.hertz)
     return Pitch(hertz, pitch.voicing), warning

@@ -9,6 +9,7 @@ from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
 from engine.progress import Report
+from engine.texts import tr
 from engine.voices.imported import AnyVoice
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "singing.flac"
@@ -56,4 +57,7 @@ def refuse_senseless(voice: AnyVoice) -> None:
     with np.errstate(all="ignore"):
         take = convert(moment, voice, ConversionSettings(transpose="auto")).takes[0].audio.samples
     if not _SILENT < float(np.abs(take).max()) < _LOUDEST:  # also NaN
-        raise VoiceError(f"The weights of the voice '{voice.card.id}' render no voice; export it again where it works.")
+        raise VoiceError(tr(
+            "The weights of the voice '{id}' render no voice; export it again where it works.",
+            id=voice.card.id,
+        ))

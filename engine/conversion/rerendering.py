@@ -44,6 +44,7 @@ from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
 
@@ -52,10 +53,10 @@ _BACK_SAMPLES = (round(2 * LONGEST_S * FRAME_RATE) + 6 * CONTEXT_FRAMES + 2 * GR
 _WINDOWS_KEPT = 3  # whose features are cached
 _RENDER_COST = 20  # of a rendered sample relative to a copied one
 _OTHER_VOICE = (
-    "The voice has been trained again since this take, so edited parts would sound different: convert the recording "
-    "again, then edit the new take."
+    tr("The voice has been trained again since this take, so edited parts would sound different: convert the recording "
+    "again, then edit the new take.")
 )
-_OTHER_SOUND = "The take no longer fits the recording: convert the recording again, then edit the new take."
+_OTHER_SOUND = tr("The take no longer fits the recording: convert the recording again, then edit the new take.")
 
 Renewed = Callable[[Patch], Iterator[np.ndarray]]
 
@@ -441,7 +442,7 @@ class _Splice:
     def _show(self, samples: int, weight: int) -> None:
         self._done += weight * samples / HOP
         if self._report:
-            self._report(min(1.0, self._done / max(self._work, 1)), "rendering the edits")
+            self._report(min(1.0, self._done / max(self._work, 1)), tr("rendering the edits"))
 
 
 def _matching(old: list[np.ndarray], new: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from engine.features.survey import Survey
 from engine.networks.base import BaseModel
 from engine.rvc.contentvec import content_of, load_contentvec
 from engine.rvc.rendering import Moment, is_sound
+from engine.texts import tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice, ImportedVoice
 
@@ -69,7 +70,10 @@ class RvcRenderer(Renderer):
             samples = networks.render(content, self._placed(hertz), moment)
         if not is_sound(samples):
             name = self.voice.card.name
-            raise VoiceError(f"{name} rendered values that are no sound: import it again, from another file.")
+            raise VoiceError(tr(
+                "{name} rendered values that are no sound: import it again, from another file.",
+                name=name,
+            ))
         wanted = len(pitch) * HOP
         resampled = soxr.resample(samples, networks.sample_rate * frames / len(pitch), SAMPLE_RATE)[:wanted]
         return np.pad(resampled, (0, wanted - len(resampled))).astype(np.float32)

@@ -11,6 +11,7 @@ from engine.analysis.style import Style
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, refuse_unknown, setting, text_setting, with_ranges
+from engine.texts import tr
 
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
@@ -41,44 +42,52 @@ class ConversionSettings:
 
     transpose: float | Literal["auto", "best"] = setting(
         AUTO, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
-        "Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
-        "best is the key that leaves the fewest notes outside the voice's range.",
+        tr("Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
+        "best is the key that leaves the fewest notes outside the voice's range."),
         words=(AUTO, BEST), step=1,
     )  # fmt: skip
     takes: int = setting(
-        1, 1, 10, "How many takes to make: the first is the plain conversion, the others vary a little."
+        1, 1, 10, tr("How many takes to make: the first is the plain conversion, the others vary a little.")
     )
-    seed: int = setting(0, 0, 2**31 - 1, "The same number gives exactly the same takes again.")
+    seed: int = setting(0, 0, 2**31 - 1, tr("The same number gives exactly the same takes again."))
     likeness: float = setting(
-        1.0, 0.0, 1.0, "Higher sounds more like the voice, lower keeps more of the recording's own articulation."
+        1.0, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
     )
     retrieval: float = setting(
         0.0, 0.0, 1.0,
-        "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower clearer.",
+        tr(
+            "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower "
+            "clearer.",
+        ),
     )  # fmt: skip
     accent: float = setting(
         0.8, 0.0, 1.0,
-        "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to it.",
+        tr(
+            "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to "
+            "it.",
+        ),
     )  # fmt: skip
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, "How much of the recording's own breaths and unvoiced consonants is kept."
+        0.8, 0.0, 1.0, tr("How much of the recording's own breaths and unvoiced consonants is kept.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
-        "How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
-        "all of the sound anew, as is always done where a room or others are heard.",
+        tr("How much of the performer's own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
+        "all of the sound anew, as is always done where a room or others are heard."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
-        0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
+        0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")
     )
     pitch_smoothing_ms: float = setting(
-        0.0, 0.0, 300.0, "Evens out wobble in the pitch; much of it also takes out vibrato."
+        0.0, 0.0, 300.0, tr("Evens out wobble in the pitch; much of it also takes out vibrato.")
     )
-    pitch_snap: float = setting(0.0, 0.0, 1.0, "Pulls sustained notes to the nearest semitone.")
+    pitch_snap: float = setting(0.0, 0.0, 1.0, tr("Pulls sustained notes to the nearest semitone."))
     notes_out_of_range: str = text_setting(
         REFUSE,
-        "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings them "
-        "in another octave.",
+        tr(
+            "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings "
+            "them in another octave.",
+        ),
         (REFUSE, FOLD),
     )
 
@@ -112,7 +121,10 @@ def chosen_by(chosen: Chosen | None) -> Callable[[Style], ConversionSettings]:
     if callable(chosen):
         return chosen
     if not isinstance(chosen, Mapping | None):
-        raise SettingsError(f"Settings are ConversionSettings or a dictionary of them, not {type(chosen).__name__}.")
+        raise SettingsError(tr(
+            "Settings are ConversionSettings or a dictionary of them, not {name}.",
+            name=type(chosen).__name__,
+        ))
     return by_style(AUTO, chosen or {})
 
 
@@ -143,7 +155,7 @@ def by_style(preset: str, given: Mapping[str, Any]) -> Callable[[Style], Convers
     """
     if preset != AUTO and preset not in ConversionSettings.presets:
         names = ", ".join([AUTO, *ConversionSettings.presets])
-        raise SettingsError(f"There is no preset '{preset}'; the presets are: {names}.")
+        raise SettingsError(tr("There is no preset '{preset}'; the presets are: {names}.", preset=preset, names=names))
     refuse_unknown(ConversionSettings, given)
 
     def settings(style: Style) -> ConversionSettings:

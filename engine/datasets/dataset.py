@@ -29,6 +29,7 @@ from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_r
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, fitting_name, write_atomically
 from engine.reprs import Brief
+from engine.texts import ntr, numeral, tr
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 MODEL_FILE = "model.json"
@@ -42,7 +43,7 @@ LARGEST_MODEL_FILE = 1_000_000  # bytes
 LIMITS = ArchiveLimits()  # for ZIP files and folders
 _MOST_LOOKED_AT = 50 * LIMITS.most_files  # files of any kind in a folder, so that nobody imports a whole disk
 _UNPACKED = "unpacked"
-_READ = f"supported formats are {', '.join(AUDIO_SUFFIXES)}"
+_READ = tr("supported formats are {audio_suffixes}", audio_suffixes=", ".join(AUDIO_SUFFIXES))
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,7 +127,10 @@ def create_dataset(
     folder = Path(folder)
     paths = [Path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     if folder.exists() or folder.is_symlink():
-        raise DatasetError(f'The dataset "{folder.name}" already exists; delete it first, or choose another name.')
+        raise DatasetError(tr(
+            'The dataset "{name}" already exists; delete it first, or choose another name.',
+            name=folder.name,
+        ))
     unfinished = folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     try:
@@ -145,7 +149,10 @@ def create_dataset(
         write_atomically(unfinished / MODEL_FILE, profile_text(profile), durable=True)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(f"The recordings could not be imported: {cause.strerror or cause}.") from cause
+        raise DatasetError(tr(
+            "The recordings could not be imported: {strerror}.",
+            strerror=cause.strerror or cause,
+        )) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return load_dataset(folder)
@@ -178,15 +185,21 @@ def load_dataset(folder: Path | str) -> Dataset:
     """
     folder = Path(folder)
     if not (folder / MODEL_FILE).is_file():
-        raise DatasetError(f'"{folder.name}" is not a dataset: it has no {MODEL_FILE}.')
+        raise DatasetError(tr(
+            '"{name}" is not a dataset: it has no {model_file}.',
+            name=folder.name, model_file=MODEL_FILE,
+        ))
     audio = folder / AUDIO_FOLDER
     try:
         profile = read_profile(_read_model_file(folder / MODEL_FILE))
         places = [place for place, is_link in _walk(audio) if not is_link and not why_no_recording(audio / place)]
     except OSError as cause:
-        raise DatasetError(f'The dataset "{folder.name}" cannot be read: {cause.strerror or cause}.') from cause
+        raise DatasetError(tr(
+            'The dataset "{name}" cannot be read: {strerror}.',
+            name=folder.name, strerror=cause.strerror or cause,
+        )) from cause
     if not places:
-        raise DatasetError(f'"{folder.name}" has no recordings left; create it again.')
+        raise DatasetError(tr('"{name}" has no recordings left; create it again.', name=folder.name))
     recordings = tuple(audio / place for place in sorted(places, key=_natural))
     return Dataset(folder, profile, recordings, read_left_out(folder))
 
@@ -197,20 +210,20 @@ def load_dataset(folder: Path | str) -> Dataset:
 def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tuple[str, list[_Brought], bool]:
     """Return the source's name for messages, its files, and whether they may be moved."""
     if not paths:
-        raise DatasetError("There are no recordings; choose a ZIP file, a folder, or audio files.")
+        raise DatasetError(tr("There are no recordings; choose a ZIP file, a folder, or audio files."))
     for path in paths:
         if not (path.is_file() or path.is_dir()):
-            raise DatasetError(f'There is no file or folder "{path.name}".')
+            raise DatasetError(tr('There is no file or folder "{name}".', name=path.name))
     if len(paths) > 1 or not (paths[0].is_dir() or _is_zip(paths[0]) or why_no_recording(paths[0])):
         if all(path.is_file() for path in paths):
-            return "The selection", _loose(paths), False
+            return tr("The selection"), _loose(paths), False
         if len(paths) > 1:
-            raise DatasetError("Folders cannot be combined; choose one ZIP file, one folder, or audio files.")
+            raise DatasetError(tr("Folders cannot be combined; choose one ZIP file, one folder, or audio files."))
     path = paths[0]
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(f'"{path.name}" is not a ZIP file, folder or recording; {_READ}.')
+        raise DatasetError(tr('"{name}" is not a ZIP file, folder or recording; {read}.', name=path.name, read=_READ))
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
     return f'"{path.name}"', [_brought(unpacked / place, place) for place in places], True
@@ -220,7 +233,10 @@ def _loose(paths: Sequence[Path]) -> list[_Brought]:
     """Treat separate files as if they were in the folder audio, with model.json beside it."""
     zips = [path for path in paths if _is_zip(path)]
     if zips:
-        raise DatasetError(f'"{zips[0].name}" is a ZIP file among other files; choose one ZIP file, or audio files.')
+        raise DatasetError(tr(
+            '"{name}" is a ZIP file among other files; choose one ZIP file, or audio files.',
+            name=zips[0].name,
+        ))
     brought = []
     for path in paths:
         name = _safe(path.name)
@@ -237,11 +253,18 @@ def _of_folder(folder: Path) -> list[_Brought]:
             brought.append(_brought(root / place, _safe(str(place))))
         elif not (root / place).resolve().is_relative_to(root):
             raise DatasetError(
-                f'"{_safe(place.name)}" in "{root.name}" links to a file outside the folder; put the file itself there.'
+                tr(
+                    '"{name}" in "{name2}" links to a file outside the folder; put the file itself there.',
+                    name=_safe(place.name), name2=root.name,
+                )
             )
         if len(brought) > _MOST_LOOKED_AT:
             raise DatasetError(
-                f'"{root.name}" holds more than {_MOST_LOOKED_AT:,} files; choose the folder with the recordings.'
+                ntr(
+                    '"{name}" holds more than {most_looked_at} file; choose the folder with the recordings.',
+                    '"{name}" holds more than {most_looked_at} files; choose the folder with the recordings.',
+                    most_looked_at=numeral(_MOST_LOOKED_AT, ","), name=root.name,
+                )
             )
     return brought
 
@@ -293,13 +316,18 @@ def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
     depth = len(cards[0].place.parts)
     if depth > 2:
         raise DatasetError(
-            f'{label} has its {MODEL_FILE} in "{cards[0].place.parent}"; put it at the root or in a top-level folder, '
-            f"and the recordings into the folder {AUDIO_FOLDER} beside it."
+            tr(
+                '{label} has its {model_file} in "{parent}"; put it at the root or in a top-level folder, and the '
+                "recordings into the folder {audio_folder} beside it.",
+                label=label, model_file=MODEL_FILE, parent=cards[0].place.parent, audio_folder=AUDIO_FOLDER,
+            )
         )
     if len(cards) > 1 and len(cards[1].place.parts) == depth:
         raise DatasetError(
-            f'{label} holds more than one {MODEL_FILE}: "{cards[0].place}" and "{cards[1].place}"; '
-            "import one voice at a time."
+            tr(
+                '{label} holds more than one {model_file}: "{place}" and "{place2}"; import one voice at a time.',
+                label=label, model_file=MODEL_FILE, place=cards[0].place, place2=cards[1].place,
+            )
         )
     return cards[0]
 
@@ -314,15 +342,30 @@ def _recordings(label: str, brought: Sequence[_Brought], home: _Brought | None) 
         found = [one for one in found if _lies_in_audio(one.place, home.place.parent)]
         if elsewhere and not found:
             raise DatasetError(
-                f"{label} has {elsewhere} recordings, but none in the folder {AUDIO_FOLDER} beside {MODEL_FILE}; "
-                "move them there."
+                ntr(
+                    "{label} has {elsewhere} recording, but none in the folder {audio_folder} beside {model_file}; "
+                    "move them there.",
+                    "{label} has {elsewhere} recordings, but none in the folder {audio_folder} beside {model_file}; "
+                    "move them there.",
+                    elsewhere=elsewhere, label=label, audio_folder=AUDIO_FOLDER, model_file=MODEL_FILE,
+                )
             )
     if not found:
-        raise DatasetError(f"{label} holds no recordings: {_READ}; found instead: {_census(brought)}.")
+        raise DatasetError(tr(
+            "{label} holds no recordings: {read}; found instead: {brought}.",
+            label=label, read=_READ, brought=_census(brought),
+        ))
     if len(found) > LIMITS.most_files:
-        raise DatasetError(f"{label} holds more than {LIMITS.most_files:,} recordings; remove some.")
+        raise DatasetError(ntr(
+            "{label} holds more than {most_files} recording; remove some.",
+            "{label} holds more than {most_files} recordings; remove some.",
+            most_files=numeral(LIMITS.most_files, ","), label=label,
+        ))
     if sum(one.path.stat().st_size for one in found) > LIMITS.most_bytes:
-        raise DatasetError(f"{label} holds more than {LIMITS.most_bytes >> 30} GB of recordings; remove some.")
+        raise DatasetError(tr(
+            "{label} holds more than {most_bytes} GB of recordings; remove some.",
+            label=label, most_bytes=LIMITS.most_bytes >> 30,
+        ))
     return [replace(one, place=PurePosixPath(*one.place.parts[above:])) for one in found]
 
 
@@ -337,7 +380,10 @@ def _left_out(brought: Sequence[_Brought], home: _Brought | None) -> list[LeftOu
             name = PurePosixPath(*one.place.parts[depth + 1 :])
         elif home is not None:
             is_for_use = not reason and one.place.parts[depth] not in (TRAINING_FOLDER, UNTRAINED_FOLDER, CACHE_FOLDER)
-            reason = f"This file is left out, since it lies outside the folder {AUDIO_FOLDER}." if is_for_use else ""
+            reason = tr(
+                "This file is left out, since it lies outside the folder {audio_folder}.",
+                audio_folder=AUDIO_FOLDER,
+            ) if is_for_use else ""
         if reason and not _is_model_file(one.place):
             left_out.append(LeftOut(str(name), reason))
     return left_out
@@ -370,7 +416,7 @@ def _apart(recordings: Sequence[_Brought]) -> dict[PurePosixPath, _Brought]:
 def _census(brought: Sequence[_Brought]) -> str:
     """Count the files by suffix, such as '3 .txt, 1 .pdf'."""
     others = [one.place for one in brought if not _is_model_file(one.place)]
-    counts = Counter(place.suffix.lower() or "without a suffix" for place in others)
+    counts = Counter(place.suffix.lower() or tr("without a suffix") for place in others)
     return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "nothing"
 
 
@@ -388,20 +434,26 @@ def _read_model_file(path: Path) -> dict[str, object]:
     with path.open("rb") as file:
         content = file.read(LARGEST_MODEL_FILE + 1)
     if len(content) > LARGEST_MODEL_FILE:
-        raise _unreadable(f"model.json is larger than {LARGEST_MODEL_FILE // 1_000_000} MB, too large for a profile.")
+        raise _unreadable(tr(
+            "model.json is larger than {largest_model_file} MB, too large for a profile.",
+            largest_model_file=LARGEST_MODEL_FILE // 1000000,
+        ))
     try:
         values = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError as cause:
-        raise _unreadable("model.json is not encoded in UTF-8; save it as UTF-8.") from cause
+        raise _unreadable(tr("model.json is not encoded in UTF-8; save it as UTF-8.")) from cause
     except json.JSONDecodeError as cause:
         raise _unreadable(
-            f"model.json is not valid JSON in line {cause.lineno}, column {cause.colno}; correct it there."
+            tr(
+                "model.json is not valid JSON in line {lineno}, column {colno}; correct it there.",
+                lineno=cause.lineno, colno=cause.colno,
+            )
         ) from cause
     except (ValueError, RecursionError) as cause:
-        text = "model.json holds numbers too long, or lists nested too deep, to be read; remove them."
+        text = tr("model.json holds numbers too long, or lists nested too deep, to be read; remove them.")
         raise _unreadable(text) from cause
     if not isinstance(values, dict):
-        raise _unreadable('model.json must hold one object, such as {"name": "Anna"}.')
+        raise _unreadable(tr('model.json must hold one object, such as {"name": "Anna"}.'))
     return values
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, Pitch
 from engine.datasets.recording_quality import RecordingQuality
+from engine.texts import numeral, tr
 
 Verdict = Literal["pass", "warn", "fail"]
 SEVERITY: dict[Verdict, int] = {"pass": 0, "warn": 1, "fail": 2}
@@ -25,29 +26,29 @@ LIMITS: dict[str, tuple[float, float]] = {
     "no_voice": (0.0, 0.3),  # s of voiced sound, or less; one syllable is too little to judge a voice
 }
 REMEDIES = {
-    "clipping": "Record it again with less gain, or use a version from before it was made louder.",
-    "noise": "Record closer to the microphone in a quieter room, or use a denoiser.",
-    "reverberation": "Record closer to the microphone in a room with curtains and carpets, or use the dry track.",
-    "bandwidth": "Use the original recording at 44.1 kHz or more, not a copy at a lower rate or from an MP3.",
-    "level": "Record it again with more gain; raising the level afterwards also raises the noise.",
-    "silence": "Shorten the long pauses to about half a second.",
-    "short": "Add longer recordings; whole phrases are more useful than single sounds.",
-    "no_voice": "Remove it, or replace it with a recording of singing or speech.",
-    "unreadable": "Export it again as WAV or FLAC, or remove it.",
-    "exact_duplicate": "Delete one of them; duplicates are not used for training.",
-    "near_duplicate": "Keep the better one; the later one is not used for training.",
-    "other_speaker": "Listen to it, and remove it if it is another person, room or microphone.",
-    "beyond_range": "Cut these parts out: they are learned as sounds without a pitch.",
-    "pitch_range": "Correct the profile of the voice, or remove recordings of other people.",
-    "little": "Add more: three minutes make a good voice, ten or more a better one.",
-    "too_little": "Add recordings until there is at least that much; three minutes make a good voice.",
+    "clipping": tr("Record it again with less gain, or use a version from before it was made louder."),
+    "noise": tr("Record closer to the microphone in a quieter room, or use a denoiser."),
+    "reverberation": tr("Record closer to the microphone in a room with curtains and carpets, or use the dry track."),
+    "bandwidth": tr("Use the original recording at 44.1 kHz or more, not a copy at a lower rate or from an MP3."),
+    "level": tr("Record it again with more gain; raising the level afterwards also raises the noise."),
+    "silence": tr("Shorten the long pauses to about half a second."),
+    "short": tr("Add longer recordings; whole phrases are more useful than single sounds."),
+    "no_voice": tr("Remove it, or replace it with a recording of singing or speech."),
+    "unreadable": tr("Export it again as WAV or FLAC, or remove it."),
+    "exact_duplicate": tr("Delete one of them; duplicates are not used for training."),
+    "near_duplicate": tr("Keep the better one; the later one is not used for training."),
+    "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
+    "beyond_range": tr("Cut these parts out: they are learned as sounds without a pitch."),
+    "pitch_range": tr("Correct the profile of the voice, or remove recordings of other people."),
+    "little": tr("Add more: three minutes make a good voice, ten or more a better one."),
+    "too_little": tr("Add recordings until there is at least that much; three minutes make a good voice."),
 }
 
 _BANDWIDTHS = (
-    (4_200.0, "a telephone line"),
-    (8_100.0, "16 kHz source"),
-    (12_100.0, "half the usual sample rate, or a low-quality MP3"),
-    (24_000.0, "MP3 or video"),
+    (4_200.0, tr("a telephone line")),
+    (8_100.0, tr("16 kHz source")),
+    (12_100.0, tr("half the usual sample rate, or a low-quality MP3")),
+    (24_000.0, tr("MP3 or video")),
 )
 
 
@@ -75,18 +76,26 @@ def findings_in(quality: RecordingQuality) -> list[Finding]:
     """Return the problems shown by a recording's measures."""
     if quality.silence_share >= LIMITS["silence"][1]:
         return [
-            finding("silence", "fail", f"It holds nothing but silence (its peak level is {quality.peak_db:.0f} dB).")
+            finding("silence", "fail", tr(
+                "It holds nothing but silence (its peak level is {peak_db} dB).",
+                peak_db=numeral(quality.peak_db, ".0f"),
+            ))
         ]
     if quality.voiced_s < LIMITS["no_voice"][1]:
-        return [finding("no_voice", "fail", f"It holds only {quality.voiced_s:.1f} s of voice.")]
+        return [finding("no_voice", "fail", tr(
+            "It holds only {voiced_s} s of voice.",
+            voiced_s=numeral(quality.voiced_s, ".1f"),
+        ))]
     found = [
-        _above("clipping", quality.clipped_share, "{:.1%} of the recording is clipped."),
-        _below("noise", quality.snr_db, "The voice is only {:.0f} dB above the noise."),
-        _above("reverberation", quality.reverberation_s, "It is reverberant: sounds take {:.1f} s to die away."),
+        _above("clipping", quality.clipped_share, tr("{value} of the recording is clipped."), ".1%"),
+        _below("noise", quality.snr_db, tr("The voice is only {value} dB above the noise.")),
+        _above(
+            "reverberation", quality.reverberation_s, tr("It is reverberant: sounds take {value} s to die away."), ".1f"
+        ),
         _below("bandwidth", quality.bandwidth_hertz, _bandwidth_sentence(quality.bandwidth_hertz)),
-        _below("level", quality.level_db, "The voice is very quiet: its level is {:.0f} dB."),
-        _above("silence", quality.silence_share, "{:.0%} of it is silence."),
-        _below("short", quality.usable_s, "It holds only {:.1f} s of usable voice."),
+        _below("level", quality.level_db, tr("The voice is very quiet: its level is {value} dB.")),
+        _above("silence", quality.silence_share, tr("{value} of it is silence."), ".0%"),
+        _below("short", quality.usable_s, tr("It holds only {value} s of usable voice."), ".1f"),
     ]
     return [one for one in found if one is not None]
 
@@ -96,28 +105,34 @@ def findings_beyond(pitch: Pitch) -> list[Finding]:
     above_s, below_s = pitch.beyond_s
     found = []
     if above_s:
-        reason = f"{above_s:.1f} s of it are above {HIGHEST_NOTE}, the highest note."
+        reason = tr(
+            "{above_s} s of it are above {highest_note}, the highest note.",
+            above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
+        )
         found.append(finding("beyond_range", "warn", reason))
     if below_s:
-        reason = f"{below_s:.1f} s of it are below {LOWEST_NOTE}, the lowest note."
+        reason = tr(
+            "{below_s} s of it are below {lowest_note}, the lowest note.",
+            below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
+        )
         found.append(finding("beyond_range", "warn", reason))
     return found
 
 
-def _above(code: str, value: float | None, reason: str) -> Finding | None:
+def _above(code: str, value: float | None, reason: str, form: str = ".0f") -> Finding | None:
     warn, fail = LIMITS[code]
     if value is None or value <= warn:
         return None
-    return finding(code, "fail" if value > fail else "warn", reason.format(value))
+    return finding(code, "fail" if value > fail else "warn", reason.format(value=numeral(value, form)))
 
 
-def _below(code: str, value: float | None, reason: str) -> Finding | None:
+def _below(code: str, value: float | None, reason: str, form: str = ".0f") -> Finding | None:
     warn, fail = LIMITS[code]
     if value is None or value >= warn:
         return None
-    return finding(code, "fail" if value < fail else "warn", reason.format(value))
+    return finding(code, "fail" if value < fail else "warn", reason.format(value=numeral(value, form)))
 
 
 def _bandwidth_sentence(hertz: float) -> str:
     like = next((what for up_to, what in _BANDWIDTHS if hertz <= up_to), _BANDWIDTHS[-1][1])
-    return f"Nothing above {round(hertz / 1000, 1):g} kHz ({like})."
+    return tr("Nothing above {hertz} kHz ({like}).", hertz=numeral(round(hertz / 1000, 1), "g"), like=like)

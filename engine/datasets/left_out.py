@@ -8,9 +8,10 @@ from typing import Any
 
 from engine.audio.containers import AUDIO_SUFFIXES, look_at
 from engine.files import write_atomically
+from engine.texts import as_data, from_data, tr
 
 LEFT_OUT_FILE = "left_out.json"
-NOT_AUDIO = "This file is left out, since it is not audio."
+NOT_AUDIO = tr("This file is left out, since it is not audio.")
 _MOST_LISTED = 200
 
 
@@ -33,11 +34,14 @@ def why_no_recording(path: Path) -> str:
     try:
         found = look_at(path)
     except OSError:
-        return "This file is left out, since it cannot be read."
+        return tr("This file is left out, since it cannot be read.")
     if found.container:
         return ""
     if found.foreign:
-        return f"This file is left out, since it is {found.foreign}, which cannot be read: export it as WAV or FLAC."
+        return tr(
+            "This file is left out, since it is {foreign}, which cannot be read: export it as WAV or FLAC.",
+            foreign=found.foreign,
+        )
     return NOT_AUDIO
 
 
@@ -50,15 +54,15 @@ def write_left_out(folder: Path, left_out: Sequence[LeftOut]) -> None:
     """Write the list into the folder of a dataset, if there is anything in it; of a long one the beginning."""
     listed = list(left_out[:_MOST_LISTED])
     if rest := len(left_out) - len(listed):
-        listed.append(LeftOut("...", f"{rest} more files are left out, since they are not recordings."))
+        listed.append(LeftOut("...", tr("{rest} more files are left out, since they are not recordings.", rest=rest)))
     if listed:
         values = [asdict(one) for one in listed]
-        write_atomically(folder / LEFT_OUT_FILE, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+        write_atomically(folder / LEFT_OUT_FILE, json.dumps(as_data(values), indent=1, ensure_ascii=False) + "\n")
 
 
 def read_left_out(folder: Path) -> tuple[LeftOut, ...]:
     """Return the list in the folder of a dataset: none if it is missing or damaged."""
     try:
-        return left_out_from(json.loads((folder / LEFT_OUT_FILE).read_text(encoding="utf-8")))
+        return left_out_from(from_data(json.loads((folder / LEFT_OUT_FILE).read_text(encoding="utf-8"))))
     except (OSError, ValueError, TypeError):
         return ()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.reprs import Brief
+from engine.texts import as_data, from_data, joined, ntr, numeral, tr
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
@@ -46,19 +47,52 @@ _UNUSED = {"unreadable", "no_voice", "exact_duplicate", "near_duplicate"}
 _MOST_NAMED = 3
 _DECIMALS = 4
 _SUMMARIES = {
-    "unreadable": "{count} of {recordings} recordings cannot be read: {names}.",
-    "no_voice": "{count} of {recordings} recordings hold no voice: {names}.",
-    "silence": "{count} of {recordings} recordings are silent or mostly so: {names}.",
-    "clipping": "{count} of {recordings} recordings are clipped: {names}.",
-    "noise": "{count} of {recordings} recordings are noisy: {names}.",
-    "reverberation": "{count} of {recordings} recordings are reverberant: {names}.",
-    "bandwidth": "{count} of {recordings} recordings lack high frequencies: {names}.",
-    "level": "{count} of {recordings} recordings are very quiet: {names}.",
-    "short": "{count} of {recordings} recordings are very short: {names}.",
-    "beyond_range": "{count} of {recordings} recordings have notes that are too high or too low: {names}.",
-    "exact_duplicate": "{count} of {recordings} recordings are duplicates: {names}.",
-    "near_duplicate": "{count} of {recordings} recordings are copies of others: {names}.",
-    "other_speaker": "{count} of {recordings} recordings sound like other speakers: {names}.",
+    "unreadable": tr("{count} of {recordings} recordings cannot be read: {names}."),
+    "no_voice": ntr(
+        "{count} of {recordings} recordings holds no voice: {names}.",
+        "{count} of {recordings} recordings hold no voice: {names}.",
+    ),
+    "silence": ntr(
+        "{count} of {recordings} recordings is silent or mostly so: {names}.",
+        "{count} of {recordings} recordings are silent or mostly so: {names}.",
+    ),
+    "clipping": ntr(
+        "{count} of {recordings} recordings is clipped: {names}.",
+        "{count} of {recordings} recordings are clipped: {names}.",
+    ),
+    "noise": ntr(
+        "{count} of {recordings} recordings is noisy: {names}.",
+        "{count} of {recordings} recordings are noisy: {names}.",
+    ),
+    "reverberation": ntr(
+        "{count} of {recordings} recordings is reverberant: {names}.",
+        "{count} of {recordings} recordings are reverberant: {names}.",
+    ),
+    "bandwidth": ntr(
+        "{count} of {recordings} recordings lacks high frequencies: {names}.",
+        "{count} of {recordings} recordings lack high frequencies: {names}.",
+    ),
+    "level": ntr(
+        "{count} of {recordings} recordings is very quiet: {names}.",
+        "{count} of {recordings} recordings are very quiet: {names}.",
+    ),
+    "short": ntr(
+        "{count} of {recordings} recordings is very short: {names}.",
+        "{count} of {recordings} recordings are very short: {names}.",
+    ),
+    "beyond_range": tr("{count} of {recordings} recordings have notes that are too high or too low: {names}."),
+    "exact_duplicate": ntr(
+        "{count} of {recordings} recordings is a duplicate: {names}.",
+        "{count} of {recordings} recordings are duplicates: {names}.",
+    ),
+    "near_duplicate": ntr(
+        "{count} of {recordings} recordings is a copy of another: {names}.",
+        "{count} of {recordings} recordings are copies of others: {names}.",
+    ),
+    "other_speaker": ntr(
+        "{count} of {recordings} recordings sounds like another speaker: {names}.",
+        "{count} of {recordings} recordings sound like other speakers: {names}.",
+    ),
 }
 _SAME_KEY = 1.0  # semitones at most between the notes of a recording and of its copy
 _Curves = tuple[Pitch, np.ndarray]  # of the audible frames: pitch, and loudness in dB relative to the recording's voice
@@ -156,7 +190,7 @@ class DataReport(Brief):
         """
         values = {"format": FORMAT} | asdict(self)
         values["pitch_histogram"] = {str(note): seconds for note, seconds in self.pitch_histogram.items()}
-        return cast(dict[str, object], json.loads(json.dumps(values)))
+        return from_data(as_data(values))  # lists, as JSON has them
 
     @staticmethod
     def from_json(values: Mapping[str, Any]) -> "DataReport":
@@ -191,7 +225,9 @@ class DataReport(Brief):
                 known[name] = tuple(known[name]) if known[name] else None
             return DataReport(**known)
         except (KeyError, TypeError, ValueError, AttributeError) as cause:
-            raise DatasetError("The data report is damaged or from another version; examine the data again.") from cause
+            raise DatasetError(tr(
+                "The data report is damaged or from another version; examine the data again.",
+            )) from cause
 
 
 def examine_recordings(
@@ -232,7 +268,7 @@ def examine_recordings(
     sizes = [_size(path) for path in paths]
     examined: list[_Examined] = []
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
-        report(sum(sizes[:number]) / max(sum(sizes), 1), f"examining {name}")
+        report(sum(sizes[:number]) / max(sum(sizes), 1), tr("examining {name}", name=name))
         examined.append(_examine(path, name, kept, examined))
     _compare(examined)
     return _sum_up(examined, profile)
@@ -284,7 +320,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     kept = dataset.folder / REPORT_FILE
     root = dataset.folder / AUDIO_FOLDER
     try:
-        found = DataReport.from_json(json.loads(kept.read_text(encoding="utf-8")))
+        found = DataReport.from_json(from_data(json.loads(kept.read_text(encoding="utf-8"))))
         if _still_holds(found, dataset, root):
             return found
     except (OSError, ValueError, DatasetError):
@@ -292,10 +328,13 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     found = examine_recordings(dataset.recordings, dataset.profile, dataset.cache, report, root)
     found = replace(found, left_out=dataset.left_out)
     try:
-        write_atomically(kept, json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
+        write_atomically(kept, json.dumps(as_data(found.as_json()), indent=1, ensure_ascii=False) + "\n")
     except OSError as cause:
         reason = cause.strerror or cause
-        raise DatasetError(f'The data report could not be written to "{dataset.folder}": {reason}.') from cause
+        raise DatasetError(tr(
+            'The data report could not be written to "{folder}": {reason}.',
+            folder=dataset.folder, reason=reason,
+        )) from cause
     return found
 
 
@@ -340,7 +379,10 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
         with open_audio(path) as recording:
             quality = measure_quality(recording, clip)
     except (AudioError, OSError) as cause:
-        reason = str(cause) if isinstance(cause, AudioError) else f'"{path.name}" cannot be read: {cause.strerror}.'
+        reason = str(cause) if isinstance(cause, AudioError) else tr(
+            '"{name}" cannot be read: {strerror}.',
+            name=path.name, strerror=cause.strerror,
+        )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
     findings = (*findings_in(quality), *findings_beyond(clip.pitch))
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
@@ -352,7 +394,7 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
 def _same(earlier: _Examined, name: str) -> _Examined:
     found = _Examined(replace(earlier.report, name=name))
     if earlier.report.usable:
-        reason = f"It is the same file as {earlier.report.name}."
+        reason = tr("It is the same file as {name}.", name=earlier.report.name)
         found.add(finding("exact_duplicate", "warn", reason))
     return found
 
@@ -391,7 +433,7 @@ def _compare(examined: Sequence[_Examined]) -> None:
         if _in_other_keys(comparable[earlier][0].curves, comparable[later][0].curves):
             continue
         name = comparable[earlier][0].report.name
-        reason = f"It is a copy of {name}: encoded again, cut, or at another level."
+        reason = tr("It is a copy of {name}: encoded again, cut, or at another level.", name=name)
         comparable[later][0].add(finding("near_duplicate", "warn", reason))
     known = [(one, one.timbre) for one in examined if one.timbre is not None and one.report.usable]
     if not known:
@@ -399,7 +441,7 @@ def _compare(examined: Sequence[_Examined]) -> None:
     others = find_other_speakers(np.stack([timbre for _, timbre in known]))
     for (one, _), other in zip(known, others, strict=True):
         if other:
-            one.add(finding("other_speaker", "warn", "The speaker differs from the one in most recordings."))
+            one.add(finding("other_speaker", "warn", tr("The speaker differs from the one in most recordings.")))
 
 
 def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> DataReport:
@@ -454,14 +496,20 @@ def _amount(usable_s: float) -> list[Finding]:
     if usable_s < LEAST_USABLE_S:
         return [_too_little(usable_s)]
     if usable_s < LITTLE_USABLE_S:
-        return [finding("little", "warn", f"There are only {usable_s:.0f} s of usable voice.")]
+        return [finding("little", "warn", tr(
+            "There are only {usable_s} s of usable voice.",
+            usable_s=numeral(usable_s, ".0f"),
+        ))]
     return []
 
 
 def _too_little(usable_s: float) -> Finding:
     reason = (
-        f"There are only {usable_s:.1f} s of usable voice; less than {LEAST_USABLE_S:.0f} s do not contain every sound "
-        "of a voice even once."
+        tr(
+            "There are only {usable_s} s of usable voice; less than {least_usable_s} s do not contain every sound of "
+            "a voice even once.",
+            usable_s=numeral(usable_s, ".1f"), least_usable_s=numeral(LEAST_USABLE_S, ".0f"),
+        )
     )
     return finding("too_little", "fail", reason)
 
@@ -477,8 +525,8 @@ def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
         failing = sum(verdict == "fail" for verdict in verdicts.values())
         verdict: Verdict = "fail" if failing >= MOSTLY * len(recordings) else "warn"
         listed = sorted(verdicts, key=lambda name: -SEVERITY[verdicts[name]])
-        shown, more = ", ".join(listed[:_MOST_NAMED]), len(listed) - _MOST_NAMED
-        shown = f"{shown} and {more} more" if more > 0 else shown
+        shown, more = joined(", ", listed[:_MOST_NAMED]), len(listed) - _MOST_NAMED
+        shown = tr("{shown} and {more} more", shown=shown, more=more) if more > 0 else shown
         reason = _SUMMARIES[code].format(count=len(listed), recordings=len(recordings), names=shown)
         summaries.append((len(listed), finding(code, verdict, reason)))
     summaries.sort(key=lambda one: (-SEVERITY[one[1].verdict], -one[0]))
@@ -500,20 +548,28 @@ def _off_the_profile(
         if style == "melodic":
             wrong = _share_outside(voiced, (low, high)) > OUTSIDE_SHARE
             reason = (
-                f"The profile says {stated_type}, which sings {low} to {high}; "
-                f"the voice ranges from {found.min} to {found.max}."
+                tr(
+                    "The profile says {stated_type}, which sings {low} to {high}; the voice ranges from {min} to "
+                    "{max}.",
+                    stated_type=stated_type, low=low, high=high, min=found.min, max=found.max,
+                )
             )
         else:
             wrong = abs(found.middle - note_number(note)) > SPEAKING_MARGIN
             reason = (
-                f"The profile says {stated_type}, which speaks around {note}; "
-                f"the voice ranges from {found.min} to {found.max}."
+                tr(
+                    "The profile says {stated_type}, which speaks around {note}; the voice ranges from {min} to {max}.",
+                    stated_type=stated_type, note=note, min=found.min, max=found.max,
+                )
             )
         if wrong:
             findings.append(finding("pitch_range", "warn", reason))
     if stated_range and _share_outside(voiced, stated_range) > OUTSIDE_SHARE:
         low, high = stated_range
-        reason = f"The profile says {low} to {high}; the voice ranges from {found.min} to {found.max}."
+        reason = tr(
+            "The profile says {low} to {high}; the voice ranges from {min} to {max}.",
+            low=low, high=high, min=found.min, max=found.max,
+        )
         findings.append(finding("pitch_range", "warn", reason))
     return findings
 

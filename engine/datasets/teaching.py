@@ -15,6 +15,7 @@ from engine.errors import DatasetError, VoiceError
 from engine.files import UNFINISHED, TakesPaths
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
+from engine.texts import tr
 from engine.voices.card import VoiceCard
 from engine.voices.imported import AnyVoice, voice_of
 from engine.voices.profile import TAUGHT_BY, forbids_derivatives
@@ -66,10 +67,16 @@ def refuse_as_teacher(card: VoiceCard) -> None:
     engine.errors.VoiceError: Kathleen is a voice of this studio already: only imported models of RVC can teach one.
     """
     if not card.is_imported:
-        raise VoiceError(f"{card.name} is a voice of this studio already: only imported models of RVC can teach one.")
+        raise VoiceError(tr(
+            "{name} is a voice of this studio already: only imported models of RVC can teach one.",
+            name=card.name,
+        ))
     if forbids_derivatives(card.licence):
         raise VoiceError(
-            f'The licence of {card.name}, "{card.licence}", allows no derivatives, and a voice that it teaches is one.'
+            tr(
+                'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
+                name=card.name, licence=card.licence,
+            )
         )
 
 
@@ -79,8 +86,11 @@ def taught_profile(card: VoiceCard, name: str = "") -> dict[str, object]:
     Licence, consent and what its owner says of the voice are carried over; its range is measured anew. name: by
     default that of the imported voice.
     """
-    file, taught = card.model.get("file", ""), f"taught by {card.name}, imported from {card.model.get('file', '')}"
-    stated = "" if card.source == f"imported from {file}" else card.source
+    file, taught = card.model.get("file", ""), tr(
+        "taught by {name}, imported from {value}",
+        name=card.name, value=card.model.get("file", ""),
+    )
+    stated = "" if card.source == tr("imported from {file}", file=file) else card.source
     return {
         "name": name.strip() or card.name,
         **{field: value for field in _CARRIED if (value := getattr(card, field))},
@@ -141,9 +151,12 @@ def teaching_recordings(
     voice, folder = voice_of(voice), Path(folder)
     refuse_as_teacher(voice.card)
     if not sources:
-        raise DatasetError("There are no recordings for the imported voice to sing.")
+        raise DatasetError(tr("There are no recordings for the imported voice to sing."))
     if folder.exists():
-        raise DatasetError(f'The folder "{folder.name}" already exists; delete it first, or choose another name.')
+        raise DatasetError(tr(
+            'The folder "{name}" already exists; delete it first, or choose another name.',
+            name=folder.name,
+        ))
     chosen, unfinished = settings or ConversionSettings(), folder.with_name(folder.name + UNFINISHED)
     shutil.rmtree(unfinished, ignore_errors=True)  # left by a crash
     names = [f"{number:02d}-{source.path.stem}.flac" for number, source in enumerate(sources, 1)]
@@ -152,13 +165,19 @@ def teaching_recordings(
         for number, (source, name) in enumerate(zip(sources, names, strict=True)):
 
             def converted(fraction: float, message: str, number: int = number) -> None:
-                report((number + fraction) / len(sources), f"singing recording {number + 1} of {len(sources)}")
+                report((number + fraction) / len(sources), tr(
+                    "singing recording {number} of {sources}",
+                    number=number + 1, sources=len(sources),
+                ))
 
             asked = replace(chosen, transpose=source.transpose, takes=1)
             convert_file(source.path, [unfinished / name], voice, asked, converted, device, installation)
         unfinished.rename(folder)
     except OSError as cause:
-        raise DatasetError(f"The recordings could not be written: {cause.strerror or cause}.") from cause
+        raise DatasetError(tr(
+            "The recordings could not be written: {strerror}.",
+            strerror=cause.strerror or cause,
+        )) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return [folder / name for name in names]

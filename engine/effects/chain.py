@@ -23,6 +23,7 @@ from engine.errors import AudioError
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
+from engine.texts import tr
 
 _PASSED_S = 10.0  # at a time: noise reduction begins anew with each block
 _AROUND_S = 0.5  # of a block, that noise reduction also sees
@@ -132,7 +133,7 @@ def apply_effects_to_file(
         for block in _prepared(blocks, settings, rate, channels):
             writer.write(block)
             written += block.shape[1]
-            report(min(1.0, written / max(count or written, 1)), "applying effects")
+            report(min(1.0, written / max(count or written, 1)), tr("applying effects"))
 
 
 def stating_effects(statement: Statement, settings: EffectSettings) -> Statement:
@@ -300,5 +301,5 @@ def _pedalboard() -> ModuleType:
     try:
         import pedalboard
     except ImportError as cause:
-        raise AudioError("Effects need the package pedalboard: install it with pip install pedalboard.") from cause
+        raise AudioError(tr("Effects need the package pedalboard: install it with pip install pedalboard.")) from cause
     return pedalboard

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from engine.errors import SettingsError
 from engine.settings import check_settings, refuse_unknown, setting, with_ranges
+from engine.texts import tr
 
 OFF = "off"
 
@@ -31,18 +32,18 @@ class EffectSettings:
 
     presets: ClassVar[dict[str, "EffectSettings"]]
 
-    denoise: float = setting(0.0, 0.0, 1.0, "Reduces steady noise such as hiss and hum; 1 removes most of it.")
-    low_cut_hertz: float = setting(0.0, 0.0, 400.0, "Removes rumble and pops below this frequency; 0 is off.")
-    low_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, low shelf at 200 Hz: warmth or mud.")
-    middle_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, bell at 2.5 kHz: presence.")
-    high_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, "EQ, high shelf at 8 kHz: air.")
-    de_ess: float = setting(0.0, 0.0, 1.0, "Softens sharp s and sh sounds above 5 kHz.")
-    compressor_ratio: float = setting(1.0, 1.0, 10.0, "How strongly loud notes are turned down; 1 is off.")
+    denoise: float = setting(0.0, 0.0, 1.0, tr("Reduces steady noise such as hiss and hum; 1 removes most of it."))
+    low_cut_hertz: float = setting(0.0, 0.0, 400.0, tr("Removes rumble and pops below this frequency; 0 is off."))
+    low_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, low shelf at 200 Hz: warmth or mud."))
+    middle_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, bell at 2.5 kHz: presence."))
+    high_db: float = setting(0.0, -_MOST_EQ_DB, _MOST_EQ_DB, tr("EQ, high shelf at 8 kHz: air."))
+    de_ess: float = setting(0.0, 0.0, 1.0, tr("Softens sharp s and sh sounds above 5 kHz."))
+    compressor_ratio: float = setting(1.0, 1.0, 10.0, tr("How strongly loud notes are turned down; 1 is off."))
     compressor_threshold_db: float = setting(
-        -3.0, -30.0, 10.0, "Where the compressor begins, relative to the average level of the vocal."
+        -3.0, -30.0, 10.0, tr("Where the compressor begins, relative to the average level of the vocal.")
     )
-    reverb: float = setting(0.0, 0.0, 1.0, "How much reverb is mixed in.")
-    reverb_size: float = setting(0.4, 0.0, 1.0, "The size of the room.")
+    reverb: float = setting(0.0, 0.0, 1.0, tr("How much reverb is mixed in."))
+    reverb_size: float = setting(0.4, 0.0, 1.0, tr("The size of the room."))
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""
@@ -95,7 +96,7 @@ def written_effects(text: str) -> Effects:
         try:
             chosen = json.loads(text)
         except (ValueError, RecursionError) as cause:
-            raise SettingsError(f"The effects are not valid JSON ({cause}).") from cause
+            raise SettingsError(tr("The effects are not valid JSON ({cause}).", cause=cause)) from cause
     return plain_effects(chosen)
 
 
@@ -116,5 +117,8 @@ def effects_named(preset: str) -> EffectSettings:
     0.4
     """
     if preset not in EffectSettings.presets:
-        raise SettingsError(f"There are no effects '{preset}'; there are: {', '.join(EffectSettings.presets)}.")
+        raise SettingsError(tr(
+            "There are no effects '{preset}'; there are: {presets}.",
+            preset=preset, presets=", ".join(EffectSettings.presets),
+        ))
     return EffectSettings.presets[preset]

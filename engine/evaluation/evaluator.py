@@ -18,6 +18,7 @@ from engine.audio.resampling import resample
 from engine.errors import AudioError, EngineError
 from engine.evaluation.performance import EVALUATION_RATE, NOTHING_TO_SCORE, Performance, trace
 from engine.reprs import Brief
+from engine.texts import tr
 
 EMBEDDING_LEVEL_DB = -30.0  # quieter recordings are raised to this before the speaker embedding
 EVALUATION_PEAK = 0.7  # peak level that the quality and word networks receive
@@ -142,7 +143,7 @@ class Evaluator:
         """
         embeddings = [embedding for item in recordings if (embedding := self.embed(item)) is not None]
         if not embeddings:
-            raise AudioError("To compare with a voice, give at least one recording of it that is not silent.")
+            raise AudioError(tr("To compare with a voice, give at least one recording of it that is not silent."))
         mean: np.ndarray = np.mean(embeddings, axis=0)
         return mean
 
@@ -192,6 +193,9 @@ def import_package(name: str) -> Any:
             return importlib.import_module(name)
     except ImportError as cause:
         raise EngineError(
-            f"Full scores need the package {name.split('.')[0]}, which cannot be loaded ({cause}). "
-            'Run in the project\'s folder: pip install ".[evaluation]" && pip install --no-deps resemblyzer'
+            tr(
+                "Full scores need the package {value}, which cannot be loaded ({cause}). Run in the project's folder: "
+                'pip install ".[evaluation]" && pip install --no-deps resemblyzer',
+                value=name.split(".")[0], cause=cause,
+            )
         ) from cause

@@ -23,6 +23,7 @@ from engine.conversion.pitch_shaping import folding_semitones
 from engine.errors import AudioError
 from engine.progress import Report, no_report
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.units import FRAME_RATE, hertz_to_semitones
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
@@ -36,7 +37,7 @@ SILENCE_FRAMES = 11  # this many silent frames in a row, or the tail of a note w
 FEWEST_SILENT_FRAMES = 6
 POWER_FLOOR = 1e-12  # -120 dB
 PIECE_S = 10.0  # recordings are read and analysed in pieces of this length
-NOTHING_TO_SCORE = "A recording without any samples cannot be scored."
+NOTHING_TO_SCORE = tr("A recording without any samples cannot be scored.")
 
 
 @dataclass(frozen=True, repr=False)

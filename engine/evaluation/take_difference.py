@@ -16,6 +16,7 @@ from engine.audio.files import Audio
 from engine.errors import AudioError
 from engine.evaluation.scores import known_means
 from engine.features.clips import analyse_clip
+from engine.texts import tr
 from engine.units import DECIBELS_PER_NEPER, hertz_to_semitones
 
 CEPSTRUM = 24  # compared coefficients, without the first (loudness)
@@ -47,7 +48,7 @@ def pairwise_difference(takes: Sequence[Audio]) -> TakeDifference:
     True
     """
     if len(takes) < 2:
-        raise AudioError("Comparing takes needs at least two of them.")
+        raise AudioError(tr("Comparing takes needs at least two of them."))
     analysed = [_analyse(take) for take in takes]
     return mean_difference([_difference(one, other) for one, other in combinations(analysed, 2)])
 

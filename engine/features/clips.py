@@ -28,6 +28,7 @@ from engine.files import replacing
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
 FORMAT = "5"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
@@ -151,7 +152,7 @@ def analysed_clips(
     clips = []
     kept = Path(cache) if cache else None
     for number, path in enumerate(map(Path, paths)):
-        report(number / len(paths), f"analysing {path.name}")
+        report(number / len(paths), tr("analysing {name}", name=path.name))
         clips.append(analysed_clip(path, kept))
     return clips
 
@@ -187,7 +188,9 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
         pitches.append(pitch[window.core])
         content.add(window, mid, envelope, pitch.voicing)
     if not envelopes:
-        raise AudioError(f'"{name}" is too short to analyse.' if name else "The recording is too short to analyse.")
+        raise AudioError(
+            tr('"{name}" is too short to analyse.', name=name) if name else tr("The recording is too short to analyse.")
+        )
     whole = np.concatenate(envelopes)
     level = measure_level(whole)
     return Clip(

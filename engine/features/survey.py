@@ -26,6 +26,7 @@ from engine.features.feature_mean import measure_feature_mean
 from engine.features.sustained_notes import SustainedNotes, gather_sustained_notes, no_sustained_notes
 from engine.networks.base import BaseModel
 from engine.networks.timbre_encoder import timbre_input
+from engine.texts import tr
 from engine.units import FRAME_RATE
 
 _EVERY = 8
@@ -96,7 +97,7 @@ def survey_recording(
                 features.append(found.features[window.core_features])
         report(window.core_stop / FRAME_RATE)
     if not envelopes:
-        raise AudioError("There is no sound to convert (0 samples).")
+        raise AudioError(tr("There is no sound to convert (0 samples)."))
     envelope = np.concatenate(envelopes)
     pitch = Pitch.joined(pitches)
     level = measure_level(envelope)

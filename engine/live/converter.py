@@ -45,6 +45,7 @@ from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
+from engine.texts import ntr, tr
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
 from engine.voices.voice import Voice, load_voice
 
@@ -110,7 +111,7 @@ class LiveConverter:
     ) -> None:
         settings = settings or LiveSettings()
         if not 8_000 <= rate <= 192_000 or rate * STEP_MS % 1000:
-            raise SettingsError(f"Live conversion takes 8,000 to 192,000 samples a second, not {rate}.")
+            raise SettingsError(tr("Live conversion takes 8,000 to 192,000 samples a second, not {rate}.", rate=rate))
         self.rate, self._settings = rate, settings
         self._core = _Core(_loaded(voice), settings, bands_below(min(rate / 2, 20_000)), profile)
         self._enter, self._leave = StreamResampler(rate, SAMPLE_RATE), StreamResampler(SAMPLE_RATE, rate)
@@ -194,7 +195,11 @@ class LiveConverter:
             For samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
-            raise SettingsError(f"Live conversion takes mono blocks, not {samples.shape} samples.")
+            raise SettingsError(ntr(
+                "Live conversion takes mono blocks, not {shape} sample.",
+                "Live conversion takes mono blocks, not {shape} samples.",
+                shape=samples.shape,
+            ))
         self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
         while len(self._waiting) >= self._block:
             block, self._waiting = self._waiting[: self._block], self._waiting[self._block :]

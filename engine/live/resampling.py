@@ -10,6 +10,7 @@ import numpy as np
 from scipy import signal
 
 from engine.errors import SettingsError
+from engine.texts import ntr
 
 _ZERO_CROSSINGS = 20  # of the filter on each side
 _BETA = 8.0  # of its Kaiser window: 80 dB
@@ -38,7 +39,11 @@ class StreamResampler:
             return block.astype(np.float32)
         count, left = divmod(len(block) * self._up, self._down)
         if left:
-            raise SettingsError(f"{len(block)} samples are no whole number of samples at the other rate.")
+            raise SettingsError(ntr(
+                "{block} sample are no whole number of samples at the other rate.",
+                "{block} samples are no whole number of samples at the other rate.",
+                block=len(block),
+            ))
         whole = np.concatenate([self._past, block])
         self._past = whole[len(whole) - self._kept :]
         first = self._kept * self._up // self._down

@@ -14,6 +14,7 @@ from engine.live.pipe import DevicePipe, PipeReport
 from engine.live.settings import LiveSettings
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement, file_digest, record_digest
+from engine.texts import tr
 from engine.version import __version__
 from engine.voices.voice import Voice
 
@@ -51,7 +52,7 @@ def convert_recording(
     pieces = []
     for first in range(0, len(padded), block):
         pieces.append(converter.convert(padded[first : first + block]))
-        report((first + block) / len(padded), "converting")
+        report((first + block) / len(padded), tr("converting"))
     return np.concatenate(pieces)[lag : lag + len(samples)], converter
 
 

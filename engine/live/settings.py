@@ -6,6 +6,7 @@ from typing import Any
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting, with_ranges
+from engine.texts import tr
 from engine.units import FRAME_RATE
 
 STEP_MS = 20  # blocks are whole frames of the listener
@@ -27,35 +28,37 @@ class LiveSettings:
     """
 
     transpose: float = setting(
-        0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), "Semitones up or down.", step=1
+        0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), tr("Semitones up or down."), step=1
     )  # fmt: skip
-    style: str = text_setting(SINGING, "Singing keeps the vowels of sustained notes steady.", (SINGING, SPEECH))
-    accent: float = setting(0.8, 0.0, 1.0, "How much of the voice's own pronunciation is used; lower is clearer.")
+    style: str = text_setting(SINGING, tr("Singing keeps the vowels of sustained notes steady."), (SINGING, SPEECH))
+    accent: float = setting(0.8, 0.0, 1.0, tr("How much of the voice's own pronunciation is used; lower is clearer."))
     consonant_protection: float = setting(
-        0.8, 0.0, 1.0, "How much of your own breaths and unvoiced consonants is kept."
+        0.8, 0.0, 1.0, tr("How much of your own breaths and unvoiced consonants is kept.")
     )
     texture: float = setting(
         1.0, 0.0, 1.0,
-        "How much of your own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
-        "all of the sound anew.",
+        tr("How much of your own breath, growl and rasp is kept, from the highest frequencies down; 0 makes "
+        "all of the sound anew."),
     )  # fmt: skip
     formant_shift_semitones: float = setting(
-        0.0, -6.0, 6.0, "Makes the voice sound smaller (up) or larger (down) without changing the notes."
+        0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")
     )
     block_ms: int = setting(
-        60, STEP_MS, 320, "What is converted at a time; longer costs less work and more delay.", step=STEP_MS
+        60, STEP_MS, 320, tr("What is converted at a time; longer costs less work and more delay."), step=STEP_MS
     )
     look_ahead_ms: int = setting(
-        60, 30, 100, "What is known of the sound after each frame; longer is clearer.", step=10
+        60, 30, 100, tr("What is known of the sound after each frame; longer is clearer."), step=10
     )
     reserve_ms: int = setting(
-        60, 10, 300, "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
+        60, 10, 300, tr(
+            "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
+        ),
         step=10,
     )  # fmt: skip
     content: str = text_setting(
         STUDENT,
-        "What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
-        "allows shorter blocks, but is less clear.",
+        tr("What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "
+        "allows shorter blocks, but is less clear."),
         (LISTENER, STUDENT),
     )
 
@@ -64,7 +67,10 @@ class LiveSettings:
         check_settings(self)
         for name, step in (("block_ms", STEP_MS), ("look_ahead_ms", 1000 // FRAME_RATE)):
             if getattr(self, name) % step:
-                raise SettingsError(f"{name} must be a multiple of {step}, not {getattr(self, name)}.")
+                raise SettingsError(tr(
+                    "{name} must be a multiple of {step}, not {self}.",
+                    name=name, step=step, self=getattr(self, name),
+                ))
 
     def changed(self, **values: Any) -> "LiveSettings":
         """Return the settings with other values, for a session that runs.
@@ -87,7 +93,7 @@ class LiveSettings:
         settings = replace(self, **values)
         for name in _FIXED:
             if getattr(settings, name) != getattr(self, name):
-                raise SettingsError(f"{name} cannot change while a session runs: stop it first.")
+                raise SettingsError(tr("{name} cannot change while a session runs: stop it first.", name=name))
         return settings
 
     @property

@@ -21,6 +21,7 @@ from engine.networks.causal_content import STUDENT_MELS
 from engine.networks.listener import FEATURES
 from engine.networks.timbre_encoder import TIMBRE, timbre_input
 from engine.reprs import Brief
+from engine.texts import tr
 
 _BINS = np.arange(-16.0, 4.0, 0.1)  # nepers of loudness
 _LOUD_END = 0.95  # as of `measure_level`
@@ -96,11 +97,14 @@ class SpeakerProfile(Brief):
             level, sounds = (float(value) for value in held["numbers"])
             profile = SpeakerProfile(level, held["features"], held["mels"], sounds, held["timbre"])
         except Exception as cause:  # safetensors raises its own kinds
-            raise SettingsError(f"The profile {path.name} is missing or damaged: begin without one.") from cause
+            raise SettingsError(tr(
+                "The profile {name} is missing or damaged: begin without one.",
+                name=path.name,
+            )) from cause
         shapes = (profile.features.shape, profile.mels.shape, profile.timbre.shape)
         arrays = (profile.features, profile.mels, profile.timbre, np.array([level, sounds]))
         if shapes != ((FEATURES,), (STUDENT_MELS,), (TIMBRE,)) or not all(np.isfinite(a).all() for a in arrays):
-            raise SettingsError(f"The profile {path.name} is of another version: begin without one.")
+            raise SettingsError(tr("The profile {name} is of another version: begin without one.", name=path.name))
         return profile
 
 

@@ -8,6 +8,7 @@ from engine.analysis.spectrogram import ScaleName
 from engine.plots.recording import Look
 from engine.plots.spectrogram import draw_pitch, draw_spectrogram, scale_named
 from engine.plots.style import INK, PALE_INK, PITCH_COLOUR, RANGE_COLOUR, dress, mark_notes, new_figure, title
+from engine.texts import ntr, numeral, tr
 from engine.units import frame_count, note_number
 from engine.voices.card import VoiceCard
 
@@ -37,9 +38,13 @@ def plot_conversion(
     draw_pitch(above, before.analysis.pitch, RANGE_COLOUR)
     draw_pitch(below, after.analysis.pitch, PITCH_COLOUR)
     draw_pitch(below, before.analysis.pitch.transposed(transpose), RANGE_COLOUR, dashed=True)
-    title(above, f"before: {before.name}", RANGE_COLOUR)
-    moved = f", with the original pitch moved by {transpose:+g} semitones" if transpose else ", with both pitch curves"
-    title(below, f"after: {after.name}{moved}", PITCH_COLOUR)
+    title(above, tr("before: {name}", name=before.name), RANGE_COLOUR)
+    moved = ntr(
+        ", with the original pitch moved by {transpose} semitone",
+        ", with the original pitch moved by {transpose} semitones",
+        transpose=numeral(transpose, "+g"),
+    ) if transpose else tr(", with both pitch curves")
+    title(below, tr("after: {name}{moved}", name=after.name, moved=moved), PITCH_COLOUR)
     below.set_xlabel("time", color=INK)
     return figure
 
@@ -58,12 +63,12 @@ def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     low, high = note_number(card.vocal_range["min"]), note_number(card.vocal_range["max"])
     figure = new_figure(12.0, 2.9)
     axes = figure.subplots()
-    axes.axvspan(low - 0.5, high + 0.5, color=RANGE_COLOUR, alpha=0.1, label=f"range of {card.name}")
+    axes.axvspan(low - 0.5, high + 0.5, color=RANGE_COLOUR, alpha=0.1, label=tr("range of {name}", name=card.name))
     sung = np.flatnonzero(seconds)
     moved = sung + transpose
     outside = (moved < low) | (moved > high)
     if transpose:
-        axes.bar(sung, seconds[sung], width=0.9, color=PALE_INK, alpha=0.35, label="as recorded")
+        axes.bar(sung, seconds[sung], width=0.9, color=PALE_INK, alpha=0.35, label=tr("as recorded"))
     axes.bar(moved, seconds[sung], width=0.55, color=RANGE_COLOUR, label="transposed")
     if outside.any():
         axes.bar(moved[outside], seconds[sung[outside]], width=0.55, color=PITCH_COLOUR, label="outside")
@@ -75,7 +80,14 @@ def plot_fit(look: Look, card: VoiceCard, transpose: float) -> Figure:
     axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     dress(axes)
     below_s, above_s = seconds_outside(look, card, transpose)
-    outside_text = f"{below_s + above_s:.1f} s outside the range" if below_s + above_s else "all within the range"
-    moved_text = f"{look.name} moved by {transpose:+g} semitones" if transpose else f"{look.name} as it is"
+    outside_text = tr(
+        "{below_s} s outside the range",
+        below_s=numeral(below_s + above_s, ".1f"),
+    ) if below_s + above_s else tr("all within the range")
+    moved_text = ntr(
+        "{name} moved by {transpose} semitone",
+        "{name} moved by {transpose} semitones",
+        transpose=numeral(transpose, "+g"), name=look.name,
+    ) if transpose else tr("{name} as it is", name=look.name)
     title(axes, f"{moved_text}: {outside_text}")
     return figure

@@ -38,6 +38,7 @@ from engine.plots.style import (
     title,
 )
 from engine.reprs import Brief
+from engine.texts import tr
 from engine.units import FRAME_RATE, SAMPLE_RATE, frame_count, semitones_to_hertz
 
 _WAVEFORM_COLUMNS = 1500
@@ -79,8 +80,8 @@ class Look(Brief):
 def describe(analysis: Analysis) -> str:
     """Describe a recording in one line: style and range, or that there is no voice."""
     if analysis.vocal_range is None:
-        return "No voice found"
-    notes = f"{analysis.vocal_range.min} to {analysis.vocal_range.max}"
+        return tr("No voice found")
+    notes = tr("{min} to {max}", min=analysis.vocal_range.min, max=analysis.vocal_range.max)
     return f"{analysis.style.capitalize()}, {notes}"
 
 
@@ -256,7 +257,7 @@ def plot_two_recordings(first: Look, second: Look, scale: ScaleName = "note") ->
     for look, colour in zip(shown, COLOURS, strict=True):
         draw_loudness(loudness, look.analysis.loudness_db, colour, filled=False)
     loudness.set_xlabel("time", color=INK)
-    title(loudness, "loudness (dB)")
+    title(loudness, tr("loudness (dB)"))
     loudness.set_ylabel("")
     _draw_mean_spectra(spectrum, shown)
     for axes in (histogram, loudness, spectrum):
@@ -295,7 +296,7 @@ def _draw_histograms(axes: Axes, looks: Sequence[Look]) -> None:
     for number, (seconds, colour) in enumerate(zip(histograms, COLOURS, strict=True)):
         axes.bar(notes + (number - 0.5) * 0.4, seconds[notes], width=0.4, color=colour, alpha=0.85)
     mark_notes(axes, int(notes[0]), int(notes[-1]), most=12)
-    title(axes, "seconds on each note")
+    title(axes, tr("seconds on each note"))
 
 
 def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
@@ -309,6 +310,6 @@ def _draw_mean_spectra(axes: Axes, looks: Sequence[Look]) -> None:
         mean_db = uniform_filter1d(mean_db, _MEAN_ROWS)
         axes.plot(scale.centres_hertz / 1000.0, mean_db - mean_db.max(), color=colour, linewidth=1.3)
     axes.set_ylim(-_MEAN_SHOWN_DB, 3.0)
-    axes.set_xlabel("frequency (kHz)", color=INK)
+    axes.set_xlabel(tr("frequency (kHz)"), color=INK)
     grid(axes)
-    title(axes, "mean spectrum (dB)")
+    title(axes, tr("mean spectrum (dB)"))

@@ -27,14 +27,15 @@ from engine.plots.style import (
     mark_notes,
     new_figure,
 )
+from engine.texts import ntr, tr
 from engine.units import note_number
 
 SIZE_INCHES = (12.0, 9.0)
 VERDICT_COLOURS: dict[Verdict, str] = {"pass": LOUDNESS_COLOUR, "warn": "#d98e04", "fail": PITCH_COLOUR}
 VERDICT_WORDS: dict[Verdict, str] = {
-    "pass": "Suitable for training",
-    "warn": "Usable for training, with warnings",
-    "fail": "Not suitable for training",
+    "pass": tr("Suitable for training"),
+    "warn": tr("Usable for training, with warnings"),
+    "fail": tr("Not suitable for training"),
 }
 _MOST_NAMED = 40  # recordings; with more, the bars are vertical and without names
 _FEWEST_ROWS = 8
@@ -42,9 +43,9 @@ _LONGEST_NAME = 34  # characters
 _MOST_FINDINGS = 8
 _LINE_LENGTH = 165  # characters across the picture
 _MEASURES = (
-    ("level_db", "level (dB)", "level", 1.0),
-    ("snr_db", "voice over noise (dB)", "noise", 1.0),
-    ("bandwidth_hertz", "bandwidth (kHz)", "bandwidth", 1000.0),
+    ("level_db", tr("level (dB)"), "level", 1.0),
+    ("snr_db", tr("voice over noise (dB)"), "noise", 1.0),
+    ("bandwidth_hertz", tr("bandwidth (kHz)"), "bandwidth", 1000.0),
 )
 _FULL_BANDWIDTH_KHZ = 22.05
 _QUIETEST_DB = -70.0  # lowest level drawn; silence is shown there too
@@ -95,12 +96,18 @@ def plot_data_report(report: DataReport) -> Figure:
 def describe(report: DataReport) -> str:
     """Describe the recordings in one line: amount, style, range and voice type."""
     count = len(report.recordings)
-    amount = f"{duration_label(report.usable_s)} usable of {duration_label(report.total_s)}"
-    amount += f" in {count} recordings" if count != 1 else " in 1 recording"
+    amount = tr(
+        "{usable_s} usable of {total_s}",
+        usable_s=duration_label(report.usable_s), total_s=duration_label(report.total_s),
+    )
+    amount += " " + tr("in {count} recordings", count=count) if count != 1 else " in 1 recording"
     if report.vocal_range is None:
-        return f"{amount}, no voice found"
+        return tr("{amount}, no voice found", amount=amount)
     low, high = report.vocal_range
-    return f"{amount}, {report.style}, {low} to {high}, {report.voice_type}"
+    return tr(
+        "{amount}, {style}, {low} to {high}, {voice_type}",
+        amount=amount, style=report.style, low=low, high=high, voice_type=report.voice_type,
+    )
 
 
 def _draw_usable(axes: Axes, report: DataReport) -> None:
@@ -127,10 +134,10 @@ def _draw_usable(axes: Axes, report: DataReport) -> None:
         axes.bar(places, usable, width=1.0, color=colours)
         axes.scatter(unused_places, 0 * unused_places, color=unused_colours, s=6, zorder=3, clip_on=False)
         axes.set_xlim(0.0, len(recordings) + 1.0)
-        axes.set_xlabel("recordings, worst first", color=INK, fontsize=9)
+        axes.set_xlabel(tr("recordings, worst first"), color=INK, fontsize=9)
         axes.set_ylabel("seconds", color=INK, fontsize=9)
     counts = {verdict: sum(one.verdict == verdict for one in recordings) for verdict in VERDICT_COLOURS}
-    axes.set_title("usable seconds", color=INK, fontsize=11, loc="left")
+    axes.set_title(tr("usable seconds"), color=INK, fontsize=11, loc="left")
     for row, (verdict, count) in enumerate(counts.items()):
         place = (0.55 + 0.16 * row, 1.012)
         axes.text(*place, f"{count} {verdict}", transform=axes.transAxes, color=VERDICT_COLOURS[verdict], fontsize=10)
@@ -148,10 +155,10 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
     if stated:
         start, stop = (note_number(name) for name in stated)
         kind = "" if report.stated_range else f"{report.stated_voice_type} "
-        label = f"stated: {kind}{stated[0]} to {stated[1]}"
+        label = tr("stated: {kind}{stated} to {stated2}", kind=kind, stated=stated[0], stated2=stated[1])
         axes.axvspan(start - 0.5, stop + 0.5, color=RANGE_COLOUR, alpha=0.09, zorder=0, label=label)
     if report.vocal_range:
-        label = "measured: {} to {}".format(*report.vocal_range)
+        label = tr("measured: {low} to {high}", low=report.vocal_range[0], high=report.vocal_range[1])
         for name, shown in zip(report.vocal_range, (label, None), strict=True):  # in the legend once
             axes.axvline(note_number(name), color=RANGE_COLOUR, linewidth=0.9, linestyle=(0, (5, 3)), label=shown)
     else:
@@ -196,7 +203,11 @@ def _write_findings(axes: Axes, findings: Sequence[Finding]) -> None:
         for row, line in enumerate(textwrap.wrap(_printable(f"{found.reason}  {found.remedy}"), _LINE_LENGTH))
     ]
     if len(ordered) > _MOST_FINDINGS:
-        lines.append((f"and {len(ordered) - _MOST_FINDINGS} more findings in the report", "pass", False))
+        lines.append((ntr(
+            "and {ordered} more finding in the report",
+            "and {ordered} more findings in the report",
+            ordered=len(ordered) - _MOST_FINDINGS,
+        ), "pass", False))
     height = min(0.1, 1.0 / max(len(lines), 1))
     for row, (line, verdict, first) in enumerate(lines):
         y = (row + 0.5) * height

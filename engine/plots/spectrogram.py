@@ -18,6 +18,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.spectrogram import SCALES, Scale, ScaleName, measure_spectrograms
 from engine.analysis.vocal_range import VocalRange
 from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, grid
+from engine.texts import tr
 from engine.units import FRAME_RATE, note_name, semitones_to_hertz
 
 _MOST_COLUMNS = 1200
@@ -143,5 +144,5 @@ def draw_loudness(axes: Axes, loudness_db: np.ndarray, colour: str = LOUDNESS_CO
         axes.fill_between(starts / FRAME_RATE, level_db, _QUIETEST_SHOWN_DB, color=colour, alpha=0.25, linewidth=0)
     axes.plot(starts / FRAME_RATE, level_db, color=colour, linewidth=1.0)
     axes.set_ylim(_QUIETEST_SHOWN_DB, 0.0)
-    axes.set_ylabel("loudness (dB)", color=INK)
+    axes.set_ylabel(tr("loudness (dB)"), color=INK)
     grid(axes)

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from engine.texts import numeral, tr
 from engine.units import note_name
 
 SIZE_INCHES = (12.0, 6.5)
@@ -48,4 +49,7 @@ def grid(axes: Axes) -> None:
 
 def duration_label(seconds: float) -> str:
     """Format the length of a recording for a title."""
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds) // 60}:{int(seconds) % 60:02d} minutes"
+    return f"{seconds:.1f} s" if seconds < 60 else tr(
+        "{seconds}:{seconds2} minutes",
+        seconds=int(seconds) // 60, seconds2=numeral(int(seconds) % 60, "02d"),
+    )

@@ -5,10 +5,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from engine.plots.style import INK, LOUDNESS_COLOUR, PITCH_COLOUR, RANGE_COLOUR, SIZE_INCHES, dress, grid, new_figure
+from engine.texts import tr
 from engine.training.history import TrainingHistory
 
-_LOSSES = {"envelope": "difference (nepers)", "kept": "content difference", "taken": "timbre difference"}
-_SCORES = {"likeness": "likeness", "content": "words kept"}
+_LOSSES = {"envelope": tr("difference (nepers)"), "kept": tr("content difference"), "taken": tr("timbre difference")}
+_SCORES = {"likeness": tr("likeness"), "content": tr("words kept")}
 _COLOURS = (PITCH_COLOUR, RANGE_COLOUR, LOUDNESS_COLOUR)
 
 
@@ -33,11 +34,11 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     figure = new_figure(*SIZE_INCHES)
     losses, scores = figure.subplots(2, 1, sharex=True)
     _draw(losses, history.epochs, _LOSSES, marker="")
-    losses.set_ylabel("training losses", color=INK)
+    losses.set_ylabel(tr("training losses"), color=INK)
     _draw(scores, history.evaluations, _SCORES, marker="o")
-    scores.set_ylabel("scores on new recordings", color=INK)
+    scores.set_ylabel(tr("scores on new recordings"), color=INK)
     held_out = scores.twinx()
-    _draw(held_out, history.evaluations, {"mel_distance": "distance of held-out recordings"}, marker="s", first=2)
+    _draw(held_out, history.evaluations, {"mel_distance": tr("distance of held-out recordings")}, marker="s", first=2)
     held_out.set_ylabel("nepers", color=LOUDNESS_COLOUR)
     held_out.spines[:].set_visible(False)
     held_out.tick_params(colors=LOUDNESS_COLOUR, labelsize=9)
@@ -50,10 +51,13 @@ def plot_learning_curves(history: TrainingHistory) -> Figure:
     _legend(losses)
     _legend(scores, held_out)
     losses.set_ylim(bottom=0.0)
-    scores.set_xlabel("epoch", color=INK)
+    scores.set_xlabel(tr("epoch"), color=INK)
     scores.xaxis.set_major_locator(MaxNLocator(integer=True))
-    kept = f"the best so far is epoch {best['epoch']}" if best else "nothing evaluated yet"
-    losses.set_title(f"Epoch {history.epoch} of {history.ceiling}, {kept}", color=INK, fontsize=13, loc="left")
+    kept = tr("the best so far is epoch {epoch}", epoch=best["epoch"]) if best else tr("nothing evaluated yet")
+    losses.set_title(tr(
+        "Epoch {epoch} of {ceiling}, {kept}",
+        epoch=history.epoch, ceiling=history.ceiling, kept=kept,
+    ), color=INK, fontsize=13, loc="left")
     return figure
 
 

@@ -16,6 +16,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from engine.errors import ProvenanceError
 from engine.provenance.statement import PROGRAM
+from engine.texts import tr
 
 PrivateKey = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey
 _RSA_PADDING = padding.PSS(padding.MGF1(hashes.SHA256()), padding.PSS.DIGEST_LENGTH)
@@ -57,7 +58,7 @@ class Identity:
             return "ed25519"
         if isinstance(self.key, rsa.RSAPrivateKey):
             return "ps256"
-        raise ProvenanceError("Content credentials cannot be signed with this kind of key: use a P-256 key.")
+        raise ProvenanceError(tr("Content credentials cannot be signed with this kind of key: use a P-256 key."))
 
     def certificates_pem(self) -> bytes:
         """Return the certificates, the key's own first.
@@ -112,13 +113,19 @@ class Identity:
         begin, end = self.certificate.not_valid_before_utc, self.certificate.not_valid_after_utc
         if now > end:
             raise ProvenanceError(
-                f"The certificate for content credentials expired on {end:%Y-%m-%d}: replace it, or run "
-                "`python -m studio credentials rotate`."
+                tr(
+                    "The certificate for content credentials expired on {end}: replace it, or run `python -m studio "
+                    "credentials rotate`.",
+                    end=f"{end:%Y-%m-%d}",
+                )
             )
         if now < begin:
             raise ProvenanceError(
-                f"The certificate for content credentials is valid from {begin:%Y-%m-%d}, but this machine's clock "
-                f"shows {now:%Y-%m-%d}: set the clock."
+                tr(
+                    "The certificate for content credentials is valid from {begin}, but this machine's clock shows "
+                    "{now}: set the clock.",
+                    begin=f"{begin:%Y-%m-%d}", now=f"{now:%Y-%m-%d}",
+                )
             )
 
 
@@ -126,7 +133,7 @@ def new_identity() -> Identity:
     """Make a key, an authority, and the authority's certificate for the key."""
     number = secrets.token_hex(4)
     authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name(f"{PROGRAM} authority {number}")
+    authority_name = _name(tr("{program} authority {number}", program=PROGRAM, number=number))
     authority = _certificate(authority_name, authority_key, authority_name, authority_key, is_authority=True)
     own = _certificate(_name(f"{PROGRAM} {number}"), key, authority_name, authority_key, is_authority=False)
     return Identity(key, (own, authority))

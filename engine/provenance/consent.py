@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from engine.errors import ProvenanceError
 from engine.provenance.installation import Installation
 from engine.provenance.statement import canonical_json
+from engine.texts import tr
 
 Seal = Mapping[str, str]
 
@@ -38,24 +39,24 @@ def check_seal(consent: Mapping[str, str], seal: Seal, voice_sha256: str | None 
         signature = base64.b64decode(seal["signature"], validate=True)
         signer = verify_signature(seal["certificate"].encode(), signature, _signed(consent, seal["voice"]))
     except (KeyError, ValueError, binascii.Error) as cause:
-        raise ProvenanceError("The consent has been changed since it was signed.") from cause
+        raise ProvenanceError(tr("The consent has been changed since it was signed.")) from cause
     if voice_sha256 not in (None, seal["voice"]):
-        raise ProvenanceError("The signed consent belongs to another voice.")
+        raise ProvenanceError(tr("The signed consent belongs to another voice."))
     return signer
 
 
 def consent_recorded_by(consent: Mapping[str, str], seal: Seal, installation: Installation) -> str:
     """Return in a few words who recorded a voice's consent, for its card."""
     if not consent:
-        return "no consent stated"
+        return tr("no consent stated")
     if not seal:
-        return "not signed"
+        return tr("not signed")
     try:
         signer = check_seal(consent, seal)
         is_own = seal["certificate"].encode() in installation.known()
     except ProvenanceError as cause:
         return str(cause)
-    return "recorded and signed here" if is_own else f"signed by {signer}, another installation"
+    return tr("recorded and signed here") if is_own else tr("signed by {signer}, another installation", signer=signer)
 
 
 def _signed(consent: Mapping[str, str], voice_sha256: str) -> bytes:

@@ -14,6 +14,7 @@ from platformdirs import user_data_path
 
 from engine.errors import ProvenanceError
 from engine.files import TakesPaths, replacing, write_atomically
+from engine.texts import tr
 
 if TYPE_CHECKING:  # takes a moment to load
     from engine.provenance.certificates import Identity
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # takes a moment to load
 VARIABLES = "TIMBRE_STUDIO_"  # the start of the names of all variables
 HOME_VARIABLE = VARIABLES + "HOME"
 ON, OFF = "on", "off"
-SWITCHED_OFF = "Content credentials are switched off here."
+SWITCHED_OFF = tr("Content credentials are switched off here.")
 _FOLDER, _IDENTITY, _KNOWN = "credentials", "identity.pem", "known"
 _LARGEST_PEM = 1 << 16  # bytes
 _MOST_KNOWN = 1000
@@ -137,7 +138,7 @@ class Installation(TakesPaths):
         from engine.provenance.certificates import new_identity
 
         if self.certificate or self.key:
-            raise ProvenanceError("The certificate is given by a setting: replace the files that it names.")
+            raise ProvenanceError(tr("The certificate is given by a setting: replace the files that it names."))
         return self._keep(new_identity())
 
     def known(self) -> list[bytes]:
@@ -157,7 +158,10 @@ class Installation(TakesPaths):
         try:
             return [_read_pem(path) for path in paths]
         except OSError as cause:
-            raise ProvenanceError(f'"{self.folder}" cannot be read ({cause.strerror or cause}).') from cause
+            raise ProvenanceError(tr(
+                '"{folder}" cannot be read ({strerror}).',
+                folder=self.folder, strerror=cause.strerror or cause,
+            )) from cause
 
     def _read_own(self) -> "Identity":
         from engine.provenance.certificates import read_identity
@@ -170,24 +174,34 @@ class Installation(TakesPaths):
             return read_identity(content, content)
         except (OSError, ValueError) as cause:
             raise ProvenanceError(
-                f'The signing key in "{path}" cannot be read: run `python -m studio credentials rotate` for a new one.'
+                tr(
+                    'The signing key in "{path}" cannot be read: run `python -m studio credentials rotate` for a new '
+                    "one.",
+                    path=path,
+                )
             ) from cause
 
     def _read_given(self) -> "Identity":
         from engine.provenance.certificates import read_identity
 
         if not self.certificate or not self.key:
-            raise ProvenanceError("A certificate of your own needs both settings: certificate and certificate_key.")
+            raise ProvenanceError(tr("A certificate of your own needs both settings: certificate and certificate_key."))
         try:
             identity = read_identity(_read_pem(self.key), _read_pem(self.certificate))
         except (OSError, ValueError) as cause:
-            why = cause.strerror if isinstance(cause, OSError) else "they are damaged, or do not belong together"
+            why = cause.strerror if isinstance(cause, OSError) else tr("they are damaged, or do not belong together")
             raise ProvenanceError(
-                f'The certificate "{self.certificate}" and the key "{self.key}" cannot be used: {why}.'
+                tr(
+                    'The certificate "{certificate}" and the key "{key}" cannot be used: {why}.',
+                    certificate=self.certificate, key=self.key, why=why,
+                )
             ) from cause
         if len(identity.chain) == 1:
             raise ProvenanceError(
-                f'"{self.certificate}" must hold the certificate and those of its authorities after it.'
+                tr(
+                    '"{certificate}" must hold the certificate and those of its authorities after it.',
+                    certificate=self.certificate,
+                )
             )
         return identity
 
@@ -203,8 +217,11 @@ class Installation(TakesPaths):
                     file.write(identity.key_pem() + identity.certificates_pem())
         except OSError as cause:
             raise ProvenanceError(
-                f'No signing key could be kept in "{self.folder}" ({cause.strerror or cause}): make the folder '
-                f"writable, or set {HOME_VARIABLE} to another one."
+                tr(
+                    'No signing key could be kept in "{folder}" ({strerror}): make the folder writable, or set '
+                    "{home_variable} to another one.",
+                    folder=self.folder, strerror=cause.strerror or cause, home_variable=HOME_VARIABLE,
+                )
             ) from cause
         return identity
 
@@ -217,7 +234,10 @@ class Installation(TakesPaths):
             write_atomically(path, identity.certificates_pem(), durable=True)
         except OSError as cause:
             raise ProvenanceError(
-                f'The certificate could not be noted in "{path.parent}" ({cause.strerror or cause}): make it writable.'
+                tr(
+                    'The certificate could not be noted in "{parent}" ({strerror}): make it writable.',
+                    parent=path.parent, strerror=cause.strerror or cause,
+                )
             ) from cause
 
 

@@ -20,6 +20,7 @@ from c2pa import c2pa as native
 from engine.errors import ProvenanceError
 from engine.provenance.certificates import Identity
 from engine.provenance.statement import DIGITAL_SOURCE_TYPE, PROGRAM, Statement
+from engine.texts import tr
 
 MEDIA_TYPES = {".wav": "audio/wav", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".m4a": "audio/mp4"}
 STATEMENT_LABEL = "timbre-studio.conversion"
@@ -57,7 +58,7 @@ def attach_credentials(path: Path, suffix: str, statement: Statement, identity: 
             else:
                 _embed(path, suffix, builder, signer)
     except c2pa.C2paError as cause:
-        raise ProvenanceError(f"The content credentials could not be written ({cause}).") from cause
+        raise ProvenanceError(tr("The content credentials could not be written ({cause}).", cause=cause)) from cause
 
 
 def read_manifests(path: Path, media_type: str, anchors: bytes) -> dict[str, Any] | None:
@@ -100,7 +101,10 @@ def _definition(statement: Statement) -> dict[str, object]:
 def _embed(path: Path, suffix: str, builder: c2pa.Builder, signer: c2pa.Signer) -> None:
     if path.stat().st_size > _LARGEST_COPIED:
         raise ProvenanceError(
-            f"The file is too large for content credentials in {suffix} ({_LARGEST_COPIED >> 20} MB): use .wav."
+            tr(
+                "The file is too large for content credentials in {suffix} ({largest_copied} MB): use .wav.",
+                suffix=suffix, largest_copied=_LARGEST_COPIED >> 20,
+            )
         )
     signed = path.with_name(path.name + ".signed")
     try:
@@ -123,7 +127,7 @@ def _append_to_wav(path: Path, builder: c2pa.Builder, signer: c2pa.Signer) -> No
         header, size = file.read(8), file.seek(0, os.SEEK_END)
         riff_size = size - 8 + len(chunk) + len(padding)
         if header[:4] != b"RIFF" or riff_size > _LARGEST_RIFF:
-            raise ProvenanceError("A WAV file beyond 4 GB cannot hold content credentials.")
+            raise ProvenanceError(tr("A WAV file beyond 4 GB cannot hold content credentials."))
         try:
             file.seek(4)
             file.write(struct.pack("<I", riff_size))
@@ -141,7 +145,7 @@ def _append_to_wav(path: Path, builder: c2pa.Builder, signer: c2pa.Signer) -> No
                 None,  # no file: the digest is known
             )
             if len(manifest) != len(place):
-                raise ProvenanceError("The content credentials have another size than was reserved.")
+                raise ProvenanceError(tr("The content credentials have another size than was reserved."))
             file.seek(size)
             file.write(chunk[:8] + manifest + padding)
         except BaseException:
@@ -171,7 +175,7 @@ def _native_bytes(name: str, builder: c2pa.Builder, *arguments: object) -> bytes
     made = _Bytes()
     size = function(ctypes.cast(builder._handle, ctypes.c_void_p), *arguments, ctypes.byref(made))
     if size < 0:
-        raise c2pa.C2paError(native._read_native_error() or "no reason given")
+        raise c2pa.C2paError(native._read_native_error() or tr("no reason given"))
     try:
         return ctypes.string_at(made, size)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.reprs import Brief
+from engine.texts import tr
 
 PROGRAM = "Timbre Studio"
 # IPTC: "a composite of elements, at least one of which was made by a trained algorithm": here melody and words of a
@@ -50,8 +51,11 @@ class Statement(Brief):
         """
         # only the id of the voice: MP3 tags of libsndfile hold nothing but Latin letters
         return (
-            f"Synthetic: converted by {PROGRAM} {self.engine} to the voice {self.voice}. "
-            f"DigitalSourceType={DIGITAL_SOURCE_TYPE}"
+            tr(
+                "Synthetic: converted by {program} {engine} to the voice {voice}. "
+                "DigitalSourceType={digital_source_type}",
+                program=PROGRAM, engine=self.engine, voice=self.voice, digital_source_type=DIGITAL_SOURCE_TYPE,
+            )
         )
 
 

@@ -18,6 +18,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.statement import PROGRAM, Statement
 from engine.reprs import Brief
+from engine.texts import tr
 
 State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
@@ -29,7 +30,7 @@ _MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3":
 _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "matroska"}
 _BLOCK = 1 << 20  # bytes
 _LONGEST_SHOWN = 200  # characters, of what a file says of itself
-_NOT_PROOF = "This doesn't prove that the audio is original: credentials can be removed."
+_NOT_PROOF = tr("This doesn't prove that the audio is original: credentials can be removed.")
 
 
 _OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")
@@ -100,7 +101,10 @@ def verify(path: Path | str, installation: Installation | None = None) -> Verdic
             return _judged(report, {serial_of(pem) for pem in known}, tags, path)
         return _without_credentials(path, name, tags)
     except OSError as cause:
-        raise AudioError(f'"{path.name}" cannot be read: {cause.strerror or cause}.') from cause
+        raise AudioError(tr(
+            '"{name}" cannot be read: {strerror}.',
+            name=path.name, strerror=cause.strerror or cause,
+        )) from cause
 
 
 def statement_of(path: Path, installation: Installation | None = None) -> Statement | None:
@@ -136,13 +140,13 @@ def _report(path: Path, name: str | None, anchors: bytes) -> dict[str, Any] | No
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
     if _has_traces(path):
-        return Verdict("changed", "Changed since it was made: its content credentials are damaged.", tags=tags)
+        return Verdict("changed", tr("Changed since it was made: its content credentials are damaged."), tags=tags)
     if name is None:
-        raise AudioError(f'"{path.name}" is not an audio file in a format that can be checked.')
+        raise AudioError(tr('"{name}" is not an audio file in a format that can be checked.', name=path.name))
     if tags:
-        text = f'No content credentials. Its tags, which anyone can write, say: "{tags}"'
+        text = tr('No content credentials. Its tags, which anyone can write, say: "{tags}"', tags=tags)
         return Verdict("no_credentials", text, tags=tags)
-    return Verdict("no_credentials", f"No content credentials. {_NOT_PROOF}")
+    return Verdict("no_credentials", tr("No content credentials. {not_proof}", not_proof=_NOT_PROOF))
 
 
 def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Path) -> Verdict:
@@ -150,22 +154,34 @@ def _judged(report: dict[str, Any], known: set[str], tags: str | None, path: Pat
     results = report.get("validation_results", {}).get("activeManifest", {})
     failures = {one["code"] for one in results.get("failure", [])}
     signature = manifest.get("signature_info") or {}
-    signer = _shown(signature.get("common_name") or signature.get("issuer") or "an unnamed certificate")
+    signer = _shown(signature.get("common_name") or signature.get("issuer") or tr("an unnamed certificate"))
     synthetic, statement = _said_of_making(manifest)
     is_signed = "claimSignature.validated" in {one["code"] for one in results.get("success", [])}
     if failures - _UNKNOWN_SIGNER - _EXPIRED or not is_signed or (statement and not is_untouched(path)):
-        text = f"Changed since it was made: it no longer matches its content credentials, signed by {signer}."
+        text = tr(
+            "Changed since it was made: it no longer matches its content credentials, signed by {signer}.",
+            signer=signer,
+        )
         return Verdict("changed", text, signer, tags=tags)
-    kind = " Its credentials say that it is synthetic." if synthetic else ""
+    kind = " " + tr("Its credentials say that it is synthetic.") if synthetic else ""
     if not failures and str(signature.get("cert_serial_number")) in known:
         voice = (statement or {}).get("voice")
-        text = "Made here, a synthetic recording, and unchanged since."
+        text = tr("Made here, a synthetic recording, and unchanged since.")
         if isinstance(voice, dict) and voice.get("name"):
-            text = f"Made here, a synthetic recording in the voice {_shown(voice['name'])}, and unchanged since."
+            text = tr(
+                "Made here, a synthetic recording in the voice {name}, and unchanged since.",
+                name=_shown(voice["name"]),
+            )
         return Verdict("made_here", text, signer, synthetic, statement, tags)
-    text = f"Made by another: signed by {signer}, which this installation does not know, and unchanged since."
+    text = tr(
+        "Made by another: signed by {signer}, which this installation does not know, and unchanged since.",
+        signer=signer,
+    )
     if failures & _EXPIRED:
-        text = f"Signed by {signer} and unchanged since; the certificate is not valid now, so its maker is uncertain."
+        text = tr(
+            "Signed by {signer} and unchanged since; the certificate is not valid now, so its maker is uncertain.",
+            signer=signer,
+        )
     return Verdict("made_elsewhere", text + kind, signer, synthetic, statement, tags)
 
 

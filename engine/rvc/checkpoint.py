@@ -29,6 +29,7 @@ from engine.rvc.foreign_files import (
 from engine.rvc.messages import Arrays
 from engine.rvc.operations import multiplications_per_s, refuse_much_work
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
+from engine.texts import tr
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -100,7 +101,7 @@ def tensors_of(name: str, values: object, size: int) -> dict[str, Tensor]:
 
 def truncated(name: str) -> ModelFileError:
     """Return the error of a file that ends too early."""
-    return ModelFileError(f'"{name}" is cut off or damaged: download or copy it again.', "truncated")
+    return ModelFileError(tr('"{name}" is cut off or damaged: download or copy it again.', name=name), "truncated")
 
 
 def _weights_of(path: Path, content: object) -> dict[str, Tensor]:
@@ -113,15 +114,21 @@ def _weights_of(path: Path, content: object) -> dict[str, Tensor]:
     refuse_other_programs(name, names)
     if "optimizer" in content or any(str(one).startswith("discriminators.") for one in names):
         raise ModelFileError(
-            f'"{name}" is a training file of RVC (G_ or D_), not a finished model: choose the small .pth in the folder '
-            "assets/weights of RVC, or extract one there (ckpt processing).",
+            tr(
+                '"{name}" is a training file of RVC (G_ or D_), not a finished model: choose the small .pth in the '
+                "folder assets/weights of RVC, or extract one there (ckpt processing).",
+                name=name,
+            ),
             "training_file",
         )
     if "weight" not in content:
         raise no_model(name)
     if content.get("config") is None:
         raise ModelFileError(
-            f'"{name}" has no configuration, so nobody can tell the shape of its networks: extract it in RVC again.',
+            tr(
+                '"{name}" has no configuration, so nobody can tell the shape of its networks: extract it in RVC again.',
+                name=name,
+            ),
             "no_configuration",
         )
     return tensors_of(name, content["weight"], path.stat().st_size)

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from engine.errors import VoiceError
+from engine.texts import tr
 
 RATES = (32_000, 40_000, 48_000)
 FRAME_RATE = 100  # frames per second of every generator
@@ -16,8 +17,10 @@ _WIDTH_AT = 17  # in a list of one more, of a fork whose models have either widt
 _MOST = 4096  # of any size: a checkpoint from anybody must not ask for all memory
 _DEEPEST = 12  # layers, stages, kernels
 _NO_RVC = (
-    "The configuration in this file is not that of an RVC model (v1 or v2, at 32, 40 or 48 kHz): extract the model in "
-    "RVC again."
+    tr(
+        "The configuration in this file is not that of an RVC model (v1 or v2, at 32, 40 or 48 kHz): extract the "
+        "model in RVC again.",
+    )
 )
 
 
@@ -91,7 +94,7 @@ def from_json(values: Any) -> GeneratorConfiguration:
         tuples["block_dilations"] = tuple(tuple(one) for one in values["block_dilations"])
         return GeneratorConfiguration(**{**values, **tuples})
     except (TypeError, KeyError, ValueError) as cause:
-        raise VoiceError("The configuration of this RVC model is damaged; import it again.") from cause
+        raise VoiceError(tr("The configuration of this RVC model is damaged; import it again.")) from cause
 
 
 def from_checkpoint(values: object, version: object, has_pitch: object, speakers: int) -> GeneratorConfiguration:

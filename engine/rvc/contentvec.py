@@ -30,6 +30,7 @@ from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
 from engine.rvc.sources import CONTENTVEC_FILE
 from engine.rvc.sources import contentvec_path as contentvec_path
+from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 RATE = 16_000  # hertz
@@ -151,8 +152,8 @@ class ContentVec(nn.Module):
             return self.forward(samples, len(cast(nn.ModuleList, self.encoder["layers"])))
         if self.final_proj is None:
             raise VoiceError(
-                "These weights of ContentVec lack the final projection that models of RVC v1 need: run "
-                "`python -m studio rvc fetch`."
+                tr("These weights of ContentVec lack the final projection that models of RVC v1 need: run "
+                "`python -m studio rvc fetch`.")
             )
         return self.final_proj(self.forward(samples, LAYERS["v1"]))
 
@@ -207,8 +208,10 @@ def load_contentvec(path: Path | None = None, device: torch.device | None = None
         stat = path.stat()
     except FileNotFoundError as cause:
         raise VoiceError(
-            "This voice needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 MB), "
-            "or `python -m studio rvc use FILE` with a copy of your own."
+            tr(
+                "This voice needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 "
+                "MB), or `python -m studio rvc use FILE` with a copy of your own.",
+            )
         ) from cause
     return _loaded(path, device or torch.device("cpu"), (stat.st_mtime_ns, stat.st_size))
 
@@ -219,7 +222,10 @@ def _loaded(path: Path, device: torch.device, state: tuple[int, int]) -> Content
         with torch.inference_mode(False):
             return ContentVec({name: value.float() for name, value in load_file(path).items()}).to(device)
     except (KeyError, RuntimeError, ValueError, SafetensorError, OSError) as cause:
-        damaged = f"ContentVec ({CONTENTVEC_FILE}) is damaged: run `python -m studio rvc fetch` again."
+        damaged = tr(
+            "ContentVec ({contentvec_file}) is damaged: run `python -m studio rvc fetch` again.",
+            contentvec_file=CONTENTVEC_FILE,
+        )
         raise VoiceError(damaged) from cause
 
 
@@ -230,8 +236,11 @@ def _file_in(source: Path) -> Path:
         if (source / name).is_file():
             return source / name
     raise ModelFileError(
-        f'"{source.name}" holds no ContentVec: no model.safetensors, pytorch_model.bin, hubert_base.pt or '
-        "checkpoint_best_legacy_500.pt.",
+        tr(
+            '"{name}" holds no ContentVec: no model.safetensors, pytorch_model.bin, hubert_base.pt or '
+            "checkpoint_best_legacy_500.pt.",
+            name=source.name,
+        ),
         "not_contentvec",
     )
 
@@ -284,9 +293,12 @@ def _stand_ins() -> list[Any]:
         "omegaconf.base.Metadata",
         "omegaconf.nodes.AnyNode",
     )
-    return [(type("Unused", (), {}), name) for name in names]
+    return [(type(tr("Unused"), (), {}), name) for name in names]
 
 
 def _wrong(name: str) -> ModelFileError:
-    text = f'"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.'
+    text = tr(
+        '"{name}" is not ContentVec: take pytorch_model.bin of content-vec-best, or hubert_base.pt of RVC.',
+        name=name,
+    )
     return ModelFileError(text, "not_contentvec")

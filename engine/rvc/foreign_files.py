@@ -4,19 +4,20 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from engine.rvc.sandbox import ModelFileError
+from engine.texts import tr
 
 _LONGEST_START = 64  # bytes of a file that tell what it is
 _LONGEST_NAME = 40  # characters that are shown of what a file says
 _PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 _POINTER = b"version https://git-lfs"
 _OTHERS = {  # how files begin that people rename
-    b"\x08": "an ONNX model: give its name the ending .onnx",
-    b"IwFl": "an index of RVC: import it together with its model",
-    b"IxF": "an index of RVC: import it together with its model",
-    b"RIFF": "a recording: import the model that was made of it",
+    b"\x08": tr("an ONNX model: give its name the ending .onnx"),
+    b"IwFl": tr("an index of RVC: import it together with its model"),
+    b"IxF": tr("an index of RVC: import it together with its model"),
+    b"RIFF": tr("a recording: import the model that was made of it"),
 }
 SO_VITS = "so-vits-svc"
-_GPT_SOVITS, _OPENVOICE, _VITS = "GPT-SoVITS", "OpenVoice", "VITS (text to speech)"
+_GPT_SOVITS, _OPENVOICE, _VITS = "GPT-SoVITS", "OpenVoice", tr("VITS (text to speech)")
 # beginnings of names of weights that only the models of these programs have
 _PROGRAMS = {
     "pre.weight": SO_VITS, "emb_uv.": SO_VITS, "f0_decoder.": SO_VITS,
@@ -32,16 +33,22 @@ def refuse_foreign(path: Path) -> None:
     """Raise ModelFileError for an empty file, and for what a web site gives in place of one."""
     start = beginning_of(path)
     if not start:
-        raise ModelFileError(f'"{path.name}" is empty: download or copy it again.', "truncated")
+        raise ModelFileError(tr('"{name}" is empty: download or copy it again.', name=path.name), "truncated")
     if start.startswith(_POINTER):
         raise ModelFileError(
-            f'"{path.name}" is not the file itself but a Git LFS pointer to it: run `git lfs pull`, or download the '
-            "file in the browser.",
+            tr(
+                '"{name}" is not the file itself but a Git LFS pointer to it: run `git lfs pull`, or download the '
+                "file in the browser.",
+                name=path.name,
+            ),
             "not_a_model",
         )
     if start.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_PAGE):
         raise ModelFileError(
-            f'"{path.name}" is a web page, not the file itself: download it with the download button of that page.',
+            tr(
+                '"{name}" is a web page, not the file itself: download it with the download button of that page.',
+                name=path.name,
+            ),
             "not_a_model",
         )
 
@@ -58,9 +65,12 @@ def no_model(name: str, start: bytes = b"") -> ModelFileError:
         return of_program(name, _GPT_SOVITS)
     for beginning, kind in _OTHERS.items():
         if start.startswith(beginning):
-            return ModelFileError(f'"{name}" is {kind}.', "not_a_model")
+            return ModelFileError(tr('"{name}" is {kind}.', name=name, kind=kind), "not_a_model")
     return ModelFileError(
-        f'"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
+        tr(
+            '"{name}" is not a model. The studio opens voices of its own (.voice.zip) and models of RVC (.pth, .onnx).',
+            name=name,
+        ),
         "not_a_model",
     )
 
@@ -68,8 +78,11 @@ def no_model(name: str, start: bytes = b"") -> ModelFileError:
 def of_program(name: str, program: str) -> ModelFileError:
     """Return the error of another program's model."""
     return ModelFileError(
-        f'"{name}" is a model of {program}, which works in another way: the studio opens those of RVC. With the '
-        "recordings behind it, create a new voice.",
+        tr(
+            '"{name}" is a model of {program}, which works in another way: the studio opens those of RVC. With the '
+            "recordings behind it, create a new voice.",
+            name=name, program=program,
+        ),
         "so_vits" if program == SO_VITS else "foreign_model",
     )
 
@@ -98,15 +111,21 @@ def refuse_other_encoder(name: str, stated: Mapping[str, object], layer: int) ->
     shown = "".join(one for one in str(encoder) if one.isprintable())[:_LONGEST_NAME]
     plain = "".join(one for one in Path(shown).stem.lower() if one.isalnum())
     if plain and plain.removesuffix("768") not in _CONTENTVEC and plain not in _CONTENTVEC:
-        raise _other_encoder(name, f"the content encoder {shown}")
+        raise _other_encoder(name, tr("the content encoder {shown}", shown=shown))
     found = next((stated[key] for key in ("embedder_output_layer", "embOutputLayer") if stated.get(key)), layer)
     if str(found) not in (str(layer), "-1" if layer == 12 else str(layer)):  # counted from the end, the last one
-        raise _other_encoder(name, f"layer {str(found)[:_LONGEST_NAME]} of its content encoder, not {layer}")
+        raise _other_encoder(name, tr(
+            "layer {found} of its content encoder, not {layer}",
+            found=str(found)[:_LONGEST_NAME], layer=layer,
+        ))
 
 
 def _other_encoder(name: str, encoder: str) -> ModelFileError:
     return ModelFileError(
-        f'"{name}" was trained on {encoder}; the studio has only ContentVec, with which its words would be lost: '
-        "import a model trained on ContentVec, or create a new voice from the recordings behind it.",
+        tr(
+            '"{name}" was trained on {encoder}; the studio has only ContentVec, with which its words would be lost: '
+            "import a model trained on ContentVec, or create a new voice from the recordings behind it.",
+            name=name, encoder=encoder,
+        ),
         "other_encoder",
     )

@@ -21,6 +21,7 @@ from torch.nn import functional
 from engine.errors import VoiceError
 from engine.rvc.configuration import GeneratorConfiguration
 from engine.rvc.operations import DECODED_FRAMES, EDGE_KERNEL, FLOW_KERNEL, FLOW_LAYERS, FLOWS, reach_frames
+from engine.texts import tr
 
 NOISE_SCALE = 0.66666  # of the latent; what RVC renders with
 _WINDOW = 10  # frames: relative positions that attention knows, on each side
@@ -333,25 +334,37 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
         value = _take(left, published)
         if value is None:
             raise VoiceError(
-                f"The weights of this RVC model are not whole: {published} is missing. Download it again, or "
-                "extract it in RVC again."
+                tr(
+                    "The weights of this RVC model are not whole: {published} is missing. Download it again, or "
+                    "extract it in RVC again.",
+                    published=published,
+                )
             )
         if value.shape != wanted.shape:
-            shapes = f"{tuple(value.shape)} instead of {tuple(wanted.shape)}"
+            shapes = tr("{shape} instead of {shape2}", shape=tuple(value.shape), shape2=tuple(wanted.shape))
             raise VoiceError(
-                f"The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made by "
-                "another program, or changed: extract it in RVC again."
+                tr(
+                    "The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made "
+                    "by another program, or changed: extract it in RVC again.",
+                    published=published, shapes=shapes,
+                )
             )
         if not value.isfinite().all():
             raise VoiceError(
-                f"The weights of this RVC model are damaged: {published} holds values that are no numbers. Take an "
-                "earlier one of the same training."
+                tr(
+                    "The weights of this RVC model are damaged: {published} holds values that are no numbers. Take an "
+                    "earlier one of the same training.",
+                    published=published,
+                )
             )
         state[name] = value
     if left:
         raise VoiceError(
-            f"The weights of this RVC model do not fit its configuration: {min(left)} is unknown. It was made by "
-            "another program: extract it in RVC."
+            tr(
+                "The weights of this RVC model do not fit its configuration: {left} is unknown. It was made by "
+                "another program: extract it in RVC.",
+                left=min(left),
+            )
         )
     generator.load_state_dict(state, strict=True, assign=True)
     return generator.eval().requires_grad_(False)

@@ -20,6 +20,7 @@ from safetensors.numpy import load_file, save
 from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
+from engine.texts import numeral, tr
 
 WIDTHS = (256, 768)
 _MOST_VECTORS, _MOST_LISTS = 400_000, 100_000
@@ -60,9 +61,15 @@ def parse_index(path: Path) -> VoiceIndex:
         except _Unknown as cause:
             raise ModelFileError(f'"{path.name}" {cause.why}', cause.code) from cause
         except (EOFError, struct.error) as cause:
-            raise ModelFileError(f'"{path.name}" is cut off: download or copy it again.', "truncated") from cause
+            raise ModelFileError(tr(
+                '"{name}" is cut off: download or copy it again.',
+                name=path.name,
+            ), "truncated") from cause
     if not (np.isfinite(index.vectors).all() and np.isfinite(index.centroids).all()):
-        text = f'"{path.name}" holds values that are no numbers: make it again in RVC, or import the model without it.'
+        text = tr(
+            '"{name}" holds values that are no numbers: make it again in RVC, or import the model without it.',
+            name=path.name,
+        )
         raise ModelFileError(text, "not_an_index")
     return index
 
@@ -71,19 +78,22 @@ class _Unknown(Exception):
     """Not the layout that is read here."""
 
     code = "not_an_index"
-    why = "is not an index of RVC (a flat or IVF,Flat index of faiss): take the file whose name begins with added_."
+    why = tr("is not an index of RVC (a flat or IVF,Flat index of faiss): take the file whose name begins with added_.")
 
 
 class _Empty(_Unknown):
     """RVC writes one without vectors beside the whole one."""
 
     code = "empty_index"
-    why = "is an index without vectors: take the one beside it whose name begins with added_."
+    why = tr("is an index without vectors: take the one beside it whose name begins with added_.")
 
 
 class _TooLarge(_Unknown):
     code = "too_large"
-    why = f"has more than {_MOST_VECTORS:,} vectors: make a smaller index in RVC, or import the model without it."
+    why = tr(
+        "has more than {most_vectors} vectors: make a smaller index in RVC, or import the model without it.",
+        most_vectors=numeral(_MOST_VECTORS, ","),
+    )
 
 
 class _Reader:

@@ -13,6 +13,7 @@ from engine.rvc.configuration import FRAME_RATE
 from engine.rvc.onnx_operators import KNOWN, RANDOM, RENAMING, STRIDING, UPSAMPLING, WEIGHTED
 from engine.rvc.operations import refuse_much_work
 from engine.rvc.sandbox import ModelFileError
+from engine.texts import tr
 
 _DOMAINS = ("", "ai.onnx")
 _DEEPEST = 8  # graphs within graphs
@@ -53,9 +54,9 @@ class Graph:
         graphs = []
         for number, value in _fields(content):
             if number == _MODEL_FUNCTIONS:
-                raise self._refusal("functions of its own")
+                raise self._refusal(tr("functions of its own"))
             if number == _MODEL_TRAINING:
-                raise self._refusal("steps of a training")
+                raise self._refusal(tr("steps of a training"))
             if number == _MODEL_GRAPH:
                 graphs.append(_bytes(value))
         if not graphs:
@@ -65,11 +66,11 @@ class Graph:
 
     def _read_graph(self, content: memoryview, depth: int) -> None:
         if depth > _DEEPEST:
-            raise self._refusal("graphs within graphs without end")
+            raise self._refusal(tr("graphs within graphs without end"))
         nodes = []
         for number, value in _fields(content):
             if number == _GRAPH_SPARSE:
-                raise self._refusal("sparse weights")
+                raise self._refusal(tr("sparse weights"))
             if number == _GRAPH_WEIGHT:
                 self._read_weight(_bytes(value))
             if number == _GRAPH_NODE:
@@ -81,7 +82,7 @@ class Graph:
         name, sizes = "", list[int]()
         for number, value in _fields(content):
             if number == _TENSOR_EXTERNAL or (number == _TENSOR_PLACE and value != 0):
-                raise self._refusal("weights in another file")
+                raise self._refusal(tr("weights in another file"))
             if number == _TENSOR_SIZES:
                 sizes += _whole_numbers(value)
             if number == _TENSOR_NAME:
@@ -100,12 +101,12 @@ class Graph:
             if number == _NODE_OPERATOR:
                 operators.append(_text(value))
             if number == _NODE_DOMAIN and (domain := _text(value)) not in _DOMAINS:
-                raise self._refusal(f"operators of {_shown(domain)}")
+                raise self._refusal(tr("operators of {domain}", domain=_shown(domain)))
             if number == _NODE_ATTRIBUTE:
                 strides = self._read_attribute(_bytes(value), outputs, depth) or strides
         for operator in operators:
             if operator not in KNOWN:
-                raise self._refusal(f"the operator {_shown(operator)}")
+                raise self._refusal(tr("the operator {operator}", operator=_shown(operator)))
             self.draws |= operator in RANDOM
             self._count(operator, inputs, outputs, prod(strides))
 
@@ -116,7 +117,7 @@ class Graph:
             if number == _NAME:
                 name = _text(value)
             if number in (_SPARSE, _SPARSES):
-                raise self._refusal("sparse weights")
+                raise self._refusal(tr("sparse weights"))
             if number in (_TENSOR, _TENSORS):
                 sizes = self._read_weight(_bytes(value))
                 self._sizes |= dict.fromkeys(outputs, sizes)  # of a Constant
@@ -142,7 +143,10 @@ class Graph:
         self._rates |= dict.fromkeys(outputs, rate)
 
     def _refusal(self, found: str) -> ModelFileError:
-        text = f'"{self.name}" has {found}, which no model of RVC needs: it was not opened. Import the .pth instead.'
+        text = tr(
+            '"{name}" has {found}, which no model of RVC needs: it was not opened. Import the .pth instead.',
+            name=self.name, found=found,
+        )
         return ModelFileError(text, "unsafe")
 
 

@@ -19,6 +19,7 @@ from engine.rvc.foreign_files import beginning_of, refuse_foreign, refuse_other_
 from engine.rvc.messages import Arrays
 from engine.rvc.onnx_graph import Graph, inspect_graph
 from engine.rvc.sandbox import ModelFileError, no_such_speaker, run_apart, too_demanding
+from engine.texts import tr
 
 _TRIAL_FRAMES = 32
 _SPARE_FRAMES = 2  # that a model may render more or less
@@ -65,10 +66,10 @@ def onnx_from_json(values: Any) -> OnnxModel:
     try:
         model = OnnxModel(**{**values, "inputs": OnnxInputs(**values["inputs"])})
     except (TypeError, KeyError) as cause:
-        raise VoiceError("The description of this ONNX model is damaged; import it again.") from cause
+        raise VoiceError(tr("The description of this ONNX model is damaged; import it again.")) from cause
     fits = model.content in CONTENT_WIDTHS.values() and model.sample_rate in RATES
     if not (fits and isinstance(model.latent, int) and 0 <= model.latent <= _MOST_LATENT):
-        raise VoiceError("The description of this ONNX model is damaged; import it again.")
+        raise VoiceError(tr("The description of this ONNX model is damaged; import it again."))
     return model
 
 
@@ -82,7 +83,7 @@ def inspect(source: str, speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
     path = Path(source)
     refuse_foreign(path)
     if beginning_of(path).startswith(_PICKLES):
-        text = f'"{path.name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.'
+        text = tr('"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.', name=path.name)
         raise ModelFileError(text, "not_a_model")
     try:
         inspect_graph(path)  # before anything of it is run
@@ -143,8 +144,11 @@ def run(path: str, seed: int, frames: int, samples: int, **given: np.ndarray) ->
         if "alloc" in str(cause):
             raise MemoryError from cause
         raise VoiceError(
-            f"This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
-            "Import the .pth that it was made of."
+            tr(
+                "This ONNX model does not run with {frames} frames: it must be one file, and take any number of them. "
+                "Import the .pth that it was made of.",
+                frames=frames,
+            )
         ) from cause
     return None, {"samples": np.pad(found[:samples], (0, max(0, samples - len(found))))}
 
@@ -193,7 +197,10 @@ def _trial(model: OnnxModel, speaker: int = 0) -> dict[str, np.ndarray]:
 
 def _no_model(path: Path) -> ModelFileError:
     return ModelFileError(
-        f'"{path.name}" is not a model of RVC in ONNX that can be run here (one file, with the inputs of RVC or of '
-        "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made of.",
+        tr(
+            '"{name}" is not a model of RVC in ONNX that can be run here (one file, with the inputs of RVC or of '
+            "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made of.",
+            name=path.name,
+        ),
         "not_a_model",
     )

@@ -7,6 +7,7 @@ from math import ceil, prod
 
 from engine.rvc.configuration import FRAME_RATE, GeneratorConfiguration
 from engine.rvc.sandbox import ModelFileError
+from engine.texts import numeral, tr
 
 MOST_PER_S = 200_000_000_000
 DECODED_FRAMES = 400  # decoded together, so that memory stays flat
@@ -20,9 +21,12 @@ def refuse_much_work(name: str, per_s: float) -> None:
     """Raise ModelFileError for more multiplications per second of sound than any model of RVC needs."""
     if per_s > MOST_PER_S:
         raise ModelFileError(
-            f'"{name}" declares networks of {per_s / 1e9:,.0f} billion multiplications per second of sound. '
-            f"Models of RVC need at most 61 billion, and the studio runs up to {MOST_PER_S / 1e9:.0f} billion: get it "
-            "from another source.",
+            tr(
+                '"{name}" declares networks of {per_s} billion multiplications per second of sound. Models of RVC '
+                "need at most 61 billion, and the studio runs up to {most_per_s} billion: get it from another source.",
+                name=name, per_s=numeral(per_s / 1000000000.0, ",.0f"),
+                most_per_s=numeral(MOST_PER_S / 1000000000.0, ".0f"),
+            ),
             "too_large",
         )
 

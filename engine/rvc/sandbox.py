@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 from engine.errors import VoiceError
 from engine.rvc.messages import Arrays, receive, send
+from engine.texts import tr
 
 # seconds of the processor: for the first call, which loads the model, for any other, and for each second of sound
 _FIRST_WORK_S, _WORK_S, _WORK_PER_SECOND = 60.0, 10.0, 10.0
@@ -41,26 +42,38 @@ class ModelFileError(VoiceError):
 
 def too_demanding(name: str) -> ModelFileError:
     """Return the error of a file that needs more than a model would."""
-    text = f'"{name}" needs more memory or time than a model of RVC, and was stopped: get it from another source.'
+    text = tr(
+        '"{name}" needs more memory or time than a model of RVC, and was stopped: get it from another source.',
+        name=name,
+    )
     return ModelFileError(text, "too_large")
 
 
 def unsafe(name: str) -> ModelFileError:
     """Return the error of a file that holds a program."""
-    text = f'"{name}" holds more than weights, and could run a program: it was not opened. Get it from another source.'
+    text = tr(
+        '"{name}" holds more than weights, and could run a program: it was not opened. Get it from another source.',
+        name=name,
+    )
     return ModelFileError(text, "unsafe")
 
 
 def crashed(name: str) -> ModelFileError:
     """Return the error of a file that ended the process which worked on it."""
-    text = f'"{name}" crashed the process it ran in, and was stopped: get it from another source.'
+    text = tr('"{name}" crashed the process it ran in, and was stopped: get it from another source.', name=name)
     return ModelFileError(text, "unsafe")
 
 
 def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> ModelFileError:
     """Return the error of a speaker that a model lacks; speakers: how many it has, where it says so."""
-    range_of = f"they are numbered from 0 to {speakers - 1}" if speakers else "they are numbered from 0"
-    return ModelFileError(f'"{name}" has no speaker {speaker}: {range_of}.', "no_such_speaker")
+    range_of = tr(
+        "they are numbered from 0 to {speakers}",
+        speakers=speakers - 1,
+    ) if speakers else tr("they are numbered from 0")
+    return ModelFileError(tr(
+        '"{name}" has no speaker {speaker}: {range_of}.',
+        name=name, speaker=speaker, range_of=range_of,
+    ), "no_such_speaker")
 
 
 def run_apart(function: str, source: Path, *arguments: str, target: Path | None = None) -> Any:
@@ -70,7 +83,7 @@ def run_apart(function: str, source: Path, *arguments: str, target: Path | None 
     did, where the file cannot be read, and where the process ran out of time or memory.
     """
     if not source.is_file():
-        raise ModelFileError(f'There is no file "{source}".', "no_file")
+        raise ModelFileError(tr('There is no file "{source}".', source=source), "no_file")
     module, name = function.split(":")
     process = ModelProcess(module, source)
     try:
@@ -186,7 +199,10 @@ class ModelProcess:
             case ["unsafe", *_]:
                 raise unsafe(self._name)
             case ["system", text, _]:
-                raise ModelFileError(f'"{self._name}" could not be read: {text}.', "not_readable")
+                raise ModelFileError(tr(
+                    '"{name}" could not be read: {text}.',
+                    name=self._name, text=text,
+                ), "not_readable")
             case [_, text, _]:
                 raise RuntimeError(text)
 

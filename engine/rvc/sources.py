@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.pinned import PinnedFile
 from engine.provenance.installation import data_folder
+from engine.texts import tr
 
 CONTENTVEC_FILE = "contentvec.safetensors"
 
@@ -18,17 +19,17 @@ SOURCES = (
         url="https://huggingface.co/lengyue233/content-vec-best/resolve/ab04aa7067b99ee05cc82499bc64916b980a1967/"
         "pytorch_model.bin",
         licence="MIT",
-        origin="Qian et al. (2022), in the layout of Transformers by lengyue233",
+        origin=tr("Qian et al. (2022), in the layout of Transformers by lengyue233"),
     ),
     PinnedFile(
-        name="ContentVec in half precision",
+        name=tr("ContentVec in half precision"),
         file_name="hubert_base.pt",
         size=189_507_909,
         sha256="f54b40fd2802423a5643779c4861af1e9ee9c1564dc9d32f54f20b5ffba7db96",
         url="https://huggingface.co/lj1995/VoiceConversionWebUI/resolve/1c75048c96f23f99da4b12909b532b5983290d7d/"
         "hubert_base.pt",
         licence="MIT",
-        origin="Qian et al. (2022), in the layout of fairseq as RVC ships it",
+        origin=tr("Qian et al. (2022), in the layout of fairseq as RVC ships it"),
     ),
 )
 

@@ -19,6 +19,7 @@ from engine.audio.files import open_audio
 from engine.audio.resampling import Resampler
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
+from engine.texts import ntr, numeral, tr
 from engine.units import SAMPLE_RATE, in_words
 
 LARGEST_OFFSET_S = 60.0  # that is searched
@@ -98,10 +99,14 @@ def align(
     """
     vocal, backing = Path(vocal), Path(backing)
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
-        raise SettingsError(f"The offset must be from -{LARGEST_GIVEN_S:g} to {LARGEST_GIVEN_S:g} seconds.")
+        raise SettingsError(ntr(
+            "The offset must be from -{largest_given_s} to {largest_given_s2} second.",
+            "The offset must be from -{largest_given_s} to {largest_given_s2} seconds.",
+            largest_given_s2=numeral(LARGEST_GIVEN_S, "g"), largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
+        ))
     sung, played = _coarse(vocal), _coarse(backing)
     if sung.peak < _SILENT:
-        raise AudioError(f'"{vocal.name}" is silent: there is no vocal to convert.')
+        raise AudioError(tr('"{name}" is silent: there is no vocal to convert.', name=vocal.name))
     equal = abs(sung.seconds - played.seconds) <= _SAME_LENGTH_S
     lag = shared_lag(sung.samples, played.samples, _COARSE_RATE)
     moved = equal and abs(lag.samples) > _SAME_LENGTH_S * _COARSE_RATE
@@ -112,18 +117,24 @@ def align(
         trace_db = 20.0 * float(np.log10(max(gain, 1e-6)))
         if trace_db >= HELD_DB and not may_hold:
             raise AudioError(
-                f'"{backing.name}" already holds the vocal ({trace_db:+.0f} dB): give the instrumental alone, '
-                "or give the whole song and separate it."
+                tr(
+                    '"{name}" already holds the vocal ({trace_db} dB): give the instrumental alone, or give the whole '
+                    "song and separate it.",
+                    name=backing.name, trace_db=numeral(trace_db, "+.0f"),
+                )
             )
     if given_s is not None:
-        return Alignment(given_s, "as given", trace_db)
+        return Alignment(given_s, tr("as given"), trace_db)
     if sure:
-        return Alignment(offset_s, "found by correlation", trace_db)
+        return Alignment(offset_s, tr("found by correlation"), trace_db)
     if equal:
-        return Alignment(0.0, "both are equally long")
+        return Alignment(0.0, tr("both are equally long"))
     raise SettingsError(
-        f"The vocal lasts {in_words(sung.seconds)}, the backing {in_words(played.seconds)}, and nothing in them shows "
-        "for sure where the vocal begins: set the offset (--offset) in seconds, 0 if both begin together."
+        tr(
+            "The vocal lasts {seconds}, the backing {seconds2}, and nothing in them shows for sure where the vocal "
+            "begins: set the offset (--offset) in seconds, 0 if both begin together.",
+            seconds=in_words(sung.seconds), seconds2=in_words(played.seconds),
+        )
     )
 
 

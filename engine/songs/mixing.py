@@ -25,6 +25,7 @@ from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, of_several
 from engine.settings import check_settings, setting, with_ranges
+from engine.texts import ntr, tr
 from engine.units import SAMPLE_RATE
 
 CEILING_DB = -1.0  # true peak; EBU R 128 leaves as much for lossy formats
@@ -48,7 +49,7 @@ class Fader:
         Whether only lanes that are soloed sound.
     """
 
-    gain_db: float = setting(0.0, SILENT_DB, 12.0, "Level of the lane against what it had.", step=0.5)
+    gain_db: float = setting(0.0, SILENT_DB, 12.0, tr("Level of the lane against what it had."), step=0.5)
     mute: bool = False
     solo: bool = False
 
@@ -151,7 +152,7 @@ def mix_files(
     target, stems = Path(target), [Path(stem) for stem in stems]
     faders = audible([lane.fader for lane in lanes])
     if not any(fader.gain for fader in faders):
-        raise SettingsError("No lane of the mix sounds: open a fader, or unmute one.")
+        raise SettingsError(tr("No lane of the mix sounds: open a fader, or unmute one."))
     if stems and len(stems) != len(lanes):
         raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
     channels = common_channels([(lane.path.name, channels_of(lane.path)) for lane in lanes])
@@ -208,7 +209,11 @@ def common_channels(found: Sequence[tuple[str, int]]) -> int:
     if len(several) > 1:
         few, many = several[:2]
         raise AudioError(
-            f'"{named[few]}" has {few} channels and "{named[many]}" has {many} channels: give both in mono or stereo.'
+            ntr(
+                '"{named}" has {few} channel and "{named2}" has {many} channels: give both in mono or stereo.',
+                '"{named}" has {few} channels and "{named2}" has {many} channels: give both in mono or stereo.',
+                few=few, named=named[few], named2=named[many], many=many,
+            )
         )
     return several[0] if several else 1
 

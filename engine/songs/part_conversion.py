@@ -28,6 +28,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
 from engine.songs.parts import KEEP, Part, checked_parts, clock
 from engine.songs.separation import float_file
+from engine.texts import tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice
 
@@ -153,7 +154,10 @@ def convert_parts(
     for part in parts[1:]:
         if part.start_s >= count / SAMPLE_RATE:
             raise SettingsError(
-                f"The part from {clock(part.start_s)} begins after the end, at {clock(count / SAMPLE_RATE)}."
+                tr(
+                    "The part from {start_s} begins after the end, at {count}.",
+                    start_s=clock(part.start_s), count=clock(count / SAMPLE_RATE),
+                )
             )
     stretches = _stretches(parts, quiet_joins(source, [part.start_s for part in parts[1:]]), count)
     if len(stretches) == 1 and stretches[0].voice != KEEP:
@@ -296,7 +300,7 @@ def _statement(
     parts = [asdict(Part(round(one.start / SAMPLE_RATE, 3), one.voice)) for one in stretches]
     first = statements[0] if statements else None
     if first is None:
-        raise SettingsError("All parts are kept as they are: give at least one of them a voice.")
+        raise SettingsError(tr("All parts are kept as they are: give at least one of them a voice."))
     consents = {name: record_digest(voice.card.consent) or "" for name, voice in voices.items()}
     return replace(
         first,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from engine.errors import SettingsError
+from engine.texts import ntr, tr
 from engine.units import in_words
 
 KEEP = "keep"  # instead of a voice: the stretch is left as it is
@@ -60,7 +61,7 @@ def read_parts(text: str, first: str = KEEP) -> tuple[Part, ...]:
     for item in filter(None, (one.strip() for one in re.split(r"[,;\n]", text))):
         match = _ITEM.fullmatch(item)
         if match is None or (match["time"] is None and (parts or ":" in match["voice"])):  # a time alone
-            raise SettingsError(f"'{item[:40]}' is not a part: use \"time voice\", e.g. 1:42 koguchi.")
+            raise SettingsError(tr("'{item}' is not a part: use \"time voice\", e.g. 1:42 koguchi.", item=item[:40]))
         parts.append(Part(seconds_of(match["time"] or "0"), match["voice"]))
     return checked_parts(parts, first)
 
@@ -68,16 +69,24 @@ def read_parts(text: str, first: str = KEEP) -> tuple[Part, ...]:
 def checked_parts(parts: Sequence[Part], first: str = KEEP) -> tuple[Part, ...]:
     """Return the parts if they can be carried out, `first` before the first one. Raises SettingsError."""
     if not parts:
-        raise SettingsError("No part is given: write one like 1:42 koguchi.")
+        raise SettingsError(tr("No part is given: write one like 1:42 koguchi."))
     if len(parts) > MOST_PARTS:
-        raise SettingsError(f"{len(parts)} parts are too many: at most {MOST_PARTS} are possible.")
+        raise SettingsError(ntr(
+            "{parts} part is too many: at most {most_parts} are possible.",
+            "{parts} parts are too many: at most {most_parts} are possible.",
+            parts=len(parts), most_parts=MOST_PARTS,
+        ))
     if parts[0].start_s > 0.0:
         parts = [Part(0.0, first), *parts]
     for before, after in pairwise(parts):
         if not after.start_s >= before.start_s + SHORTEST_PART_S:
             raise SettingsError(
-                f"The part from {clock(after.start_s)} must begin at least {in_words(SHORTEST_PART_S)} after the one "
-                f"before it, at {clock(before.start_s)}."
+                tr(
+                    "The part from {start_s} must begin at least {shortest_part_s} after the one before it, at "
+                    "{start_s2}.",
+                    start_s=clock(after.start_s), shortest_part_s=in_words(SHORTEST_PART_S),
+                    start_s2=clock(before.start_s),
+                )
             )
     return tuple(parts)
 
@@ -90,7 +99,7 @@ def seconds_of(time: str) -> float:
     """
     match = _TIME.fullmatch(time.strip())
     if match is None:
-        raise SettingsError(f"'{time[:20]}' is not a time: write it like 1:42 or 102.5.")
+        raise SettingsError(tr("'{time}' is not a time: write it like 1:42 or 102.5.", time=time[:20]))
     hours, minutes, seconds = match.groups()
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
 

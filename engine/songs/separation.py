@@ -21,6 +21,7 @@ from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import replacing, writing_errors
 from engine.progress import Report, no_report
+from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 _NO_VOCAL_DB = -40.0  # a vocal so far below the song is what leaks of other instruments
@@ -81,11 +82,14 @@ class OnnxSeparator:
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=providers)
         except Exception as cause:  # ONNX Runtime's errors share no base but this
-            raise SeparationError(f'"{path.name}" holds no network that ONNX Runtime can run.') from cause
+            raise SeparationError(tr('"{name}" holds no network that ONNX Runtime can run.', name=path.name)) from cause
         found = {one.name: one.shape for one in (*self._session.get_inputs(), *self._session.get_outputs())}
         wanted = {"mix": [1, STEREO, self.window], "stems": [1, len(_STEMS), STEREO, self.window]}
         if found != wanted:
-            raise SeparationError(f'"{path.name}" is not the network for vocals: it takes and gives other shapes.')
+            raise SeparationError(tr(
+                '"{name}" is not the network for vocals: it takes and gives other shapes.',
+                name=path.name,
+            ))
 
     def vocal_of(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
         """Find the vocal, a window at a time: windows fade into each other over a quarter of their length.
@@ -163,7 +167,7 @@ def separate_file(
                 done_s = reader.position / SAMPLE_RATE
                 report(min(1.0, done_s / duration_s) if duration_s else 0.5, "separating")
             if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
-                raise AudioError(f'There is no vocal in "{song.name}": nothing is left to convert.')
+                raise AudioError(tr('There is no vocal in "{name}": nothing is left to convert.', name=song.name))
 
 
 def in_stereo(source: Any) -> Iterator[np.ndarray]:
@@ -184,4 +188,7 @@ def float_file(path: Path, channels: int) -> Iterator[sf.SoundFile]:
             with sf.SoundFile(unfinished, "w", SAMPLE_RATE, channels, format="WAV", subtype="FLOAT") as file:
                 yield file
         except sf.LibsndfileError as cause:
-            raise AudioError(f'"{path.name}" could not be written: {cause.error_string}') from cause
+            raise AudioError(tr(
+                '"{name}" could not be written: {error_string}',
+                name=path.name, error_string=cause.error_string,
+            )) from cause

@@ -8,6 +8,7 @@ from engine.errors import SeparationError
 from engine.files import replacing
 from engine.pinned import PinnedFile
 from engine.progress import Report, no_report
+from engine.texts import tr
 
 FOLDER = "separators"  # in the data folder
 FETCH = "python -m studio separation fetch"
@@ -23,7 +24,7 @@ HTDEMUCS_FT_VOCALS = PinnedFile(
         "2ef0d757d3e226d0da85fb8c71514f464fcabdd0/htdemucs_ft_vocals_fp16weights.onnx"
     ),
     licence="MIT",
-    origin="Meta (facebookresearch/demucs), exported by StemSplit",
+    origin=tr("Meta (facebookresearch/demucs), exported by StemSplit"),
 )
 PINNED = (HTDEMUCS_FT_VOCALS,)
 
@@ -110,7 +111,10 @@ def checked_separator(folder: Path | str, pinned: PinnedFile | None = None) -> P
     path = stored_separator(folder, pinned)
     if path is None:
         raise SeparationError(
-            f"Songs cannot be separated yet: {FETCH} ({pinned.megabytes} MB), or give the vocal and its backing."
+            tr(
+                "Songs cannot be separated yet: {fetch} ({megabytes} MB), or give the vocal and its backing.",
+                fetch=FETCH, megabytes=pinned.megabytes,
+            )
         )
     pinned.refuse_other(path)
     return path
@@ -126,5 +130,8 @@ def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None,
         with replacing(target, durable=True) as unfinished:
             shutil.copyfile(path, unfinished)
     except OSError as cause:
-        raise SeparationError(f'"{target}" cannot be written: {cause.strerror or cause}.') from cause
+        raise SeparationError(tr(
+            '"{target}" cannot be written: {strerror}.',
+            target=target, strerror=cause.strerror or cause,
+        )) from cause
     return target

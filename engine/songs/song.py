@@ -30,11 +30,12 @@ from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, conv
 from engine.songs.parts import KEEP, Part
 from engine.songs.separation import STEREO, Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
+from engine.texts import numeral, tr
 from engine.voices.imported import networks_digest
 
 _SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
 _SAID = "said"  # in the record of a conversion: what is wrong with the recording
-_NO_VOCAL = "No voice was found in what was separated from this song: check that it is not an instrumental."
+_NO_VOCAL = tr("No voice was found in what was separated from this song: check that it is not an instrumental.")
 _TRACE_DB = -30.0  # a trace of the vocal in the backing that is worth a sentence
 
 
@@ -308,7 +309,7 @@ def make_song(
     elif song.backing:
         alignment = align(song.lead.path, song.backing, song.offset_s, may_hold=True)
     else:
-        alignment = Alignment(0.0, "separated from the same song")
+        alignment = Alignment(0.0, tr("separated from the same song"))
     stems = [Stem(lead, song.lead.parts, song.lead.fader), *song.stems]
     conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
     for number, stem in enumerate(stems):
@@ -366,9 +367,9 @@ def stage_name(name: str, *made_of: object) -> str:
 def _refuse_impossible(song: Song, files: SongFiles) -> None:
     """Raise what would else come up after the long stages: SettingsError, AudioError."""
     if not song.separates and song.backing is None:
-        raise SettingsError("There is no backing: give one, or separate the song.")
+        raise SettingsError(tr("There is no backing: give one, or separate the song."))
     if song.lead.is_kept and all(stem.is_kept for stem in song.stems):
-        raise SettingsError("Nothing is converted: give the vocal, or one of the stems, a voice.")
+        raise SettingsError(tr("Nothing is converted: give the vocal, or one of the stems, a voice."))
     given = [*filter(None, [song.backing]), *(stem.path for stem in song.stems)]
     channels = [(path.name, channels_of(path)) for path in given]
     lead = song.lead.path
@@ -377,7 +378,10 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
         for path in (lead, *given):
             with names_that_fit():
                 if target.exists() and target.samefile(path):
-                    raise SettingsError(f'The result would overwrite "{path.name}": choose another file name.')
+                    raise SettingsError(tr(
+                        'The result would overwrite "{name}": choose another file name.',
+                        name=path.name,
+                    ))
 
 
 def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], report: Report) -> tuple[Path, Path]:
@@ -409,7 +413,7 @@ def _converted(
         )
         write_atomically(stages.new(f"{name}.json"), json.dumps(asdict(done) | {_SAID: judge.said}))
         return done, [stages.keep(f"{name}{suffix}") for suffix in (".json", ".wav")][1]
-    report(1.0, "converting")
+    report(1.0, tr("converting"))
     said = json.loads(record.read_text(encoding="utf-8"))
     for sentence in said.pop(_SAID, ()):
         judge.say(sentence)
@@ -424,9 +428,18 @@ def _described(settings: Chosen | None) -> str:
 def _notes(alignment: Alignment) -> list[str]:
     notes = []
     if alignment.offset_s > 0:
-        notes.append(f"The vocal begins {alignment.offset_s:.3f} s later than the backing ({alignment.reason}).")
+        notes.append(tr(
+            "The vocal begins {offset_s} s later than the backing ({reason}).",
+            offset_s=numeral(alignment.offset_s, ".3f"), reason=alignment.reason,
+        ))
     elif alignment.offset_s < 0:
-        notes.append(f"The vocal begins {-alignment.offset_s:.3f} s earlier than the backing ({alignment.reason}).")
+        notes.append(tr(
+            "The vocal begins {offset_s} s earlier than the backing ({reason}).",
+            offset_s=numeral(-alignment.offset_s, ".3f"), reason=alignment.reason,
+        ))
     if alignment.trace_db is not None and alignment.trace_db > _TRACE_DB:
-        notes.append(f"The backing holds a trace of the vocal, {-alignment.trace_db:.0f} dB below it.")
+        notes.append(tr(
+            "The backing holds a trace of the vocal, {trace_db} dB below it.",
+            trace_db=numeral(-alignment.trace_db, ".0f"),
+        ))
     return notes

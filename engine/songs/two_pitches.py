@@ -18,6 +18,7 @@ from engine.audio.files import open_audio
 from engine.audio.resampling import Resampler
 from engine.reprs import Brief
 from engine.songs.parts import clock
+from engine.texts import ntr, tr
 
 _RATE, _WINDOW, _HOP = 16_000, 2048, 640  # 128 ms, every 40 ms
 _PADDED = 4096
@@ -59,8 +60,11 @@ class TwoPitches(Brief):
             return ""
         places = ", ".join(f"{clock(round(start))}-{clock(round(stop))}" for start, stop in self.stretches_s[:_LISTED])
         if (more := len(self.stretches_s) - _LISTED) > 0:
-            places = f"{places} and {more} more places"
-        return f"Two pitches sound at once at {places}: give each voice a stem of its own, or they blur."
+            places = ntr("{places} and {more} more place", "{places} and {more} more places", more=more, places=places)
+        return tr(
+            "Two pitches sound at once at {places}: give each voice a stem of its own, or they blur.",
+            places=places,
+        )
 
 
 def find_two_pitches(path: Path | str) -> TwoPitches:

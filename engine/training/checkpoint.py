@@ -8,6 +8,7 @@ import torch
 
 from engine.errors import TrainingError
 from engine.files import UNFINISHED, replacing
+from engine.texts import tr
 
 
 def save_checkpoint(path: Path, state: dict[str, object]) -> None:
@@ -34,7 +35,7 @@ def load_checkpoint(path: Path) -> dict[str, Any] | None:
         except Exception as cause:  # noqa: BLE001 - torch raises many kinds for a file that was cut off
             damaged = cause
     if damaged is not None:
-        sentence = f"{path} and the checkpoint before it are damaged. Start the training from scratch."
+        sentence = tr("{path} and the checkpoint before it are damaged. Start the training from scratch.", path=path)
         raise TrainingError(sentence) from damaged
     return None
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from engine.errors import TrainingError
 from engine.files import write_atomically
 from engine.reprs import Brief
+from engine.texts import as_data, from_data, tr
 from engine.training.evaluation_schedule import EvaluationSchedule
 
 TRAINING_FORMAT = 4  # of checkpoints and history; raised whenever an earlier training could not resume unchanged
@@ -123,16 +124,16 @@ def history_from_json(values: Mapping[str, Any]) -> TrainingHistory:
     50
     """
     try:
-        known = {name: values[name] for name in ("state", "ceiling", "epochs", "evaluations", "events")}
+        known = {name: from_data(values[name]) for name in ("state", "ceiling", "epochs", "evaluations", "events")}
         timed = values.get("estimate")
         return TrainingHistory(**known, estimate=Estimate(**timed) if timed else None, format=values.get("format", 1))
     except (KeyError, TypeError) as cause:
-        raise TrainingError("The record of this training is damaged; train the voice again.") from cause
+        raise TrainingError(tr("The record of this training is damaged; train the voice again.")) from cause
 
 
 def write_history(history: TrainingHistory, folder: Path) -> None:
     """Write `folder`/history.json atomically."""
-    write_atomically(folder / HISTORY_FILE, json.dumps(history.as_json(), indent=1) + "\n")
+    write_atomically(folder / HISTORY_FILE, json.dumps(as_data(history.as_json()), indent=1) + "\n")
 
 
 def read_history(folder: Path | str) -> TrainingHistory | None:
@@ -163,6 +164,6 @@ def read_history(folder: Path | str) -> TrainingHistory | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as cause:
-        raise TrainingError("The record of this training is damaged; train the voice again.") from cause
+        raise TrainingError(tr("The record of this training is damaged; train the voice again.")) from cause
     history = history_from_json(values if isinstance(values, dict) else {})
     return None if history.format < TRAINING_FORMAT else history

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from engine.settings import check_settings, setting, with_ranges
+from engine.texts import tr
 
 MAY_CHANGE = ("epochs", "patience", "evaluate_epochs", "save_s")  # when a training is resumed
 
@@ -22,22 +23,24 @@ class TrainingPlan:
     engine.errors.SettingsError: epochs must be a whole number from 1 to 100000, not 0.
     """
 
-    epochs: int = setting(100, 1, 100_000, "Maximum number of passes over the recordings. The best checkpoint is kept.")
-    batch: int = setting(16, 1, 256, "Segments of 1.6 seconds per step. Fewer need less memory but take longer.")
+    epochs: int = setting(100, 1, 100_000, tr(
+        "Maximum number of passes over the recordings. The best checkpoint is kept.",
+    ))
+    batch: int = setting(16, 1, 256, tr("Segments of 1.6 seconds per step. Fewer need less memory but take longer."))
     learning_rate: float = setting(
-        3e-4, 1e-6, 1e-2, "Size of each step. Higher learns the voice faster but loses clarity of words."
+        3e-4, 1e-6, 1e-2, tr("Size of each step. Higher learns the voice faster but loses clarity of words.")
     )
-    foreign: int = setting(6, 1, 64, "Segments of other speakers per step, which keep the words clear.")
+    foreign: int = setting(6, 1, 64, tr("Segments of other speakers per step, which keep the words clear."))
     evaluate_epochs: int = setting(
-        0, 0, 100_000, "Epochs between evaluations. 0 depends on the length of the recordings."
+        0, 0, 100_000, tr("Epochs between evaluations. 0 depends on the length of the recordings.")
     )
     patience: int = setting(
-        10, 0, 100_000, "Evaluations without improvement before training stops early. 0 never stops early."
+        10, 0, 100_000, tr("Evaluations without improvement before training stops early. 0 never stops early.")
     )
     save_s: float = setting(
-        30.0, 0.0, 3600.0, "Seconds between saved checkpoints: the most that an interruption loses."
+        30.0, 0.0, 3600.0, tr("Seconds between saved checkpoints: the most that an interruption loses.")
     )
-    seed: int = setting(0, 0, 2**31 - 1, "The same seed and recordings give the same voice.")
+    seed: int = setting(0, 0, 2**31 - 1, tr("The same seed and recordings give the same voice."))
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -19,6 +19,7 @@ from engine.errors import TrainingError
 from engine.features.clips import Clip
 from engine.networks.content_encoder import mix_content
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
+from engine.texts import tr
 from engine.training.fine_tuning import PIECE_FRAMES, FineTuning
 from engine.voices.card import VoiceCard
 from engine.voices.profile import VoiceProfile
@@ -39,7 +40,7 @@ def portray(profile: VoiceProfile, clips: Sequence[Clip], identifier: str) -> Vo
     loudness_db = np.concatenate([clip.loudness_db for clip in clips])
     found = measure_range(pitch, loudness_db)
     if found is None:
-        raise TrainingError("These recordings contain no voice: no pitch was found in them.")
+        raise TrainingError(tr("These recordings contain no voice: no pitch was found in them."))
     bands = int(np.median([clip.bands for clip in clips]))
     spoken_pitch, sung_pitch = _pitches_apart(clips)
     spoken = measure_style(pitch, loudness_db) != "melodic"

@@ -21,6 +21,7 @@ from engine.files import UNFINISHED, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report, within
 from engine.provenance.installation import Installation
+from engine.texts import tr
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.holdout import hold_out
 from engine.training.plan import TrainingPlan
@@ -108,13 +109,13 @@ def teacher_scores(
     voice: AnyVoice, clips: Sequence[Clip], report: Report = no_report, device: str = AUTO
 ) -> AuditionScores:
     """Score the voice that sang the clips, as a training on them scores a checkpoint."""
-    report(0.0, "scoring the imported voice")
+    report(0.0, tr("scoring the imported voice"))
     base, (learned, held_out) = load_base(), hold_out(sound_clips(clips), TrainingPlan().seed)
     timbre = mean_timbre(*speaker_timbres(base, learned))
     with tempfile.TemporaryDirectory() as place:
         audition = Audition(base, timbre, held_out, Path(place) / "originals", device)
         scores = audition.evaluate(voice, Path(place))
-    report(1.0, "scoring the imported voice")
+    report(1.0, tr("scoring the imported voice"))
     return scores
 
 

@@ -38,6 +38,7 @@ from engine.files import writing_errors
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import file_digest
+from engine.texts import as_data, ntr, numeral, tr
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
@@ -117,7 +118,7 @@ def train(
     ('Mia', 1)
     """
     refuse_too_little(clips)
-    profile = profile or VoiceProfile(name="Voice")
+    profile = profile or VoiceProfile(name=tr("Voice"))
     training = _Training(clips, plan, Path(folder), profile, working_device(device), report)
     training.run()
     return training.best_voice()
@@ -219,7 +220,7 @@ def estimate_training(clips: Sequence[Clip], plan: TrainingPlan, device: str = A
     """
     refuse_too_little(clips)
     with tempfile.TemporaryDirectory() as folder:
-        return _Training(clips, plan, Path(folder), VoiceProfile(name="Voice"), working_device(device)).estimate()
+        return _Training(clips, plan, Path(folder), VoiceProfile(name=tr("Voice")), working_device(device)).estimate()
 
 
 class _Training:
@@ -236,7 +237,7 @@ class _Training:
     ) -> None:
         self.plan, self.folder, self.device, self.report = plan, folder, device, report
         self.started = time.monotonic()
-        report(0.0, "loading the networks")
+        report(0.0, tr("loading the networks"))
         self.recordings = _identity(clips)
         sound = sound_clips(clips)
         self.card = portray(profile, sound, new_identifier(profile.name, ()))
@@ -254,7 +255,10 @@ class _Training:
         self.saved_at = time.monotonic()
         if len(sound) < len(clips):
             left_out = len(clips) - len(sound)
-            self._add_event(f"Recordings left out because their analysis gave NaN or infinite values: {left_out}.")
+            self._add_event(tr(
+                "Recordings left out because their analysis gave NaN or infinite values: {left_out}.",
+                left_out=left_out,
+            ))
         self._resume()
         self.good = copy.deepcopy(self.tuning.state())
 
@@ -268,13 +272,17 @@ class _Training:
             self.patient_from = len(self.history.evaluations)
         self.history.state, self.history.ceiling = "training", self.plan.epochs
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.report(self._fraction(), "preparing the evaluation recordings")
+        self.report(self._fraction(), tr("preparing the evaluation recordings"))
         audition = self._audition()
         try:
             if not self.history.evaluations:
                 self.history.estimate = self._estimate(audition)
                 self.report(
-                    0.0, f"about {rounded_duration(self.history.estimate.total_s)} for {self.plan.epochs} epochs"
+                    0.0, ntr(
+                        "about {total_s} for {epochs} epoch",
+                        "about {total_s} for {epochs} epochs",
+                        epochs=self.plan.epochs, total_s=rounded_duration(self.history.estimate.total_s),
+                    )
                 )
                 self._evaluate(audition)
             while self.history.epoch < self.plan.epochs and not self._has_stopped_improving():
@@ -341,8 +349,10 @@ class _Training:
         self.bad_steps, self.good_steps = self.bad_steps + 1, 0
         if self.bad_steps > _MOST_BAD_STEPS:
             raise TrainingError(
-                "The training cannot continue: its losses are NaN or infinite again and again. Start from scratch with "
-                "a lower learning rate, and check the data report for damaged recordings."
+                tr(
+                    "The training cannot continue: its losses are NaN or infinite again and again. Start from scratch "
+                    "with a lower learning rate, and check the data report for damaged recordings.",
+                )
             )
         restored = not self.tuning.is_sound()
         if restored:
@@ -351,9 +361,12 @@ class _Training:
         self._add_event(
             " ".join(
                 [
-                    "A step that produced NaN or infinite losses was skipped.",
-                    *(["The last checkpoint was restored."] if restored else []),
-                    f"The learning rate is now {self.plan.learning_rate * self.rate_share:.2g}.",
+                    tr("A step that produced NaN or infinite losses was skipped."),
+                    *([tr("The last checkpoint was restored.")] if restored else []),
+                    tr(
+                        "The learning rate is now {learning_rate}.",
+                        learning_rate=numeral(self.plan.learning_rate * self.rate_share, ".2g"),
+                    ),
                 ]
             )
         )
@@ -361,11 +374,11 @@ class _Training:
     def _take_smaller_batches(self, cause: BaseException) -> None:
         if self.batch == 1:
             raise TrainingError(
-                "There is not enough memory to train, even with the smallest batch. Close other programs and start "
-                "the training again: it resumes where it stopped."
+                tr("There is not enough memory to train, even with the smallest batch. Close other programs and start "
+                "the training again: it resumes where it stopped.")
             ) from cause
         self.batch //= 2
-        self._add_event(f"Memory ran out, so the batch size is now {self.batch}.")
+        self._add_event(tr("Memory ran out, so the batch size is now {batch}.", batch=self.batch))
 
     # ---- evaluations
 
@@ -386,7 +399,7 @@ class _Training:
         """Render, score and keep the voice; its folder is complete before the history lists the evaluation."""
         started = time.monotonic()
         if not self.history.evaluations:
-            self.report(0.0, "testing the untrained voice")
+            self.report(0.0, tr("testing the untrained voice"))
         name = f"{self.history.epoch:06d}"
         final = self.folder / EVALUATIONS_FOLDER / name
         unfinished = final.with_name(f".{name}.part")
@@ -427,18 +440,21 @@ class _Training:
         assert best is not None
         if self.history.epoch < self.plan.epochs:
             self._add_event(
-                f"Nothing has improved since epoch {best['epoch']}, so training stopped at epoch {self.history.epoch}. "
-                f"The voice is from epoch {best['epoch']}."
+                tr(
+                    "Nothing has improved since epoch {epoch}, so training stopped at epoch {epoch2}. The voice is "
+                    "from epoch {epoch3}.",
+                    epoch=best["epoch"], epoch2=self.history.epoch, epoch3=best["epoch"],
+                )
             )
         self.history.state = "completed"
         self._save()
-        self.report(1.0, f"completed; the best checkpoint is from epoch {best['epoch']}")
+        self.report(1.0, tr("completed; the best checkpoint is from epoch {epoch}", epoch=best["epoch"]))
 
     # ---- time
 
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
-        self.report(0.0, "timing a few steps")
+        self.report(0.0, tr("timing a few steps"))
         trial = FineTuning(self.base, self.tuning.clips, self.plan, precision=self.device.precision)
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []
@@ -472,15 +488,24 @@ class _Training:
     def _progress(self) -> str:
         """Return the progress message: epoch, loss, scores, time left."""
         history = self.history
-        text = f"epoch {history.epoch} of {self.plan.epochs}"
+        text = tr("epoch {epoch} of {epochs}", epoch=history.epoch, epochs=self.plan.epochs)
         if history.epochs:
-            text = f"{text}, difference {history.epochs[-1].get('envelope', math.nan):.3f}"
+            text = tr(
+                "{text}, difference {value}",
+                text=text, value=numeral(history.epochs[-1].get("envelope", math.nan), ".3f"),
+            )
         if history.evaluations and (best := history.best):
             last = history.evaluations[-1]
-            scores = f"score {last['score']:.3f} (best {best['score']:.3f} at epoch {best['epoch']})"
-            text = f"{text}, likeness {last['likeness']:.3f}, {scores}"
+            scores = tr(
+                "score {score} (best {score2} at epoch {epoch})",
+                score=numeral(last["score"], ".3f"), score2=numeral(best["score"], ".3f"), epoch=best["epoch"],
+            )
+            text = tr(
+                "{text}, likeness {likeness}, {scores}",
+                text=text, likeness=numeral(last["likeness"], ".3f"), scores=scores,
+            )
         if (left_s := self._seconds_left()) is not None and history.epoch < self.plan.epochs:
-            text = f"{text}, about {rounded_duration(left_s)} left"
+            text = tr("{text}, about {left_s} left", text=text, left_s=rounded_duration(left_s))
         return text
 
     def _add_event(self, text: str) -> None:
@@ -493,7 +518,7 @@ class _Training:
         self.good = copy.deepcopy(self.tuning.state())
         counters = {name: getattr(self, name) for name in _COUNTERS}
         state = {"format": TRAINING_FORMAT, "plan": asdict(self.plan), "recordings": self.recordings}
-        state |= {"tuning": self.good, "counters": counters, "history": self.history.as_json()}
+        state |= {"tuning": self.good, "counters": counters, "history": as_data(self.history.as_json())}
         with writing_errors(self.folder / CHECKPOINT_FILE):
             save_checkpoint(self.folder / CHECKPOINT_FILE, state)
             write_history(self.history, self.folder)
@@ -505,22 +530,27 @@ class _Training:
         if state is None:
             return
         if state.get("format", 1) > TRAINING_FORMAT:
-            raise TrainingError("A later version of Timbre Studio started this training; update to resume it.")
+            raise TrainingError(tr("A later version of Timbre Studio started this training; update to resume it."))
         if state.get("format", 1) < TRAINING_FORMAT:
             # the earlier version analysed the recordings differently, so its checkpoints cannot be mixed with new ones
-            self._add_event("Started again, because an earlier version of Timbre Studio had started this training.")
+            self._add_event(tr("Started again, because an earlier version of Timbre Studio had started this training."))
             with writing_errors(self.folder / CHECKPOINT_FILE):
                 self._set_aside(state.get("format", 1))
                 write_history(self.history, self.folder)
             return
         if state["recordings"] != self.recordings:
             raise TrainingError(
-                "The recordings are not those this training started with. Start it from scratch, or make a new voice "
-                "from the new recordings."
+                tr(
+                    "The recordings are not those this training started with. Start it from scratch, or make a new "
+                    "voice from the new recordings.",
+                )
             )
         if changed := self.plan.differences(state["plan"]):
             values = ", ".join(f"{name} {state['plan'].get(name)}" for name in changed)
-            raise TrainingError(f"This training started with {values}. Resume with that, or start from scratch.")
+            raise TrainingError(tr(
+                "This training started with {values}. Resume with that, or start from scratch.",
+                values=values,
+            ))
         self.tuning.restore(state["tuning"])
         for name, value in state["counters"].items():
             setattr(self, name, value)
@@ -556,8 +586,13 @@ def refuse_too_little(clips: Sequence[Clip]) -> None:
     voiced_s = sum(int(clip.pitch.voiced.sum()) for clip in clips) / FRAME_RATE
     if voiced_s < LEAST_VOICE_S:
         raise TrainingError(
-            f"There are only {voiced_s:.1f} seconds of voice; at least {LEAST_VOICE_S:.0f} are needed. "
-            "Five minutes work well."
+            ntr(
+                "There is only {voiced_s} second of voice; at least {least_voice_s} are needed. Five minutes work "
+                "well.",
+                "There are only {voiced_s} seconds of voice; at least {least_voice_s} are needed. Five minutes work "
+                "well.",
+                voiced_s=numeral(voiced_s, ".1f"), least_voice_s=numeral(LEAST_VOICE_S, ".0f"),
+            )
         )
 
 

@@ -16,6 +16,7 @@ from engine.errors import DatasetError, VoiceError
 from engine.features.clips import Clip
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
+from engine.texts import tr
 from engine.training.fine_tuning import FineTuning
 from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
@@ -59,7 +60,7 @@ def untrained_voice(clips: Sequence[Clip], profile: VoiceProfile | None = None, 
     ('Mia', True, 0)
     """
     refuse_too_little(clips)
-    clips, profile = sound_clips(clips), profile or VoiceProfile(name="Voice")
+    clips, profile = sound_clips(clips), profile or VoiceProfile(name=tr("Voice"))
     card = portray(profile, clips, new_identifier(profile.name, ()))
     tuning = FineTuning(load_base(device=working_device(device).torch_device), clips, TrainingPlan())
     minutes = round(sum(len(clip.pitch) for clip in clips) / FRAME_RATE / 60, 1)
@@ -81,7 +82,7 @@ def untrained_of(dataset: Dataset, report: Report = no_report, device: str = AUT
         return kept
     made_of = _state(dataset)  # before reading, so that changes in the meantime are found the next time
     clips = usable_clips(dataset, report)
-    report(1.0, "rendering a preview")
+    report(1.0, tr("rendering a preview"))
     voice = untrained_voice(clips, dataset.profile, device)
     voice.card.training[_MADE_OF] = made_of
     home = dataset.folder / UNTRAINED_FOLDER
@@ -110,5 +111,8 @@ def _state(dataset: Dataset) -> str:
             digest.update(f"{stat.st_size} {stat.st_mtime_ns}\n".encode())
     except OSError as cause:
         reason = cause.strerror or cause
-        raise DatasetError(f'The recordings of "{dataset.profile.name}" cannot be read: {reason}.') from cause
+        raise DatasetError(tr(
+            'The recordings of "{name}" cannot be read: {reason}.',
+            name=dataset.profile.name, reason=reason,
+        )) from cause
     return digest.hexdigest()

@@ -19,12 +19,13 @@ from engine.analysis.vocal_range import FEMALE, MALE, VocalRange, voice_type
 from engine.errors import SettingsError
 from engine.features.speaker_timbre import SPREAD
 from engine.networks.envelope_decoder import between_decoders
+from engine.texts import tr
 from engine.units import note_name, note_number
 from engine.voices.card import VoiceCard, card_text
 from engine.voices.voice import Voice
 
 _MOST_TRAITS = 6
-_UNSTATED = "not stated"
+_UNSTATED = tr("not stated")
 _PARTS = re.compile(r" and | \(partly |\)$")  # between the licences of what is itself a blend
 _CREATIVE_COMMONS = re.compile(r"CC0|CC[- ]BY|^$", re.IGNORECASE)
 _CLAUSES = re.compile(r"(?<![A-Z])(BY|NC|SA|ND)(?![A-Z])", re.IGNORECASE)  # what one of them can ask
@@ -64,7 +65,7 @@ def blend_voices(first: Voice, second: Voice, share: float, name: str, identifie
     ('Kathrin', 'CC-BY-4.0 (recordings CC0-1.0)')
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0.0 <= share <= 1.0:
-        raise SettingsError(f"share must be a number from 0 to 1, not {share}.")
+        raise SettingsError(tr("share must be a number from 0 to 1, not {share}.", share=share))
     share = float(share)
     card = _blended_card(first.card, second.card, share, name, identifier)
     card_text(card)  # what cannot be saved is refused now
@@ -168,7 +169,10 @@ def _blended_pitch(first: PitchStatistics, second: PitchStatistics, share: float
 
 def _description(first: VoiceCard, second: VoiceCard, share: float) -> str:
     percent = round(100 * share)
-    return f"A blend of {first.name} ({100 - percent} %) and {second.name} ({percent} %)."
+    return tr(
+        "A blend of {name} ({percent} %) and {name2} ({percent2} %).",
+        name=first.name, percent=100 - percent, name2=second.name, percent2=percent,
+    )
 
 
 def _traits(parts: list[VoiceCard], nearer: VoiceCard) -> list[str]:
@@ -197,10 +201,10 @@ def _licence(licences: list[str]) -> str:
         return "" if stated == [_UNSTATED] else stated[0]
     first, second = stated
     if _asked(first) >= _asked(second):
-        return f"{first} (partly {second})"
+        return tr("{first} (partly {second})", first=first, second=second)
     if _asked(second) > _asked(first):
-        return f"{second} (partly {first})"
-    return f"{first} and {second}"
+        return tr("{second} (partly {first})", second=second, first=first)
+    return tr("{first} and {second}", first=first, second=second)
 
 
 def _asked(licence: str) -> set[str]:

@@ -26,6 +26,7 @@ from engine.errors import VoiceError, is_full_disk
 from engine.files import UNFINISHED, sync_to_disk
 from engine.reprs import Brief
 from engine.spelling import folded, nearest
+from engine.texts import tr
 from engine.voices import card_rules as rules
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
 
@@ -164,7 +165,10 @@ def card_text(card: VoiceCard) -> str:
         text = json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n"
         _card_from(json.loads(text))
     except (ValueError, TypeError, RecursionError) as cause:
-        raise VoiceError(f"The card of the voice '{card.id}' cannot be written: {cause}.") from cause
+        raise VoiceError(tr(
+            "The card of the voice '{id}' cannot be written: {cause}.",
+            id=card.id, cause=cause,
+        )) from cause
     return text
 
 
@@ -174,9 +178,15 @@ def load_card(folder: Path) -> VoiceCard:
         with (folder / CARD_FILE).open("rb") as file:
             content = file.read(_LARGEST_CARD + 1)
     except FileNotFoundError as cause:
-        raise VoiceError(f"'{folder.name}' is not a voice: it has no {CARD_FILE}.") from cause
+        raise VoiceError(tr(
+            "'{name}' is not a voice: it has no {card_file}.",
+            name=folder.name, card_file=CARD_FILE,
+        )) from cause
     except OSError as cause:
-        raise VoiceError(f"The card of the voice '{folder.name}' cannot be read: {why_refused(cause)}.") from cause
+        raise VoiceError(tr(
+            "The card of the voice '{name}' cannot be read: {cause}.",
+            name=folder.name, cause=why_refused(cause),
+        )) from cause
     return read_card(content, f"'{folder.name}'")
 
 
@@ -187,10 +197,16 @@ def read_card(content: bytes, where: str) -> VoiceCard:
             raise ValueError("it is too large")
         values = _read_json(content)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
-            raise VoiceError(f"The voice {where} was made by a later version of Timbre Studio; update to use it.")
+            raise VoiceError(tr(
+                "The voice {where} was made by a later version of Timbre Studio; update to use it.",
+                where=where,
+            ))
         return _card_from(values)
     except ValueError as cause:
-        raise VoiceError(f"The card of the voice {where} is damaged ({cause}); import the voice again.") from cause
+        raise VoiceError(tr(
+            "The card of the voice {where} is damaged ({cause}); import the voice again.",
+            where=where, cause=cause,
+        )) from cause
 
 
 def _read_json(content: bytes) -> object:
@@ -201,22 +217,25 @@ def _read_json(content: bytes) -> object:
         raise ValueError("it is no JSON") from cause
 
 
-UNTRAINED = "untrained"  # the state of a voice that was made of recordings and not trained yet, as it is shown
-TRAIN_AGAIN = "train again"  # the state of a voice that was made on an earlier base, as it is shown
+UNTRAINED = tr("untrained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
+TRAIN_AGAIN = tr("train again")  # the state of a voice that was made on an earlier base, as it is shown
 
 
 def earlier_voice(name: str) -> str:
     """Return the advice for a voice made on an earlier base."""
     return (
-        f"The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
-        "Train it again if its recordings are here; otherwise import one that was made with this version, or blend it "
-        "anew."
+        tr(
+            "The voice '{name}' was made with an earlier version of Timbre Studio and cannot be used with this one. "
+            "Train it again if its recordings are here; otherwise import one that was made with this version, or "
+            "blend it anew.",
+            name=name,
+        )
     )
 
 
 def damaged_weights(name: str) -> str:
     """Return the advice for weights that cannot be used."""
-    return f"The weights of the voice '{name}' are missing or damaged; import the voice or make it again."
+    return tr("The weights of the voice '{name}' are missing or damaged; import the voice or make it again.", name=name)
 
 
 def _card_from(values: object) -> VoiceCard:
@@ -310,11 +329,17 @@ def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
     if len(named) == 1:
         return voice_home(named[0], folders)
     if named:
-        raise VoiceError(f"Several voices have the name '{voice}': give the id, which is one of {', '.join(named)}.")
+        raise VoiceError(tr(
+            "Several voices have the name '{voice}': give the id, which is one of {named}.",
+            voice=voice, named=", ".join(named),
+        ))
     there = ", ".join(card.id for card in cards) or "none"
     if meant := nearest(str(voice), {one for card in cards for one in (card.id, card.name)}):
-        raise VoiceError(f"There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.")
-    raise VoiceError(f"There is no voice '{voice}'. The voices here are: {there}.")
+        raise VoiceError(tr(
+            "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
+            voice=voice, meant=meant, there=there,
+        ))
+    raise VoiceError(tr("There is no voice '{voice}'. The voices here are: {there}.", voice=voice, there=there))
 
 
 def _home(identifier: str, folders: Sequence[Path]) -> Path | None:
@@ -361,7 +386,10 @@ def new_voice_folder(folder: Path) -> Iterator[Path]:
             raise
         shutil.rmtree(replaced, ignore_errors=True)
     except (OSError, SafetensorError) as cause:
-        raise VoiceError(f"The voice '{folder.name}' could not be written: {why_refused(cause)}.") from cause
+        raise VoiceError(tr(
+            "The voice '{name}' could not be written: {cause}.",
+            name=folder.name, cause=why_refused(cause),
+        )) from cause
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
 
@@ -386,7 +414,7 @@ def new_identifier(name: str, taken: Collection[str] = ()) -> str:
 def why_refused(cause: Exception) -> str:
     """Return the system's reason for not writing or deleting a file, to go into a sentence."""
     if is_full_disk(cause):
-        return "the disk is full"
+        return tr("the disk is full")
     if isinstance(cause, OSError):
         return cause.strerror or str(cause)
     return str(cause)

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import SettingsError
+from engine.texts import ntr, tr
 from engine.units import note_number
 
 # Of voices; raised when an older program could no longer read them, and when the base's content changes: what a voice
@@ -66,25 +67,36 @@ def _asserted(holds: Callable[[object], bool]) -> Callable[[object], object]:
 # The types of a card's fields; at their end, in words, what a value must be.
 _Line = Annotated[str, StringConstraints(pattern=f"^[^{_CONTROLS}]*$")]
 _Notes = Annotated[PitchStatistics, BeforeValidator(_asserted(_are_three_notes))]
-_THREE_NOTES = "three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}"
+_THREE_NOTES = tr("three note numbers from low to high, as {'low': 50, 'median': 57, 'high': 64}")
 Identifier = Annotated[
-    str, AfterValidator(_asserted(is_identifier)), f"1 to {LONGEST_IDENTIFIER} lowercase letters, digits and hyphens"
+    str, AfterValidator(_asserted(is_identifier)), tr(
+        "1 to {longest_identifier} lowercase letters, digits and hyphens",
+        longest_identifier=LONGEST_IDENTIFIER,
+    )
 ]
 Name = Annotated[
     str,
     StringConstraints(pattern=rf"^[^{_CONTROLS}]*[^\s{_CONTROLS}][^{_CONTROLS}]*$", max_length=LONGEST_NAME),
-    f"one line of 1 to {LONGEST_NAME} characters",
+    ntr(
+        "one line of 1 to {longest_name} character",
+        "one line of 1 to {longest_name} characters",
+        longest_name=LONGEST_NAME,
+    ),
 ]
-Line = Annotated[_Line | None, "one line of text, or null"]
-Text = Annotated[str, StringConstraints(pattern=rf"^([^{_CONTROLS}]|[\t\n\r])*$"), "text without control characters"]
-Texts = Annotated[dict[_Line, Text], "an object of texts without control characters"]
-Words = Annotated[list[_Line], "a list of words"]
+Line = Annotated[_Line | None, tr("one line of text, or null")]
+Text = Annotated[
+    str, StringConstraints(pattern=rf"^([^{_CONTROLS}]|[\t\n\r])*$"), tr("text without control characters")
+]
+Texts = Annotated[dict[_Line, Text], tr("an object of texts without control characters")]
+Words = Annotated[list[_Line], tr("a list of words")]
 Range = Annotated[
-    dict[str, _Line], AfterValidator(_asserted(_is_range)), "two notes from low to high, as {'min': 'A2', 'max': 'C5'}"
+    dict[str, _Line], AfterValidator(_asserted(_is_range)), tr(
+        "two notes from low to high, as {'min': 'A2', 'max': 'C5'}",
+    )
 ]
 Pitch = Annotated[_Notes, _THREE_NOTES]
-PitchOrNone = Annotated[_Notes | None, f"{_THREE_NOTES}, or null"]
-AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), "a number above 0"]
-Kind = Annotated[Literal["studio", "rvc"], "studio or rvc"]
-Object = Annotated[dict[str, Any], "an object"]
-Format = Annotated[int, Field(strict=True, ge=1, le=FORMAT), f"a whole number from 1 to {FORMAT}"]
+PitchOrNone = Annotated[_Notes | None, tr("{three_notes}, or null", three_notes=_THREE_NOTES)]
+AboveZero = Annotated[float, Field(strict=True, gt=0, lt=2**53, allow_inf_nan=False), tr("a number above 0")]
+Kind = Annotated[Literal["studio", "rvc"], tr("studio or rvc")]
+Object = Annotated[dict[str, Any], tr("an object")]
+Format = Annotated[int, Field(strict=True, ge=1, le=FORMAT), tr("a whole number from 1 to {format}", format=FORMAT)]

@@ -28,6 +28,7 @@ from engine.rvc.onnx_models import onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering, is_sound
 from engine.rvc.sandbox import ModelFileError, ModelProcess, no_such_speaker
 from engine.rvc.torch_models import INDEX
+from engine.texts import tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -141,7 +142,7 @@ def voice_of(voice: AnyVoice | str | Path) -> AnyVoice:
         return voice
     if isinstance(voice, str | os.PathLike):
         return load_any_voice(voice)
-    raise VoiceError(f"A voice is an id, a name, a path, or a Voice, not {type(voice).__name__}.")
+    raise VoiceError(tr("A voice is an id, a name, a path, or a Voice, not {name}.", name=type(voice).__name__))
 
 
 def networks_digest(base: BaseModel, voice: AnyVoice) -> str:
@@ -210,8 +211,11 @@ def import_rvc(
         found = _index_of(Path(index), folder) if index else None
         if found is not None and found.vectors.shape[1] != width:
             raise ModelFileError(
-                f"The index belongs to another model: its vectors have {found.vectors.shape[1]} numbers, and this "
-                f"model reads {width}. Choose the one made with it, or import the model without.",
+                tr(
+                    "The index belongs to another model: its vectors have {shape} numbers, and this model reads "
+                    "{width}. Choose the one made with it, or import the model without.",
+                    shape=found.vectors.shape[1], width=width,
+                ),
                 "wrong_index",
             )
         if found is not None or is_onnx:
@@ -247,7 +251,7 @@ def _card(identifier: str, name: str, model: dict[str, object], rate: int) -> Vo
     return VoiceCard(
         id=identifier, name=name, gender=None, age=None, description="", base_language=None, traits=[], genre=None,
         voice_type=None, vocal_range={"min": "E2", "max": "E5"}, pitch=UNKNOWN_PITCH, bandwidth_hertz=rate / 2,
-        licence="", source=f"imported from {model['file']}", consent={}, kind="rvc", model=model,
+        licence="", source=tr("imported from {file}", file=model["file"]), consent={}, kind="rvc", model=model,
     )  # fmt: skip
 
 
@@ -295,7 +299,9 @@ def _refuse_senseless(voice: ImportedVoice) -> None:
         samples = voice.networks.render(content, torch.linspace(0.0, highest, frames), Moment(seed, seed * frames, 0.0))
         if not (is_sound(samples) and np.abs(samples).max() > _SILENT):
             raise ModelFileError(
-                f'The weights of "{voice.card.model["file"]}" render no voice: take an earlier one of the same '
-                "training.",
+                tr(
+                    'The weights of "{file}" render no voice: take an earlier one of the same training.',
+                    file=voice.card.model["file"],
+                ),
                 "senseless",
             )

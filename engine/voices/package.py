@@ -25,6 +25,7 @@ from engine.files import replacing
 from engine.provenance.consent import seal_consent
 from engine.provenance.installation import Installation
 from engine.provenance.statement import file_digest
+from engine.texts import tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -86,14 +87,14 @@ def export_voice(voice: Path | str, target: Path | str, recorded_by: Installatio
     voice_folder, target = voice_home(voice), Path(target)
     card = load_card(voice_folder)
     if card.is_untrained:
-        raise VoiceError(f"The voice '{card.id}' is untrained: train it first, then export it.")
+        raise VoiceError(tr("The voice '{id}' is untrained: train it first, then export it.", id=card.id))
     _check_stored_weights(card, voice_folder / WEIGHTS_FILE)
     card = _sealed(card, voice_folder, recorded_by)
     target = target / (card.id + PACKAGE_SUFFIX) if target.is_dir() else target
     try:
         contents = _contents(card, voice_folder)
         if PREVIEW_FILE in contents:
-            check_preview(voice_folder / PREVIEW_FILE, f"the folder of '{card.id}'")
+            check_preview(voice_folder / PREVIEW_FILE, tr("the folder of '{id}'", id=card.id))
         with (
             replacing(target, durable=True) as unfinished,
             zipfile.ZipFile(unfinished, "w", zipfile.ZIP_STORED) as package,
@@ -103,7 +104,10 @@ def export_voice(voice: Path | str, target: Path | str, recorded_by: Installatio
                 entry.create_system, entry.external_attr = 3, _ORDINARY_FILE  # the same on every system
                 package.writestr(entry, content)
     except OSError as cause:
-        raise VoiceError(f'The package "{target.name}" could not be written: {why_refused(cause)}.') from cause
+        raise VoiceError(tr(
+            'The package "{name}" could not be written: {cause}.',
+            name=target.name, cause=why_refused(cause),
+        )) from cause
     return target
 
 
@@ -217,7 +221,7 @@ def _check_stored_weights(card: VoiceCard, path: Path) -> None:
     if not all(np.isfinite(values).all() for values in weights.values()):
         raise VoiceError(damaged_weights(card.id))
     if not card.is_earlier and _shapes(weights) != _shapes(load_file(next(DEMO_VOICES.glob(f"*/{WEIGHTS_FILE}")))):
-        raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.")
+        raise VoiceError(tr("The voice '{id}' was made by another version of the engine; make it again.", id=card.id))
 
 
 def _shapes(weights: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
@@ -231,15 +235,15 @@ def _json(values: object) -> bytes:
 
 def _licence(card: VoiceCard) -> str:
     lines = [
-        f"The voice {card.name}",
+        tr("The voice {name}", name=card.name),
         "",
-        f"Licence: {card.licence or 'not stated; ask whoever gave you this file'}",
-        f"Made from: {card.source or 'not stated'}",
+        tr("Licence: {licence}", licence=card.licence or tr("not stated; ask whoever gave you this file")),
+        tr("Made from: {source}", source=card.source or tr("not stated")),
     ]
     if card.consent:
         lines += [
             "",
-            "Consent, as it was stated:",
+            tr("Consent, as it was stated:"),
             *(f"  {name}: {text}" for name, text in card.consent.items() if text),
         ]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
 from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
 from engine.provenance.consent import check_seal
+from engine.texts import tr
 from engine.voices.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, read_card
 from engine.voices.card_rules import is_whole
 from engine.voices.profile import read_profile
@@ -35,26 +36,41 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     """
     names = {str(path) for path in extract_archive(package, folder, _LIMITS)}
     if CHECKSUMS_FILE not in names:
-        raise VoiceError(f'"{package.name}" is not a voice: it has no {CHECKSUMS_FILE}.')
+        raise VoiceError(tr(
+            '"{name}" is not a voice: it has no {checksums_file}.',
+            name=package.name, checksums_file=CHECKSUMS_FILE,
+        ))
     stated = _read_checksums(package, folder)
     if strange := sorted(names - _ALLOWED):
-        raise VoiceError(f'"{package.name}" is not a voice: "{strange[0]}" does not belong in one.')
+        raise VoiceError(tr(
+            '"{name}" is not a voice: "{strange}" does not belong in one.',
+            name=package.name, strange=strange[0],
+        ))
     if missing := [name for name in _NEEDED if name not in names]:
-        raise _damaged(package, f"{missing[0]} is missing")
+        raise _damaged(package, tr("{missing} is missing", missing=missing[0]))
     found = {}
     for name in sorted(names - {CHECKSUMS_FILE}):
         with (folder / name).open("rb") as file:
             found[name] = hashlib.file_digest(file, "sha256").hexdigest()
     if wrong := sorted(name for name in {*found, *stated} if found.get(name) != stated.get(name)):
-        raise _damaged(package, f"{wrong[0]} is not the file that {CHECKSUMS_FILE} tells of")
+        raise _damaged(package, tr(
+            "{wrong} is not the file that {checksums_file} tells of",
+            wrong=wrong[0], checksums_file=CHECKSUMS_FILE,
+        ))
     card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
     if card.is_untrained:  # without its recordings it could never be trained
         raise VoiceError(
-            f'The voice in "{package.name}" is untrained: train it where its recordings are, then export it.'
+            tr(
+                'The voice in "{name}" is untrained: train it where its recordings are, then export it.',
+                name=package.name,
+            )
         )
     _check_said(package, card)
     if _read_json(package, folder / CONSENT_FILE) != card.consent:
-        raise _damaged(package, f"{CONSENT_FILE} does not say what {CARD_FILE} says")
+        raise _damaged(package, tr(
+            "{consent_file} does not say what {card_file} says",
+            consent_file=CONSENT_FILE, card_file=CARD_FILE,
+        ))
     if card.consent_seal:
         try:
             check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
@@ -71,17 +87,26 @@ def _check_said(package: Path, card: VoiceCard) -> None:
     try:
         read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
     except ProfileError as cause:
-        raise _damaged(package, f"in {CARD_FILE}, {str(cause).rstrip('.')}") from cause
+        raise _damaged(package, tr(
+            "in {card_file}, {value}",
+            card_file=CARD_FILE, value=str(cause).rstrip("."),
+        )) from cause
 
 
 def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
     values = _read_json(package, folder / CHECKSUMS_FILE)
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
-        raise VoiceError(f'"{package.name}" is not a voice: its {CHECKSUMS_FILE} is of another kind.')
+        raise VoiceError(tr(
+            '"{name}" is not a voice: its {checksums_file} is of another kind.',
+            name=package.name, checksums_file=CHECKSUMS_FILE,
+        ))
     if values["format"] > FORMAT:
-        raise VoiceError(f'"{package.name}" was made by a later version of Timbre Studio; update to use it.')
+        raise VoiceError(tr(
+            '"{name}" was made by a later version of Timbre Studio; update to use it.',
+            name=package.name,
+        ))
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
-        raise _damaged(package, f"{CHECKSUMS_FILE} holds no checksums")
+        raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
     return dict(values["sha256"])
 
 
@@ -93,13 +118,13 @@ def _check_weights(package: Path, path: Path) -> None:
     try:
         with path.open("rb") as file:
             if int.from_bytes(file.read(8), "little") > _LARGEST_HEADER:
-                raise _damaged(package, f"{WEIGHTS_FILE} holds no weights")
+                raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE))
         with safe_open(path, "np") as opened:
             halves = all(opened.get_slice(name).get_dtype() == "F16" for name in opened.keys())  # noqa: SIM118 - no dict
     except (SafetensorError, OSError, ValueError) as cause:
-        raise _damaged(package, f"{WEIGHTS_FILE} holds no weights") from cause
+        raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE)) from cause
     if not halves:
-        raise VoiceError(f'The voice in "{package.name}" was made for another version of the engine.')
+        raise VoiceError(tr('The voice in "{name}" was made for another version of the engine.', name=package.name))
 
 
 def check_preview(path: Path, where: str) -> None:
@@ -108,28 +133,31 @@ def check_preview(path: Path, where: str) -> None:
         with path.open("rb") as file:
             start = file.read(12)
         if start[:4] != b"RIFF" or start[8:] != b"WAVE":
-            raise AudioError("It is no wave file.")
+            raise AudioError(tr("It is no wave file."))
         with open_audio(path) as preview:
             if not 0 < (preview.duration_s or 0.0) <= _LONGEST_PREVIEW_S:
-                raise AudioError("It has another length than a preview.")
+                raise AudioError(tr("It has another length than a preview."))
             for _ in preview.blocks(_PREVIEW_BLOCK):
                 pass  # reading it to its end is the only way to know that it can be
     except AudioError as cause:
-        raise VoiceError(f"The preview in {where} is not a short wave file, so the voice is not whole.") from cause
+        raise VoiceError(tr(
+            "The preview in {where} is not a short wave file, so the voice is not whole.",
+            where=where,
+        )) from cause
 
 
 def _read_json(package: Path, path: Path) -> object:
     try:
         return json.loads(_text(package, path).decode("utf-8"))
     except (ValueError, RecursionError) as cause:
-        raise _damaged(package, f"{path.name} is no JSON") from cause
+        raise _damaged(package, tr("{name} is no JSON", name=path.name)) from cause
 
 
 def _text(package: Path, path: Path) -> bytes:
     if path.stat().st_size > _LARGEST_TEXT:
-        raise _damaged(package, f"{path.name} is too large")
+        raise _damaged(package, tr("{name} is too large", name=path.name))
     return path.read_bytes()
 
 
 def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(f'"{package.name}" is damaged ({why}); load it, or have it made, again.')
+    return VoiceError(tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=package.name, why=why))

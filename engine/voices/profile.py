@@ -13,18 +13,22 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from engine.analysis.vocal_range import FEMALE, MALE
 from engine.errors import ProfileError, SettingsError
 from engine.reprs import Brief
 from engine.spelling import composed
+from engine.texts import ntr, tr
 from engine.units import note_number
 from engine.voices.card_rules import DEEPEST, is_shallow
 
 TAUGHT_BY = "taught_by"  # key of a taught voice: name, file and SHA-256 of the imported one, and its scores
-GENDERS = ("male", "female")
-AGES = ("child", "young adult", "adult")
-GENRES = ("pop", "rock", "hip-hop", "r&b", "country", "jazz", "classical", "electronic", "world", "other")
-VOICE_TYPES: tuple[str, ...] = FEMALE + MALE
+GENDERS = (tr("male"), tr("female"))
+AGES = (tr("child"), tr("young adult"), tr("adult"))
+GENRES = (
+    tr("pop"), tr("rock"), tr("hip-hop"), "r&b", tr("country"), tr("jazz"), tr("classical"), tr("electronic"),
+    tr("world"), tr("other"),
+)  # fmt: skip
+# as FEMALE and MALE, which are types too
+VOICE_TYPES = (tr("soprano"), tr("mezzo-soprano"), tr("alto"), tr("tenor"), tr("baritone"), tr("bass"))
 
 LONGEST_NAME = 100  # characters, as are all of these
 LONGEST_TEXT = 4_000
@@ -167,13 +171,13 @@ class _Problems:
 
 def _name(given: dict[str, object], problems: _Problems) -> str:
     if "name" not in given:
-        missing = '{field} is missing; write it into model.json as "name", or state it when the voice is created.'
+        missing = tr('{field} is missing; write it into model.json as "name", or state it when the voice is created.')
         problems.add("name", missing)
         return ""
     name = _text(given["name"], "name", problems, LONGEST_NAME, one_line=True)
     name = composed(name)
     if name and all(unicodedata.category(sign)[0] in "CZM" for sign in name):
-        problems.add("name", "{field} must hold something that can be seen.")
+        problems.add("name", tr("{field} must hold something that can be seen."))
     return name
 
 
@@ -182,12 +186,16 @@ def _text(value: object, name: str, problems: _Problems, longest: int = LONGEST_
     if is_blank(value):
         return ""
     if not isinstance(value, str):
-        problems.add(name, f"{{field}} must be text, not {_kind(value)}.")
+        problems.add(name, tr("{field} must be text, not {value}.", value=_kind(value)))
     elif len(text := value.strip()) > longest:
-        problems.add(name, f"{{field}} must have at most {longest} characters, not {len(text)}.")
+        problems.add(name, ntr(
+            "{field} must have at most {longest} character, not {text}.",
+            "{field} must have at most {longest} characters, not {text}.",
+            longest=longest, text=len(text),
+        ))
     elif _UNWELCOME.search(text) or (one_line and _LINE_ENDS.search(text)):
-        ends = "{field} must not hold control characters or line ends."
-        problems.add(name, ends if one_line else "{field} must not hold control characters.")
+        ends = tr("{field} must not hold control characters or line ends.")
+        problems.add(name, ends if one_line else tr("{field} must not hold control characters."))
     else:
         return text
     return ""
@@ -200,7 +208,10 @@ def _choice(given: dict[str, object], name: str, allowed: tuple[str, ...], probl
     chosen = " ".join(value.lower().split()) if isinstance(value, str) else None
     if chosen in allowed:
         return chosen
-    problems.add(name, f"{{field}} must be one of {', '.join(allowed)}, not {_shown(value)}.")
+    problems.add(name, tr(
+        "{field} must be one of {allowed}, not {value}.",
+        allowed=", ".join(allowed), value=_shown(value),
+    ))
     return None
 
 
@@ -211,17 +222,26 @@ def _language(given: dict[str, object], problems: _Problems) -> str | None:
     language = value.strip().lower() if isinstance(value, str) else ""
     if re.fullmatch("[a-z]{2}", language):
         return language
-    problems.add("base_language", f"{{field}} must be two letters such as en, de or tr, not {_shown(value)}.")
+    problems.add("base_language", tr(
+        "{field} must be two letters such as en, de or tr, not {value}.",
+        value=_shown(value),
+    ))
     return None
 
 
 def _traits(given: dict[str, object], problems: _Problems) -> tuple[str, ...]:
     values = given.get("traits", [])
     if not isinstance(values, list | tuple):
-        problems.add("traits", f'{{field}} must be a list of texts such as ["warm", "clear"], not {_kind(values)}.')
+        problems.add("traits", tr(
+            '{field} must be a list of texts such as ["warm", "clear"], not {values}.',
+            values=_kind(values),
+        ))
         return ()
     if len(values) > MOST_TRAITS:
-        problems.add("traits", f"{{field}} must be at most {MOST_TRAITS}, not {len(values)}.")
+        problems.add("traits", tr(
+            "{field} must be at most {most_traits}, not {values}.",
+            most_traits=MOST_TRAITS, values=len(values),
+        ))
         return ()
     traits = [_text(value, f"traits[{at}]", problems, LONGEST_TRAIT, one_line=True) for at, value in enumerate(values)]
     return tuple(trait for trait in traits if trait)
@@ -232,20 +252,26 @@ def _vocal_range(given: dict[str, object], problems: _Problems) -> dict[str, str
         return None
     values = given["vocal_range"]
     if not isinstance(values, Mapping):
-        problems.add("vocal_range", f'{{field}} must be like {{"min": "A2", "max": "C5"}}, not {_kind(values)}.')
+        problems.add("vocal_range", tr(
+            '{field} must be like {"min": "A2", "max": "C5"}, not {values}.',
+            values=_kind(values),
+        ))
         return None
     values = {name: value for name, value in values.items() if not is_blank(value)}
     if not values:
         return None
     before = len(problems.found)
     for name in [name for name in values if name not in _RANGE]:
-        problems.add(f"vocal_range.{name}", "{field} is not known; a vocal range has min and max.")
+        problems.add(f"vocal_range.{name}", tr("{field} is not known; a vocal range has min and max."))
     notes = {name: _note(values.get(name), f"vocal_range.{name}", problems) for name in _RANGE}
     if len(problems.found) > before:
         return None
     if note_number(notes["min"]) > note_number(notes["max"]):
         low, high = notes["min"], notes["max"]
-        problems.add("vocal_range", f"{{field}} has its limits swapped: min {low} is above max {high}.")
+        problems.add("vocal_range", tr(
+            "{field} has its limits swapped: min {low} is above max {high}.",
+            low=low, high=high,
+        ))
     return notes
 
 
@@ -258,24 +284,27 @@ def _note(value: object, name: str, problems: _Problems) -> str:
     except SettingsError:
         pass
     if value is None:
-        problems.add(name, "{field} is missing; write it like A2, C#4 or Bb3.")
+        problems.add(name, tr("{field} is missing; write it like A2, C#4 or Bb3."))
     else:
-        problems.add(name, f"{{field}} must be a note, not {_shown(value)}; write it like A2, C#4 or Bb3.")
+        problems.add(name, tr(
+            "{field} must be a note, not {value}; write it like A2, C#4 or Bb3.",
+            value=_shown(value),
+        ))
     return ""
 
 
 def _consent(given: dict[str, object], problems: _Problems) -> dict[str, str]:
     values = given.get("consent", {})
     if not isinstance(values, Mapping):
-        problems.add("consent", f"{{field}} must hold statement, by and date, not be {_kind(values)}.")
+        problems.add("consent", tr("{field} must hold statement, by and date, not be {values}.", values=_kind(values)))
         return {}
     texts = {str(name): _text(value, f"consent.{name}", problems) for name, value in values.items()}
     for name in texts:
         if not _is_plain(name) or len(name) > LONGEST_NAME or _UNWELCOME.search(name) or _LINE_ENDS.search(name):
-            problems.add(f"consent.{_shown(name)}", "{field} has a name that cannot be stored.")
+            problems.add(f"consent.{_shown(name)}", tr("{field} has a name that cannot be stored."))
     day = texts.get("date")
     if day and not _is_day(day):
-        problems.add("consent.date", f"{{field}} must be a day such as 2025-03-31, not {_shown(day)}.")
+        problems.add("consent.date", tr("{field} must be a day such as 2025-03-31, not {day}.", day=_shown(day)))
     return {name: text for name, text in texts.items() if text}
 
 
@@ -293,14 +322,20 @@ def _other(values: Mapping[str, object], problems: _Problems) -> dict[str, objec
         if name in _KNOWN:
             continue
         if not (isinstance(name, str) and _is_plain(name) and _is_plain(value)):
-            kinds = "{field} must be text, a number, or a list or object of such, as a file can hold it."
+            kinds = tr("{field} must be text, a number, or a list or object of such, as a file can hold it.")
             problems.add(str(name), kinds)
         elif not is_shallow(value, DEEPEST - _ABOVE_OTHER):
-            problems.add(name, f"{{field}} has lists or objects more than {DEEPEST - _ABOVE_OTHER} deep.")
+            problems.add(name, tr(
+                "{field} has lists or objects more than {deepest} deep.",
+                deepest=DEEPEST - _ABOVE_OTHER,
+            ))
         else:
             other[name] = value
     if len(json.dumps([other], indent=2, ensure_ascii=False).encode()) > MOST_OTHER:
-        problems.add("model.json", f"{{field}} holds more than {MOST_OTHER >> 20} MB besides the fields of a voice.")
+        problems.add("model.json", tr(
+            "{field} holds more than {most_other} MB besides the fields of a voice.",
+            most_other=MOST_OTHER >> 20,
+        ))
     return other
 
 
@@ -318,7 +353,10 @@ def _one_licence(values: Mapping[str, object], problems: _Problems) -> dict[str,
     """Rename `license` to `licence`; note a problem if both are there and differ."""
     one, another = values.get("licence"), values.get(_OTHER_SPELLING)
     if not is_blank(one) and not is_blank(another) and one != another:
-        problems.add("licence", f"{{field}} and {_OTHER_SPELLING} say different things; keep one of them.")
+        problems.add("licence", tr(
+            "{field} and {other_spelling} say different things; keep one of them.",
+            other_spelling=_OTHER_SPELLING,
+        ))
     return _british(values)
 
 
@@ -334,13 +372,13 @@ def _british(values: Mapping[str, object]) -> dict[str, object]:
 def _kind(value: object) -> str:
     """Describe the type of a value in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
-        (bool, "true or false"),
+        (bool, tr("true or false")),
         ((int, float), "a number"),
         (str, "text"),
         ((list, tuple), "a list"),
-        (Mapping, "an object"),
+        (Mapping, tr("an object")),
     )
-    return next((words for kind, words in kinds if isinstance(value, kind)), "something else")
+    return next((words for kind, words in kinds if isinstance(value, kind)), tr("something else"))
 
 
 def _shown(value: object) -> str:

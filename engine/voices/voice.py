@@ -25,6 +25,7 @@ from engine.networks.base import BaseModel, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.envelope_decoder import EnvelopeDecoder
 from engine.networks.timbre_encoder import TIMBRE
+from engine.texts import tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -189,9 +190,12 @@ def load_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> Voice:
     card = load_card(home) if is_place(voice) else replace(load_card(home), id=identifier_in(home))
     if card.is_imported:
         raise VoiceError(
-            f"{card.name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. "
-            f"Let it teach a voice of this studio, which can: Make it ours, on its card, or "
-            f"`python -m studio rvc teach {card.id}`."
+            tr(
+                "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
+                "teach a voice of this studio, which can: Make it ours, on its card, or `python -m studio rvc teach "
+                "{id}`.",
+                name=card.name, id=card.id,
+            )
         )
     _refuse_earlier(card)
     return voice_from(card, load_voice_weights(home, card), home)
@@ -229,7 +233,10 @@ def voice_from(card: VoiceCard, weights: Mapping[str, Tensor], folder: Path | No
                 raise ValueError(f"{name} has shape {tuple(vectors[name].shape)}, not {shape}")
         decoder.load_state_dict({name.removeprefix("decoder."): value for name, value in weights.items()}, strict=True)
     except (KeyError, ValueError, RuntimeError) as cause:
-        raise VoiceError(f"The voice '{card.id}' was made by another version of the engine; make it again.") from cause
+        raise VoiceError(tr(
+            "The voice '{id}' was made by another version of the engine; make it again.",
+            id=card.id,
+        )) from cause
     if not all(torch.isfinite(value).all() for value in [frames, *vectors.values(), *decoder.state_dict().values()]):
         raise VoiceError(damaged_weights(card.id))
     decoder.eval().requires_grad_(False)

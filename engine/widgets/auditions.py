@@ -5,6 +5,7 @@ from pathlib import Path
 import ipywidgets
 
 from engine.errors import TrainingError
+from engine.texts import tr
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, TrainingHistory, read_history
 from engine.widgets.playing import Playable, players
 
@@ -17,7 +18,7 @@ def audition(folder: Path, most: int = 6) -> ipywidgets.Widget:
     """
     history = read_history(folder)
     if history is None or not history.evaluations:
-        raise TrainingError("Nothing has been evaluated in this training run yet; train for some epochs first.")
+        raise TrainingError(tr("Nothing has been evaluated in this training run yet; train for some epochs first."))
     shown = _shown(history, most)
     parts = sorted(path.stem for path in (folder / ORIGINALS_FOLDER).glob("*.flac"))
     part = ipywidgets.Dropdown(options=parts, description="recording")

@@ -13,6 +13,7 @@ from IPython.display import display
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.audio.files import Audio, read_audio
 from engine.errors import EngineError, VoiceError
+from engine.texts import tr
 from engine.voices.card import DEMO_VOICES, list_voices
 from engine.widgets.playing import player
 from engine.widgets.showing import sentence
@@ -32,11 +33,11 @@ class RecordingChooser:
         self._uploads: Path | None = None
         files = list(_files(recordings or [SAMPLES]))
         if not files:
-            raise EngineError("No recordings were found; name files or folders with recordings.")
+            raise EngineError(tr("No recordings were found; name files or folders with recordings."))
         self._list = ipywidgets.Dropdown(options=[(path.stem, path) for path in files], description="recording")
         if chosen is not None:
             self._list.value = next(path for path in files if path.stem == chosen)
-        self._upload = ipywidgets.FileUpload(accept=",".join(AUDIO_SUFFIXES), description="another file")
+        self._upload = ipywidgets.FileUpload(accept=",".join(AUDIO_SUFFIXES), description=tr("another file"))
         self._told = ipywidgets.HTML()
         self._playing = ipywidgets.VBox()
         self._followers: list[Callable[[], None]] = []
@@ -101,8 +102,11 @@ def voice_chooser(folder: Path | Sequence[Path] = DEMO_VOICES, chosen: str | Non
 
         load_voice(chosen, folder)
     if not cards:
-        raise VoiceError("There is no usable voice here: train or import one.")
-    options = [(f"{card.name} ({card.vocal_range['min']} to {card.vocal_range['max']})", card.id) for card in cards]
+        raise VoiceError(tr("There is no usable voice here: train or import one."))
+    options = [(tr(
+        "{name} ({min} to {max})",
+        name=card.name, min=card.vocal_range["min"], max=card.vocal_range["max"],
+    ), card.id) for card in cards]
     return ipywidgets.Dropdown(options=options, value=chosen or cards[0].id, description="voice")
 
 

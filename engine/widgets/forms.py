@@ -14,6 +14,7 @@ from engine.conversion.key_fit import fitting_key
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.plots.conversion import plot_fit
 from engine.plots.recording import Look, look_at
+from engine.texts import ntr, numeral, tr
 from engine.voices.card import DEMO_VOICES, VoiceCard, list_voices
 from engine.voices.voice import Voice, load_voice
 from engine.widgets.choosers import RecordingChooser, voice_chooser
@@ -46,7 +47,7 @@ class ConversionForm:
         self._folder = folder
         self.chooser = RecordingChooser(recordings, chosen)
         self._voice = voice_chooser(folder, voice)
-        self._auto = ipywidgets.Checkbox(value=True, description="transpose automatically (auto)", indent=False)
+        self._auto = ipywidgets.Checkbox(value=True, description=tr("transpose automatically (auto)"), indent=False)
         self._controls = {one.name: _control(one) for one in fields(ConversionSettings)}
         self._controls["takes"].value = takes
         self._preset = ipywidgets.ToggleButtons(options=list(ConversionSettings.presets), description="preset")
@@ -68,7 +69,7 @@ class ConversionForm:
                 self._told,
                 self._picture,
                 self._preset,
-                ipywidgets.Accordion([ipywidgets.VBox(self._explained())], titles=["takes and settings"]),
+                ipywidgets.Accordion([ipywidgets.VBox(self._explained())], titles=[tr("takes and settings")]),
             ]
         )
 
@@ -136,7 +137,11 @@ class ConversionForm:
 
     def _tell(self) -> None:
         self._controls["transpose"].disabled = self._auto.value
-        told = sentence(f"auto: {self.fitting:+d} semitones")
+        told = sentence(ntr(
+            "auto: {fitting} semitone",
+            "auto: {fitting} semitones",
+            fitting=numeral(self.fitting, "+d"),
+        ))
         warning = self.look.analysis.warning
         self._told.value = f"{told}<br>{sentence(warning)}" if warning else told
 

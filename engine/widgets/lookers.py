@@ -11,6 +11,7 @@ from engine.analysis.pitch import TRUSTED
 from engine.analysis.spectrogram import SCALES
 from engine.plots.conversion import plot_conversion
 from engine.plots.recording import Look, look_at, plot_recording, plot_two_recordings
+from engine.texts import ntr, numeral, tr
 from engine.units import FRAME_RATE
 from engine.widgets.choosers import RecordingChooser
 from engine.widgets.showing import figure_image, sentence, show_figure
@@ -53,34 +54,45 @@ def describe_difference(first: Look, second: Look) -> str:
     if found.is_aligned:
         parts.append(_later(found.offset_s))
     else:
-        parts.append("They are not the same performance: their timing differs.")
+        parts.append(tr("They are not the same performance: their timing differs."))
     if found.semitones is not None and found.louder_db is not None:
         parts += [_higher(round(found.semitones, 1)), _louder(found.louder_db)]
     if found.is_aligned and found.same_notes is not None:
-        parts.append(f"Apart from that, {found.same_notes:.0%} of the frames are on the same note.")
+        parts.append(tr(
+            "Apart from that, {same_notes} of the frames are on the same note.",
+            same_notes=f"{found.same_notes:.0%}",
+        ))
     return " ".join(parts)
 
 
 def _later(offset_s: float) -> str:
     if not offset_s:
-        return "They are sung at the same times."
+        return tr("They are sung at the same times.")
     if offset_s > 0:
-        return f"It is the same performance, the second {offset_s:.1f} s later."
-    return f"It is the same performance, the second {-offset_s:.1f} s earlier."
+        return tr("It is the same performance, the second {offset_s} s later.", offset_s=numeral(offset_s, ".1f"))
+    return tr("It is the same performance, the second {offset_s} s earlier.", offset_s=numeral(-offset_s, ".1f"))
 
 
 def _higher(semitones: float) -> str:
     if not semitones:
-        return "The second is at the same pitch."
+        return tr("The second is at the same pitch.")
     if semitones > 0:
-        return f"The second is {semitones:.1f} semitones higher."
-    return f"The second is {-semitones:.1f} semitones lower."
+        return ntr(
+            "The second is {semitones} semitone higher.",
+            "The second is {semitones} semitones higher.",
+            semitones=numeral(semitones, ".1f"),
+        )
+    return ntr(
+        "The second is {semitones} semitone lower.",
+        "The second is {semitones} semitones lower.",
+        semitones=numeral(-semitones, ".1f"),
+    )
 
 
 def _louder(louder_db: float) -> str:
     if louder_db >= 0:
-        return f"It is {louder_db:.1f} dB louder."
-    return f"It is {-louder_db:.1f} dB quieter."
+        return tr("It is {louder_db} dB louder.", louder_db=numeral(louder_db, ".1f"))
+    return tr("It is {louder_db} dB quieter.", louder_db=numeral(-louder_db, ".1f"))
 
 
 def conversion_viewer(before: Look, takes: Sequence[Look], transpose: float) -> ipywidgets.Widget:

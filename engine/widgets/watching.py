@@ -14,6 +14,7 @@ from IPython.display import display
 from engine.errors import Cancelled
 from engine.plots.training import plot_learning_curves
 from engine.progress import Report
+from engine.texts import tr
 from engine.training.history import TrainingHistory, read_history
 from engine.widgets.showing import figure_image, sentence, show_figure
 
@@ -26,7 +27,7 @@ def progress() -> Report:
     display(ipywidgets.HBox([bar, text]))
 
     def report(fraction: float, message: str) -> None:
-        bar.value, text.value = fraction, message if fraction < 1.0 else "done"
+        bar.value, text.value = fraction, message if fraction < 1.0 else tr("done")
 
     return report
 
@@ -59,7 +60,7 @@ def watched_training(folder: Path, stop_at: float | None = None) -> Iterator[Rep
     except Cancelled:
         history = read_history(folder)
         epoch = history.epoch if history else 0
-        ending.value = sentence(f"Stopped after epoch {epoch}. Run the same call again to resume.")
+        ending.value = sentence(tr("Stopped after epoch {epoch}. Run the same call again to resume.", epoch=epoch))
     _draw(curves, read_history(folder), drawn)
 
 

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TypedDict
+
+from typing_extensions import TypedDict
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
@@ -16,6 +17,7 @@ from engine.errors import SettingsError
 from engine.files import shortened
 from engine.settings import check_settings, from_values, setting, text_setting
 from engine.spelling import composed
+from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store import presets
 from studio.store.accounts import Account, Token, create_token, list_tokens, revoke_token
@@ -53,11 +55,11 @@ class Preferences:
 {transpose}.
     """
 
-    format: str = text_setting("wav", "The format that is offered first.", FORMATS)
-    mp3_kbps: int = setting(0, 0, 320, "The constant rate of mp3 files from 32 on; 0: the best variable rate.")
+    format: str = text_setting("wav", tr("The format that is offered first."), FORMATS)
+    mp3_kbps: int = setting(0, 0, 320, tr("The constant rate of mp3 files from 32 on; 0: the best variable rate."))
     naming: str = text_setting(
         "{recording} - {voice} {take}",
-        "How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}.",
+        tr("How files are named: any text with {recording}, {voice}, {take}, {date} and {transpose}."),
     )
     rate: str = field(default=PUBLISHED.rate, metadata=_OF_FORM["rate"])
     bits: str = field(default=PUBLISHED.bits, metadata=_OF_FORM["bits"])
@@ -71,17 +73,21 @@ class Preferences:
         """Raise SettingsError, naming the setting, for a value that cannot be used."""
         check_settings(self)
         if 0 < self.mp3_kbps < 32:
-            raise SettingsError(f"mp3_kbps must be 0 or from 32 to 320, not {self.mp3_kbps}.")
+            raise SettingsError(tr("mp3_kbps must be 0 or from 32 to 320, not {mp3_kbps}.", mp3_kbps=self.mp3_kbps))
         try:
             parts = [(name, spec or conversion) for _, name, spec, conversion in string.Formatter().parse(self.naming)]
         except ValueError as cause:
-            raise SettingsError("naming has a brace without its other half.") from cause
+            raise SettingsError(tr("naming has a brace without its other half.")) from cause
         known = ", ".join(f"{{{one}}}" for one in PARTS)
         for name, more in parts:
             if name is not None and (name not in PARTS or more):
-                raise SettingsError(f"naming has no part {{{name}}}; the parts are {known}.")
+                raise SettingsError(tr("naming has no part {{name}}; the parts are {known}.", name=name, known=known))
         if not self.naming.strip() or len(self.naming) > _LONGEST_PATTERN:
-            raise SettingsError(f"naming must have 1 to {_LONGEST_PATTERN} characters.")
+            raise SettingsError(ntr(
+                "naming must have 1 to {longest_pattern} character.",
+                "naming must have 1 to {longest_pattern} characters.",
+                longest_pattern=_LONGEST_PATTERN,
+            ))
 
 
 def preferences_of(database: Database, account: Account) -> Preferences:
@@ -185,7 +191,10 @@ def find_preset(studio: Studio, account: Account, name: str) -> Preset:
     kept = saved.get(name) or saved.get(composed(name))
     if kept is None:
         names = ", ".join([*sorted(_OWN), *preset_names(studio, account)])
-        raise NotFound(f"There is no preset '{name}'; the presets are: {names}.", "preset_not_found")
+        raise NotFound(tr(
+            "There is no preset '{name}'; the presets are: {names}.",
+            name=name, names=names,
+        ), "preset_not_found")
     found = Preset(kept["style"], kept["settings"], kept.get("effects", OFF))
     _check(found)
     return found
@@ -198,15 +207,26 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
     """
     name = composed(" ".join(name.split()))
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", f"Give the preset a name of 1 to {LONGEST_NAME} printable characters.")])
+        raise Invalid([("name", ntr(
+            "Give the preset a name of 1 to {longest_name} printable character.",
+            "Give the preset a name of 1 to {longest_name} printable characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     if name.casefold() in _OWN:
-        raise Invalid([("name", f"'{name}' is the name of a preset that is always there: choose another.")])
+        raise Invalid([("name", tr(
+            "'{name}' is the name of a preset that is always there: choose another.",
+            name=name,
+        ))])
     _check(preset)
     kept: presets.StoredPreset = {
         "style": preset.style, "settings": dict(preset.settings), "effects": plain_effects(preset.effects)
     }  # fmt: skip
     if not presets.save(studio.database, account.id, name, kept, MOST_PRESETS):
-        raise Invalid([("name", f"There are {MOST_PRESETS} presets already: delete one first.")], "too_many_presets")
+        raise Invalid([("name", ntr(
+            "There is {most_presets} preset already: delete it first.",
+            "There are {most_presets} presets already: delete one first.",
+            most_presets=MOST_PRESETS,
+        ))], "too_many_presets")
     return name
 
 
@@ -239,7 +259,11 @@ def tokens_view(studio: Studio, account: Account) -> list[TokenView]:
 def make_token(studio: Studio, account: Account, name: str, expires_days: float | None) -> tuple[TokenView, str]:
     """Create a token; return it and its secret, which is never shown again. Raises Invalid, TooMany."""
     if sum(one.is_valid for one in list_tokens(studio.database, account)) >= MOST_TOKENS:
-        raise TooMany(f"There are already {MOST_TOKENS} tokens: revoke one first.", _LATER_S, "too_many_tokens")
+        raise TooMany(ntr(
+            "There is already {most_tokens} token: revoke it first.",
+            "There are already {most_tokens} tokens: revoke one first.",
+            most_tokens=MOST_TOKENS,
+        ), _LATER_S, "too_many_tokens")
     expires_s = None if expires_days is None else expires_days * _DAY_S
     token, secret = create_token(studio.database, account, name, expires_s)
     return _view(token), secret
@@ -248,7 +272,7 @@ def make_token(studio: Studio, account: Account, name: str, expires_days: float 
 def withdraw_token(studio: Studio, account: Account, token_id: str) -> TokenView:
     """Revoke a token of the account for good. Raises NotFound."""
     if not any(one.id == token_id and one.is_valid for one in list_tokens(studio.database, account)):
-        raise NotFound("This token has expired or been revoked.", "token_not_found")
+        raise NotFound(tr("This token has expired or been revoked."), "token_not_found")
     return _view(revoke_token(studio.database, token_id, account))
 
 

@@ -16,12 +16,14 @@ from engine.analysis.comparison import Comparison, Performed, compare_recordings
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
+from engine.texts import tr
 from engine.units import FRAME_RATE
 from studio.actions.account import named_file
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
 from studio.actions.submission import Work, new_task, submit_work
 from studio.actions.uploads import scratch_folder, stored_copy
 from studio.errors import NotFound, WrongState
+from studio.languages.stored import Said
 from studio.store.accounts import Account
 from studio.store.kinds import ANALYSIS
 from studio.store.records.analysis import Analysis, Explored
@@ -30,8 +32,8 @@ from studio.store.studio import Studio
 from studio.store.tasks import Task, find, places, request_cancel, running_now
 
 PITCH_COLOUR = "var(--accent)"
-_LABELS = {"note": "Notes", "mel": "Mel", "linear": "Linear"}
-_GONE = "This recording has been deleted: analysed recordings are kept for a day. Add it again."
+_LABELS = {"note": tr("Notes"), "mel": tr("Mel"), "linear": tr("Linear")}
+_GONE = tr("This recording has been deleted: analysed recordings are kept for a day. Add it again.")
 SAMPLES_PLACE = Path(engine.__path__[0]) / "samples"
 SAMPLES_SERVED = "/samples"  # where the page serves them
 
@@ -84,7 +86,7 @@ class ShownSummary(TypedDict):
     loudness_lufs: float | None
     peak_db: float
     clipped_runs: int
-    warning: str | None
+    warning: Said | None
     is_mix: bool
     voice_type: NotRequired[str]
 
@@ -271,7 +273,7 @@ def stretch_view(
 
 def _performed(studio: Studio, task: Task) -> Performed:
     if task.state != "completed":
-        raise WrongState("Both recordings must be analysed before they can be compared.", "not_looked_at")
+        raise WrongState(tr("Both recordings must be analysed before they can be compared."), "not_looked_at")
     curves = json.loads(b"".join(studio.storage.read(task.result_as(Explored).curves)))
     return Performed(
         step_s=curves["step_s"],
@@ -320,7 +322,7 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         for one in found.pictures
     }
     name = PurePath(task.asked_as(Analysis).file_name).stem
-    midi: Download = {"label": "notes (MIDI)", "url": link(found.midi), "name": named_file(name, "mid")}
+    midi: Download = {"label": tr("notes (MIDI)"), "url": link(found.midi), "name": named_file(name, "mid")}
     curves, voice = link(found.curves), found.summary.vocal_range
     notes: list[ShownNote] = [
         {"start_s": one.start_s, "end_s": one.end_s, "midi": one.midi, "cents": one.cents} for one in found.notes
@@ -336,16 +338,16 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         "pictures": pictures,
         "downloads": [
             *([midi] if notes else []),
-            {"label": "curves (CSV)", "url": link(found.table), "name": named_file(name, "csv")},
+            {"label": tr("curves (CSV)"), "url": link(found.table), "name": named_file(name, "csv")},
         ],
         "roll": {
             "id": f"roll-{task.id}",
-            "file_name": named_file(f"{name} pitch", "png"),
+            "file_name": named_file(tr("{name} pitch", name=name), "png"),
             "duration_s": found.duration_s,
             "picture": pictures["note"],
             "pictures": list(pictures.values()),
-            "curves": [{"label": "Pitch", "colour": PITCH_COLOUR, "url": curves}],
-            "range": {"low": voice.lowest, "high": voice.highest, "label": "Range"} if voice else None,
+            "curves": [{"label": tr("Pitch"), "colour": PITCH_COLOUR, "url": curves}],
+            "range": {"low": voice.lowest, "high": voice.highest, "label": tr("Range")} if voice else None,
             "notes": notes,
             "loudness": {"url": curves},
             "waveform": {"url": curves},
@@ -362,10 +364,10 @@ class Sample:
 
 
 SAMPLES = (
-    Sample("Singing", "singing.flac"),
-    Sample("Speech", "speech.flac"),
-    Sample("High singing", "foreign/singing-high.flac"),
-    Sample("Low speech", "foreign/speech-low.flac"),
+    Sample(tr("Singing"), "singing.flac"),
+    Sample(tr("Speech"), "speech.flac"),
+    Sample(tr("High singing"), "foreign/singing-high.flac"),
+    Sample(tr("Low speech"), "foreign/speech-low.flac"),
 )
 
 
@@ -376,4 +378,4 @@ def take_sample(studio: Studio, account: Account, title: str) -> str:
             with scratch_folder(studio) as scratch:
                 copy = Path(shutil.copyfile(SAMPLES_PLACE / sample.path, scratch / "recording"))
                 return start_analysis(studio, account, copy, Path(sample.path).name)
-    raise NotFound(f"There is no sample '{title}'.")
+    raise NotFound(tr("There is no sample '{title}'.", title=title))

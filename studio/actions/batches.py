@@ -9,6 +9,7 @@ from typing import Any
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
+from engine.texts import ntr, tr
 from studio.actions.account import name_of_take, named_file, preferences_of, unlike, voice_name
 from studio.actions.conversion_views import key_of_take
 from studio.actions.conversions import ConversionRequest, start_conversion
@@ -43,7 +44,11 @@ def start_batch(
     others are still converted. Raises Invalid for no recordings, or too many.
     """
     if not 1 <= len(recordings) <= MOST_FILES:
-        text = f"Add 1 to {MOST_FILES} recordings, not {len(recordings)}."
+        text = ntr(
+            "Add 1 to {most_files} recording, not {recordings}.",
+            "Add 1 to {most_files} recordings, not {recordings}.",
+            most_files=MOST_FILES, recordings=len(recordings),
+        )
         raise Invalid([("recordings", text)])
     form = preferences_of(studio.database, account).form
     request = ConversionRequest(model, settings, preset, untrained=True, effects=effects, form=form)
@@ -76,7 +81,7 @@ def batch_view(
                 if task.state == "completed" and task.outputs_deleted_at is None:
                     now["url"] = studio.link(key_of_take(task, 1), base_url, now_s)
             except NotFound:
-                now["error"] = "This conversion has been deleted."
+                now["error"] = tr("This conversion has been deleted.")
         found.append(now)
     return found
 
@@ -102,7 +107,7 @@ def batch_zip(
     tasks = [find(studio.database, account.id, row["task"], kind=CONVERSION) for row in done]
     tasks = [task for task in tasks if task.outputs_deleted_at is None]
     if not tasks:
-        raise NotFound("None of these conversions has a result to download.", "no_results")
+        raise NotFound(tr("None of these conversions has a result to download."), "no_results")
     place_of_first = tasks[0].asked_as(Conversion).input_key.rpartition("/")[0]
     digest = hashlib.sha256("\n".join([kind, *(task.id for task in tasks)]).encode()).hexdigest()[:16]
     key = f"{place_of_first}/batch-{digest}.zip"
@@ -116,4 +121,8 @@ def batch_zip(
                         archive.write(file, unlike(name_of_take(studio.database, account, task, take, kind), taken))
             studio.storage.put_file(made, key)
     voice = voice_name(studio.database, account, tasks[0])
-    return {"url": studio.link(key, base_url, now_s), "name": named_file(f"{voice} - {len(tasks)} recordings", "zip")}
+    return {"url": studio.link(key, base_url, now_s), "name": named_file(ntr(
+        "{voice} - {tasks} recording",
+        "{voice} - {tasks} recordings",
+        tasks=len(tasks), voice=voice,
+    ), "zip")}

@@ -9,6 +9,7 @@ from typing import Any
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF
 from engine.settings import Limits, limits_of
+from engine.texts import ntr, tr
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION, TRAINING
 from studio.store.records.conversion import Conversion, Song
@@ -25,8 +26,8 @@ _PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more els
 _PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
 _SETTINGS = {one.name: one for one in fields(ConversionSettings)}
 _UNFIT = (
-    "The call of the service takes only whole numbers from -12 to 12 for transpose, not {}: "
-    "convert on the page, or with the command convert."
+    tr("The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
+    "convert on the page, or with the command convert.")
 )
 
 
@@ -75,7 +76,7 @@ def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[
     fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
     fields += _song_fields(asked.song)
     if settings.get("transpose", 0) is None:
-        yield "# " + _UNFIT.format(asked.settings["transpose"])
+        yield "# " + _UNFIT.format(value=asked.settings["transpose"])
     else:
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
     yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
@@ -104,9 +105,13 @@ def _song_fields(song: Song | None) -> Iterator[str]:
 
 def _what(task: Task) -> str:
     if task.kind == TRAINING:
-        return f"Training {task.model_id} for {task.asked_as(Training).epochs} epochs"
+        return ntr(
+            "Training {model_id} for {epochs} epoch",
+            "Training {model_id} for {epochs} epochs",
+            epochs=task.asked_as(Training).epochs, model_id=task.model_id,
+        )
     value = task.asked_as(Conversion).file_name or "a recording"
-    return f"Converting {value} to {task.model_id}"
+    return tr("Converting {value} to {model_id}", value=value, model_id=task.model_id)
 
 
 def _field(name: str, value: object) -> str:

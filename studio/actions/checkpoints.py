@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine.texts import ntr, tr
 from engine.training.history import EVALUATIONS_FOLDER
 from engine.voices.card import (
     CARD_FILE,
@@ -36,7 +37,11 @@ def choose_checkpoint(studio: Studio, account: Account, model_id: str, epoch: in
     history = None if model.is_demo else training_history(studio, model)
     line = next((line for line in (history["evaluations"] if history else ()) if line["epoch"] == epoch), None)
     if history is None or line is None:
-        raise NotFound(f"The training of '{model_id}' has no checkpoint after {epoch} epochs.", "no_checkpoint")
+        raise NotFound(ntr(
+            "The training of '{model_id}' has no checkpoint after {epoch} epoch.",
+            "The training of '{model_id}' has no checkpoint after {epoch} epochs.",
+            epoch=epoch, model_id=model_id,
+        ), "no_checkpoint")
     _refuse_in_training(model)
     with scratch_folder(studio) as scratch:
         folder = _fetched(studio, model, f"{EVALUATIONS_FOLDER}/{line['folder']}", scratch)
@@ -89,7 +94,7 @@ def _fetched(studio: Studio, model: Model, evaluation: str, scratch: Path) -> Pa
         if key is not None:
             shutil.copyfile(studio.storage.fetch(key, fetched), folder / name)
         elif name != PREVIEW_FILE:
-            text = "Only the audio of this checkpoint was kept: choose another checkpoint."
+            text = tr("Only the audio of this checkpoint was kept: choose another checkpoint.")
             raise WrongState(text, "checkpoint_gone")
     return folder
 
@@ -105,5 +110,5 @@ def _amount(studio: Studio, model: Model) -> dict[str, Any]:
 
 def _refuse_in_training(model: Model) -> None:
     if model.state == TRAINING:
-        text = f"{model.name} is being trained: stop the training first, and continue it afterwards."
+        text = tr("{name} is being trained: stop the training first, and continue it afterwards.", name=model.name)
         raise WrongState(text, "model_busy")

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final, NotRequired
 
+from typing_extensions import TypedDict
+
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
 from studio.store.studio import Studio
@@ -12,7 +15,7 @@ from studio.store.take_labels import TakeLabel, label_of
 from studio.store.tasks import Task
 
 _LANES: Final = ("vocal", "backing", "stem", "mix")
-DELETED = "Its recording and its takes have been deleted."
+DELETED = tr("Its recording and its takes have been deleted.")
 
 
 @dataclass(frozen=True)
@@ -214,5 +217,5 @@ def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     """Return the storage key of a take, 1 for the first; dry: without its effects. Raises NotFound."""
     takes = takes_of(task)
     if not 1 <= take <= len(takes):
-        raise NotFound("There is no such take.", "take_not_found")
+        raise NotFound(tr("There is no such take."), "take_not_found")
     return takes[take - 1].dry_key if dry else takes[take - 1].key

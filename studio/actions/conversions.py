@@ -10,6 +10,7 @@ from engine.audio.stems import cut_recording
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
 from engine.progress import Report
+from engine.texts import tr
 from studio.actions.account import name_of_take, preferences_of
 from studio.actions.analyses import analysed_recording, start_analysis
 from studio.actions.conversion_views import ConversionView, Published, Unfinished, key_of_take
@@ -38,7 +39,7 @@ from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
-_GONE = "Its recording has been deleted: add it again."
+_GONE = tr("Its recording has been deleted: add it again.")
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _check_request(studio: Studio, account: Account, request: ConversionRequest)
     by_style(request.preset, request.settings)
     effects_of(request.effects)
     if request.song is not None and request.form != PUBLISHED:
-        raise Invalid([("rate", "A song is made at 44100 Hz with 24 bits: leave rate and bits out.")])
+        raise Invalid([("rate", tr("A song is made at 44100 Hz with 24 bits: leave rate and bits out."))])
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
     refuse_without_contentvec(voice)

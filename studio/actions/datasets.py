@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
+from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.dataset import AUDIO_FOLDER, LARGEST_MODEL_FILE, Dataset, create_dataset, load_dataset
@@ -14,6 +15,7 @@ from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.files import numbered
 from engine.progress import Report
+from engine.texts import ntr, numeral, tr
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
@@ -55,7 +57,10 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     if suffix == _JSON:
         return _model_file(file)
     if why_no_recording(file) == NOT_AUDIO:
-        raise DatasetError(f'"{file.name}" is not a recording: add {", ".join(AUDIO_SUFFIXES)} files, or zips of them.')
+        raise DatasetError(tr(
+            '"{name}" is not a recording: add {audio_suffixes} files, or zips of them.',
+            name=file.name, audio_suffixes=", ".join(AUDIO_SUFFIXES),
+        ))
     _gather_recording(file, file.name, PurePosixPath(file.name), gathered)
     return {}
 
@@ -87,7 +92,7 @@ def gather_dataset(
 def _gather_recording(file: Path, name: str, place: PurePosixPath, gathered: Path) -> None:
     milliseconds = round(1000 * check_recording(file, name).seconds)
     if milliseconds == 0:
-        raise DatasetError(f'"{name}" contains no audio.')
+        raise DatasetError(tr('"{name}" contains no audio.', name=name))
     target = free_path(gathered / str(milliseconds) / PurePosixPath(*(_ODD.sub("_", part) for part in place.parts)))
     target.parent.mkdir(parents=True, exist_ok=True)
     link_or_copy(file, target)
@@ -97,9 +102,15 @@ def _model_file(file: Path) -> dict[str, Any]:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
-        raise ArchiveError(f'"{file.name}" cannot be read as a model.json: it is not valid JSON.') from cause
+        raise ArchiveError(tr(
+            '"{name}" cannot be read as a model.json: it is not valid JSON.',
+            name=file.name,
+        )) from cause
     if not isinstance(values, dict):
-        raise ArchiveError(f'"{file.name}" is not a model.json: it must hold one object, such as {{"name": "Anna"}}.')
+        raise ArchiveError(tr(
+            '"{name}" is not a model.json: it must hold one object, such as {"name": "Anna"}.',
+            name=file.name,
+        ))
     profile = profile_as_json(read_profile({"name": file.stem} | values))
     return {name: value for name, value in profile.items() if name != "name" or name in values}
 
@@ -125,9 +136,9 @@ def create_model(
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     if not seems_zip(archive):
-        raise NotReadable("The file is not a zip: put model.json and the folder audio into a zip.", "not_a_zip")
+        raise NotReadable(tr("The file is not a zip: put model.json and the folder audio into a zip."), "not_a_zip")
     with scratch_folder(studio) as scratch:
-        with naming_upload(archive, "the zip"):
+        with naming_upload(archive, tr("the zip")):
             dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
@@ -143,7 +154,7 @@ def create_examined(
     from engine.datasets.report import examined, refuse_unusable
 
     with scratch_folder(studio) as scratch:
-        report(0.0, "copying the recordings")
+        report(0.0, tr("copying the recordings"))
         dataset = create_dataset(source, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         found = examined(dataset, report)
         refuse_unusable(found)
@@ -224,7 +235,7 @@ def examine_again(studio: Studio, account: Account, model_id: str) -> None:
     """Examine the recordings of a voice again after a failure. Raises NotFound, WrongState."""
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(f"The voice '{model_id}' has no recordings here.", "no_recordings")
+        raise WrongState(tr("The voice '{model_id}' has no recordings here.", model_id=model_id), "no_recordings")
     with studio.database.write() as connection:
         if waiting_and_running(connection, account.id, REPORT) < _MOST_REPORTS:
             queue_task(studio, connection, account.id, Work(REPORT, Nothing(), model_id))
@@ -238,13 +249,23 @@ def _cost(dataset: Dataset, longest_hours: float) -> float:
     seconds = sum(length.seconds for length in lengths)
     if seconds > 3600 * longest_hours:
         raise DatasetError(
-            f"There are {seconds / 3600:.1f} hours of audio; at most {longest_hours:g} are taken, and twenty minutes "
-            "of one voice are enough. Choose the best recordings."
+            ntr(
+                "There is {seconds} hour of audio; at most {longest_hours} are taken, and twenty minutes of one voice "
+                "are enough. Choose the best recordings.",
+                "There are {seconds} hours of audio; at most {longest_hours} are taken, and twenty minutes of one "
+                "voice are enough. Choose the best recordings.",
+                seconds=numeral(seconds / 3600, ".1f"), longest_hours=numeral(longest_hours, "g"),
+            )
         )
     if seconds < LEAST_RECORDED_S:
         raise DatasetError(
-            f"There are {seconds:.1f} seconds of readable audio; at least {LEAST_RECORDED_S:.0f} are needed, "
-            "and five minutes work well."
+            ntr(
+                "There is {seconds} second of readable audio; at least {least_recorded_s} are needed, and five "
+                "minutes work well.",
+                "There are {seconds} seconds of readable audio; at least {least_recorded_s} are needed, and five "
+                "minutes work well.",
+                seconds=numeral(seconds, ".1f"), least_recorded_s=numeral(LEAST_RECORDED_S, ".0f"),
+            )
         )
     return sum(length.channel_seconds for length in lengths)
 

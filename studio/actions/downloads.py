@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 from engine.audio.stems import cut_recording
 from engine.effects.settings import Effects, effects_of
 from engine.progress import no_report
+from engine.texts import tr
 from studio.actions.account import FORMATS, name_of_take, preferences_of
 from studio.actions.conversion_views import key_of_take
 from studio.actions.uploads import scratch_folder
@@ -114,10 +115,10 @@ def first_take(studio: Studio, account: Account, task_id: str, kind: str) -> Sto
     for one that has failed or was cancelled, with the reason."""
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
-        raise Invalid([("file", task.error or "The conversion was cancelled.")], task.error_code or task.state)
+        raise Invalid([("file", task.error or tr("The conversion was cancelled."))], task.error_code or task.state)
     found = studio.storage.head(stored_take(studio, task, 1, kind))
     if found is None:
-        raise NotFound("The takes of this conversion have been deleted.", "file_not_found")
+        raise NotFound(tr("The takes of this conversion have been deleted."), "file_not_found")
     return found
 
 
@@ -126,7 +127,7 @@ def stored_take(
 ) -> str:
     """Return the key of a take in this format, made on first request. Raises as `take_download`."""
     if kind not in FORMATS:
-        raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
+        raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     original = wet_take(studio, task, take, effects)
     rate = f".{mp3_kbps}" if kind == "mp3" and mp3_kbps else ""
     key = str(PurePath(original).with_suffix(f"{rate}.{kind}"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
+from engine.texts import ntr, numeral, tr
 from engine.voices.profile import is_blank, profile_as_json, read_profile
 from studio.actions.datasets import free_path, gather, gather_dataset, keep_dataset
 from studio.actions.uploads import link_or_copy, refuse_large, scratch_folder
@@ -57,7 +58,11 @@ def add_recordings(
         added = sum(path.is_file() for path in gathered.rglob("*"))
         there = len(_recordings(studio, account, draft_id))
         if there + added > LIMITS.most_files:
-            raise Invalid([("recordings", f"A voice can have at most {LIMITS.most_files:,} recordings.")])
+            raise Invalid([("recordings", ntr(
+                "A voice can have at most {most_files} recording.",
+                "A voice can have at most {most_files} recordings.",
+                most_files=numeral(LIMITS.most_files, ","),
+            ))])
         if added:
             studio.storage.push_folder(gathered, f"{_prefix(account, draft_id)}/{new_moment(now_s)}")
         if values:
@@ -68,7 +73,7 @@ def add_recordings(
 def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:
     """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
     there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
-    names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
+    names = (tr("recorded {number}{suffix}", number=number, suffix=recorded.suffix.lower()) for number in count(1))
     with scratch_folder(studio) as scratch:
         named = scratch / next(name for name in names if name not in there)
         link_or_copy(recorded, named)
@@ -95,7 +100,7 @@ def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, n
 def remove_recording(studio: Studio, account: Account, draft_id: str, recording: str) -> None:
     """Remove a recording from a draft by its `id`, if it is still there. Raises NotFound, Unavailable."""
     if gathered_at(recording, "") is None:
-        raise NotFound("This recording is not part of the draft.", "recording_not_found")
+        raise NotFound(tr("This recording is not part of the draft."), "recording_not_found")
     studio.storage.delete(f"{_prefix(account, _known(draft_id))}/{recording}")
 
 
@@ -140,7 +145,10 @@ def reopen_as_draft(
     """
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None or model.voice_key is not None or model.epoch:
-        text = f"The voice '{model_id}' has been trained: create a new voice from other recordings."
+        text = tr(
+            "The voice '{model_id}' has been trained: create a new voice from other recordings.",
+            model_id=model_id,
+        )
         raise WrongState(text, "model_trained")
     report = model.data_report or {}
     bad = {one["name"] for one in report.get("recordings", ()) if one["verdict"] == "fail"} if only_good else set()
@@ -171,15 +179,15 @@ def refuse_incomplete(
     consent = values.get("consent") or {}
     problems = []
     if not recordings:
-        problems.append(("recordings", "Add recordings first: files, a zip, or what you record here."))
+        problems.append(("recordings", tr("Add recordings first: files, a zip, or what you record here.")))
     if is_blank(values.get("name")):
-        problems.append(("name", "Give the voice a name."))
+        problems.append(("name", tr("Give the voice a name.")))
     if is_blank(consent.get("statement")):
-        problems.append(("consent.statement", "Confirm that the person recorded has agreed to this voice."))
+        problems.append(("consent.statement", tr("Confirm that the person recorded has agreed to this voice.")))
     if is_blank(consent.get("by")):
-        problems.append(("consent.by", "Enter the name of the person who agreed."))
+        problems.append(("consent.by", tr("Enter the name of the person who agreed.")))
     if not confirmed:
-        problems.append(("consent", "Tick the box: a voice needs the consent of the person heard."))
+        problems.append(("consent", tr("Tick the box: a voice needs the consent of the person heard.")))
     if problems:
         raise Invalid(problems)
     return recordings
@@ -209,5 +217,5 @@ def _prefix(account: Account, draft_id: str) -> str:
 
 def _known(draft_id: str) -> str:
     if not is_draft_id(draft_id):
-        raise NotFound("These recordings have been deleted: add them again.", "draft_not_found")
+        raise NotFound(tr("These recordings have been deleted: add them again."), "draft_not_found")
     return draft_id

@@ -13,6 +13,7 @@ from engine.analysis.runs import true_runs
 from engine.conversion.comping import parts_of
 from engine.conversion.edit_data import EditData, read_edit_data
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
+from engine.texts import tr
 from engine.units import FRAME_RATE
 from studio.actions.account import voice_name
 from studio.actions.conversion_views import ConversionView, key_of_take, was_untrained
@@ -38,8 +39,8 @@ from studio.store.task_filter import TaskFilter
 from studio.store.tasks import Task, find, list_tasks
 
 MOST_TASKS = 40  # of a recording and a voice, whose takes are offered
-_TAKE_GONE = "A take of this comp has been deleted: convert the recording again, then choose anew."
-_TOO_OLD_TO_COMP = "This take was made before takes could be comped: convert the recording again."
+_TAKE_GONE = tr("A take of this comp has been deleted: convert the recording again, then choose anew.")
+_TOO_OLD_TO_COMP = tr("This take was made before takes could be comped: convert the recording again.")
 
 
 class TakeOf(TypedDict):
@@ -48,11 +49,15 @@ class TakeOf(TypedDict):
     task: str
     take: int
 
-_DATA_GONE = "The data needed to edit this take has been deleted: convert the recording again, then edit the new take."
-_VOICE_GONE = "The voice '{}' has been deleted: convert the recording with another voice, then edit the new take."
-_TOO_OLD_TO_EDIT = "This take was made before takes could be edited: convert the recording again, then edit it."
-_COMPED = "The pitch of a comp cannot be edited: edit the takes, then comp them again."
-_NOTHING = "Nothing to render: the pitch curve is unchanged."
+_DATA_GONE = tr(
+    "The data needed to edit this take has been deleted: convert the recording again, then edit the new take.",
+)
+_VOICE_GONE = tr(
+    "The voice '{name}' has been deleted: convert the recording with another voice, then edit the new take."
+)
+_TOO_OLD_TO_EDIT = tr("This take was made before takes could be edited: convert the recording again, then edit it.")
+_COMPED = tr("The pitch of a comp cannot be edited: edit the takes, then comp them again.")
+_NOTHING = tr("Nothing to render: the pitch curve is unchanged.")
 
 
 def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> dict[str, Any]:
@@ -144,7 +149,7 @@ def _find_compable(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
         code = "not_done" if task.has_ended else "task_active"
-        raise WrongState("Takes can be comped once their conversion has finished.", code)
+        raise WrongState(tr("Takes can be comped once their conversion has finished."), code)
     if task.outputs_deleted_at is not None:
         raise NotFound(_TAKE_GONE, "recording_gone")
     if not _starts(task):
@@ -161,15 +166,18 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
     other = task if task_id == task.id else _find_compable(studio, account, task_id)
     if other.model_id != task.model_id:
         names = [voice_name(studio.database, account, one) for one in (task, other)]
-        raise Invalid([("choice", f"These takes are in two voices, {names[0]} and {names[1]}: choose those of one.")])
+        raise Invalid([("choice", tr(
+            "These takes are in two voices, {names} and {names2}: choose those of one.",
+            names=names[0], names2=names[1],
+        ))])
     if other.recording != task.recording or _starts(other) != _starts(task):
-        raise Invalid([("choice", "These takes are of two recordings: choose those of one.")])
+        raise Invalid([("choice", tr("These takes are of two recordings: choose those of one."))])
     return key_of_take(other, take, dry=True)
 
 
 def _title(task: Task, take: int) -> str:
     asked = task.asked_as(Conversion)
-    return "Comp" if asked.comp else "Edited take" if asked.edit else f"Take {take}"
+    return tr("Comp") if asked.comp else tr("Edited take") if asked.edit else tr("Take {take}", take=take)
 
 
 @dataclass(frozen=True)
@@ -203,9 +211,9 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
     _need_voice(studio, account, task)
     origin = _origin(task, take)
     pitch = _edit_data(studio, origin).pitch(origin.number - 1)
-    heard = [{"label": "As converted", "url": studio.link(origin.take_key, base_url, now_s)}]
+    heard = [{"label": tr("As converted"), "url": studio.link(origin.take_key, base_url, now_s)}]
     if origin.earlier:
-        heard.append({"label": "Edited", "url": studio.link(origin.earlier.key, base_url, now_s)})
+        heard.append({"label": tr("Edited"), "url": studio.link(origin.earlier.key, base_url, now_s)})
     return {
         "id": f"{origin.conversion}-{origin.number}",
         "duration_s": (len(pitch) - 1) / FRAME_RATE,
@@ -278,7 +286,7 @@ def _submit_edit(studio: Studio, account: Account, task: Task, origin: _Origin, 
 def _find_editable(studio: Studio, account: Account, task_id: str) -> Task:
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     if task.state != "completed":
-        raise WrongState("A take can be edited once its conversion has finished.", "not_done")
+        raise WrongState(tr("A take can be edited once its conversion has finished."), "not_done")
     if task.outputs_deleted_at is not None:
         raise NotFound(_DATA_GONE, "recording_gone")
     return task
@@ -290,7 +298,7 @@ def _need_voice(studio: Studio, account: Account, task: Task) -> None:
         find_usable(studio.database, account, task.model_id or "", was_untrained(task))
     except NotFound as cause:
         name = voice_name(studio.database, account, task)
-        raise NotFound(_VOICE_GONE.format(name), "model_not_found") from cause
+        raise NotFound(_VOICE_GONE.format(name=name), "model_not_found") from cause
 
 
 def _origin(task: Task, take: int) -> _Origin:

@@ -14,6 +14,7 @@ from engine.pinned import PinnedFile
 from engine.progress import Report
 from engine.songs import separator_file
 from engine.songs.separator_file import FETCH, accept_separator, separator_state, stored_separator
+from engine.texts import tr
 from studio.errors import DiskFull, Unavailable, WrongState
 from studio.settings.environment import READ_ONLY, Settings, make_folder
 from studio.store.free_space import refuse_full_disk
@@ -90,7 +91,7 @@ def _alone(studio: Studio, addition: Addition, report: Report) -> Iterator[None]
         try:
             lock.acquire(timeout=_LOOK_S)
         except Timeout:
-            report(addition.received, f"fetching {addition.file.name}")
+            report(addition.received, tr("fetching {name}", name=addition.file.name))
     try:
         yield
     finally:
@@ -108,7 +109,7 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
     if have >= pinned.size:
         partial.unlink()
         have = 0
-    headers = {"Range": f"bytes={have}-"} if have else {}
+    headers = {tr("Range"): f"bytes={have}-"} if have else {}
     with httpx.stream("GET", pinned.url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=True) as answer:
         answer.raise_for_status()
         have = have if answer.status_code == _PARTIAL else 0
@@ -118,20 +119,26 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
                 if have > pinned.size:
                     break  # the checksum will say so
                 file.write(block)
-                report(min(1.0, have / pinned.size), f"fetching {pinned.name}")
+                report(min(1.0, have / pinned.size), tr("fetching {name}", name=pinned.name))
 
 
 @contextmanager
 def _troubles(addition: Addition) -> Iterator[None]:
-    name, own = addition.file.name, f"A copy from elsewhere works too: {addition.own}."
+    name, own = addition.file.name, tr("A copy from elsewhere works too: {own}.", own=addition.own)
     try:
         yield
     except httpx.HTTPStatusError as cause:
-        text = f"{name} could not be fetched: the server answered {cause.response.status_code}. {own}"
+        text = tr(
+            "{name} could not be fetched: the server answered {status_code}. {own}",
+            name=name, status_code=cause.response.status_code, own=own,
+        )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except httpx.HTTPError as cause:
         said = str(cause).rstrip(".") or type(cause).__name__
-        text = f"{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}"
+        text = tr(
+            "{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}",
+            name=name, said=said, own=own,
+        )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except OSError as cause:
         raise DiskFull() if is_full_disk(cause) else Unavailable(READ_ONLY, _RETRY_S, "not_writable") from cause
@@ -149,8 +156,11 @@ def refuse_without_separator(settings: Settings) -> None:
     found = separator_state(settings.separators)
     if found.remedy:
         text = (
-            f"Songs cannot be separated yet: {found.remedy} on the machine that serves this, "
-            "or send the vocal and its backing."
+            tr(
+                "Songs cannot be separated yet: {remedy} on the machine that serves this, or send the vocal and its "
+                "backing.",
+                remedy=found.remedy,
+            )
         )
         raise WrongState(text, "no_separator")
 

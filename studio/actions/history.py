@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.spelling import folded
+from engine.texts import ntr, tr
 from studio.actions.conversions import convert_again
 from studio.actions.edits import repeat_comp, repeat_edit
 from studio.actions.tasks import task_views
@@ -75,7 +76,10 @@ def _day(field: str, text: str, later: int) -> float | None:
     try:
         return (datetime.strptime(text.strip(), "%Y-%m-%d") + timedelta(days=later)).timestamp()
     except (ValueError, OverflowError) as cause:
-        raise Invalid([(field, f"'{text.strip()[:20]}' is not a day: write it like 2026-03-31.")]) from cause
+        raise Invalid([(field, tr(
+            "'{text}' is not a day: write it like 2026-03-31.",
+            text=text.strip()[:20],
+        ))]) from cause
 
 
 def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
@@ -86,14 +90,14 @@ def repeat_task(studio: Studio, account: Account, task_id: str) -> str:
     """
     task = find(studio.database, account.id, task_id)
     if task.state not in ENDED:
-        raise WrongState("This task has not finished yet.", "task_active")
+        raise WrongState(tr("This task has not finished yet."), "task_active")
     if task.kind == CONVERSION:
         asked = task.asked_as(Conversion)
         again = repeat_edit if asked.edit else repeat_comp if asked.comp else convert_again
         return again(studio, account, task_id)
     if task.kind == TRAINING:
         return _trained_again(studio, account, task)
-    raise WrongState("This task cannot be repeated here: start it where you did before.", "not_repeatable")
+    raise WrongState(tr("This task cannot be repeated here: start it where you did before."), "not_repeatable")
 
 
 def _trained_again(studio: Studio, account: Account, task: Task) -> str:
@@ -101,7 +105,11 @@ def _trained_again(studio: Studio, account: Account, task: Task) -> str:
     answer = start_training(studio, account, task.model_id or "", asked.epochs, asked.settings)
     if answer["status"] != "training":
         raise WrongState(
-            f"This voice has already been trained for {asked.epochs} epochs: choose more epochs on the Train tab.",
+            ntr(
+                "This voice has already been trained for {epochs} epoch: choose more epochs on the Train tab.",
+                "This voice has already been trained for {epochs} epochs: choose more epochs on the Train tab.",
+                epochs=asked.epochs,
+            ),
             "already_trained",
         )
     return task_views(studio, account, "", 0.0, wanted=TaskFilter(kind=TRAINING), limit=1)["tasks"][0]["id"]

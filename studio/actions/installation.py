@@ -9,12 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TypedDict
 
 import structlog
+from typing_extensions import TypedDict
 
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
 from engine.errors import Cancelled, EngineError
+from engine.texts import tr
 from studio.actions.fetched_models import Addition, fetch
 from studio.actions.submission import Work, new_task, submit_work
 from studio.doctor import Finding
@@ -39,7 +40,7 @@ LIMITS = (
 _TASKS = "tasks"
 _IN_USE_S = 600.0  # an analysis younger than this may be on a page
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
-_OURS = "Something went wrong in the studio. See its log for details."
+_OURS = tr("Something went wrong in the studio. See its log for details.")
 
 
 class MachineView(TypedDict):
@@ -96,7 +97,10 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
     service = studio.service
     return {
         "version": _version(),
-        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+        "system": tr(
+            "{platform} {platform2}, Python {platform3}",
+            platform=platform.system(), platform2=platform.machine(), platform3=platform.python_version(),
+        ),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "memory_bytes": _memory_bytes(),
         "conversion_workers": service.conversion_workers if service.executor == "local" else 0,

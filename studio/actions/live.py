@@ -17,6 +17,7 @@ from engine.live.settings import LiveSettings
 from engine.progress import no_report
 from engine.provenance.statement import Statement
 from engine.settings import refuse_unknown
+from engine.texts import ntr, numeral, tr
 from studio.actions.conversions import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
@@ -38,9 +39,9 @@ _TICKET_S = 60.0
 _MOST_WAITING = 16  # sockets that have a ticket, and no session yet
 _BUSY_RETRY_S = 30.0
 _PROFILES = "live"  # folder in the work folder, with one per account
-_LIVE_NAME = "Live session.wav"
-_RUNNING = "A live session is running already: stop it first."
-_BUSY = "This machine is busy with somebody else's live session: try again later."
+_LIVE_NAME = tr("Live session.wav")
+_RUNNING = tr("A live session is running already: stop it first.")
+_BUSY = tr("This machine is busy with somebody else's live session: try again later.")
 _WHILE_SINGING = (
     "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "style", "bypass", "voice",
 )  # fmt: skip
@@ -77,14 +78,18 @@ class LiveSession:
     def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
         """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
         if len(block) != 4 * self.facts["block"]:
-            raise Invalid([("block", f"A block has {self.facts['block']} samples.")], "live_block")
+            raise Invalid([("block", ntr(
+                "A block has {block} sample.",
+                "A block has {block} samples.",
+                block=self.facts["block"],
+            ))], "live_block")
         return self._process.convert(block)
 
     def change(self, given: Mapping[str, Any]) -> None:
         """Change settings or voice while it runs. Raises SettingsError, NotFound, Invalid."""
         if unknown := set(given) - set(_WHILE_SINGING):
             name = sorted(unknown)[0]
-            raise Invalid([(name, f"{name} cannot be changed while you sing.")], "live_change")
+            raise Invalid([(name, tr("{name} cannot be changed while you sing.", name=name))], "live_change")
         values = dict(given)
         if "voice" in values:
             values["voice"] = str(self._voice_folder(str(values["voice"])))
@@ -175,7 +180,7 @@ class LiveSessions:
         """Take a ticket, whose socket waits for its session until the block ends. Raises Unauthorised, TooMany."""
         ticket = self._tickets.pop(secret, None)
         if ticket is None or ticket.until < time.monotonic():
-            raise Unauthorised("Press Start again: this session was not asked for, or too long ago.", "live_ticket")
+            raise Unauthorised(tr("Press Start again: this session was not asked for, or too long ago."), "live_ticket")
         account_id = ticket.account.id
         if account_id in self._waiting:
             raise TooMany(_RUNNING, _BUSY_RETRY_S, "live_running")
@@ -192,7 +197,10 @@ class LiveSessions:
         block_ms = ticket.settings.block_ms
         if 4 + 4 * (rate * block_ms // 1000) > LARGEST_LIVE_MESSAGE:
             raise SettingsError(
-                f"Blocks of {block_ms} ms at {rate:,} samples a second are too large: choose smaller ones."
+                tr(
+                    "Blocks of {block_ms} ms at {rate} samples a second are too large: choose smaller ones.",
+                    block_ms=block_ms, rate=numeral(rate, ","),
+                )
             )
         account = ticket.account
         with self._lock:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.spelling import composed
+from engine.texts import tr
 from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
 from engine.voices.card_rules import RVC
 from engine.voices.package import export_voice, import_voice, packaged_card
@@ -39,7 +40,7 @@ from studio.store.workspaces import arriving, voice_folder
 _OTHER_MODELS = (".pt", ".ckpt", ".safetensors")  # of so-vits-svc and others
 
 
-def package_card(package: Path, name: str = "the file") -> VoiceCard:
+def package_card(package: Path, name: str = tr("the file")) -> VoiceCard:
     """Return the card of the voice in a package; errors call the file `name`.
 
     Raises NotReadable if it is no package, ArchiveError and VoiceError if it is not a complete voice.
@@ -49,13 +50,13 @@ def package_card(package: Path, name: str = "the file") -> VoiceCard:
         return packaged_card(package)
 
 
-def packaged_name(package: Path, name: str = "the file") -> str:
+def packaged_name(package: Path, name: str = tr("the file")) -> str:
     """Return the name of the voice in a package, or of the file of a model of RVC. Raises what `package_card` does."""
     return package.stem if is_rvc_model(package) else package_card(package, name).name
 
 
 def namesakes(
-    studio: Studio, account: Account, package: Path, name: str = "the file"
+    studio: Studio, account: Account, package: Path, name: str = tr("the file")
 ) -> tuple[str, list[dict[str, Any]]]:
     """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
 
@@ -90,11 +91,13 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
     """
     model = find_model(studio.database, account, model_id)
     if model.is_demo:
-        raise WrongState(f"{model.name} is a demo voice and cannot be replaced.", "demo_voice")
+        raise WrongState(tr("{name} is a demo voice and cannot be replaced.", name=model.name), "demo_voice")
     if is_rvc_model(package):
-        raise WrongState("A model of RVC cannot replace a voice: import it under a name of its own.", "imported_voice")
+        raise WrongState(tr(
+            "A model of RVC cannot replace a voice: import it under a name of its own.",
+        ), "imported_voice")
     with scratch_folder(studio) as scratch:
-        card = _unpacked(studio, package, scratch, "the file")
+        card = _unpacked(studio, package, scratch, tr("the file"))
         replace_voice_files(studio, account, model, scratch / card.id, card)
 
 
@@ -103,7 +106,7 @@ def import_model(
     account: Account,
     package: Path,
     idempotency: Idempotency | None = None,
-    name: str = "the file",
+    name: str = tr("the file"),
     voice_name: str | None = None,
     files: RvcFiles | None = None,
     stated: Mapping[str, Any] | None = None,
@@ -163,7 +166,7 @@ def _unpacked(
         refuse_without_consent(studio, card.consent)
         return card
     if files not in (None, RvcFiles()):
-        text = "An index and a speaker belong to a model of RVC: leave them out with a voice package."
+        text = tr("An index and a speaker belong to a model of RVC: leave them out with a voice package.")
         raise NotReadable(text, "wrong_index")
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
@@ -184,16 +187,22 @@ def _stated(card: VoiceCard, stated: Mapping[str, Any]) -> VoiceCard:
 
 def _refuse_other_files(package: Path, name: str) -> None:
     if package.suffix.lower() == INDEX:
-        text = f"{_capital(name)} is the index of a model of RVC: import it together with the model's .pth."
+        text = tr(
+            "{name} is the index of a model of RVC: import it together with the model's .pth.",
+            name=_capital(name),
+        )
         raise NotReadable(text, "index_alone")
     if package.suffix.lower() in _OTHER_MODELS:
         text = (
-            f"{_capital(name)} is a model of another program. The studio imports voices it exports (.voice.zip) and "
-            "models of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice."
+            tr(
+                "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and models "
+                "of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice.",
+                name=_capital(name),
+            )
         )
         raise NotReadable(text, "foreign_model")
     if not seems_zip(package):
-        text = f"{_capital(name)} is not a voice package: export a voice, and import that file."
+        text = tr("{name} is not a voice package: export a voice, and import that file.", name=_capital(name))
         raise NotReadable(text, "not_a_zip")
     _refuse_packed_models(package, name)
 
@@ -206,10 +215,16 @@ def _refuse_packed_models(package: Path, name: str) -> None:
     except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError):
         return  # what is wrong with it is said later
     if suffixes & set(MODELS):
-        text = f"{_capital(name)} holds a model of RVC: unpack it, and import its .pth together with its .index."
+        text = tr(
+            "{name} holds a model of RVC: unpack it, and import its .pth together with its .index.",
+            name=_capital(name),
+        )
         raise NotReadable(text, "packed_model")
     if ".pkl" in suffixes:
-        text = f"{_capital(name)} is a model, not a voice package: if it is one of RVC, give its name the ending .pth."
+        text = tr(
+            "{name} is a model, not a voice package: if it is one of RVC, give its name the ending .pth.",
+            name=_capital(name),
+        )
         raise NotReadable(text, "foreign_model")
 
 
@@ -242,7 +257,10 @@ def export_networks(studio: Studio, account: Account, model_id: str, target: Pat
 
     model = find_model(studio.database, account, model_id)
     if model.card.get("kind") == RVC:
-        raise WrongState(f"{model.name} is an imported model of RVC: share the file it came from.", "imported_voice")
+        raise WrongState(tr(
+            "{name} is an imported model of RVC: share the file it came from.",
+            name=model.name,
+        ), "imported_voice")
     return export_onnx(load_voice(voice_folder(studio.storage, model)), target)
 
 
@@ -253,6 +271,9 @@ def export_model(studio: Studio, account: Account, model_id: str, target: Path) 
     """
     model = find_model(studio.database, account, model_id)
     if model.card.get("kind") == RVC:
-        raise WrongState(f"{model.name} is an imported model of RVC: share the file it came from.", "imported_voice")
+        raise WrongState(tr(
+            "{name} is an imported model of RVC: share the file it came from.",
+            name=model.name,
+        ), "imported_voice")
     recorded_by = studio.installation if model.dataset_key is not None else None
     return export_voice(voice_folder(studio.storage, model), target, recorded_by)

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.texts import tr
 from engine.voices.card import CARD_FILE, card_text, read_card
 from engine.voices.profile import VoiceProfile, is_blank, profile_as_json, profile_text, read_profile
 from studio.actions.packages import free_name, voices_named
@@ -36,9 +37,12 @@ def edit_profile(studio: Studio, account: Account, model_id: str, values: Mappin
     for that of another voice, NotFound, WrongState for a demo voice, Unavailable, DiskFull; then nothing has changed.
     """
     if find_model(studio.database, account, model_id).is_demo:
-        raise WrongState(f"The voice '{model_id}' is a demo voice and cannot be changed.", "demo_voice")
+        raise WrongState(tr(
+            "The voice '{model_id}' is a demo voice and cannot be changed.",
+            model_id=model_id,
+        ), "demo_voice")
     if is_blank(values.get("name")):
-        raise Invalid([("name", "Give the voice a name.")])
+        raise Invalid([("name", tr("Give the voice a name."))])
     given = read_profile(values)
     _refuse_name_in_use(studio, account, model_id, given.name)
     with studio.database.write() as connection:
@@ -62,7 +66,10 @@ def _refuse_name_in_use(studio: Studio, account: Account, model_id: str, name: s
     there = [one["id"] for one in voices_named(studio, account, name)]
     if there and model_id not in there:
         free = free_name(studio, account, name)
-        raise Invalid([("name", f"There is already a voice called {name}: choose another name, such as {free}.")])
+        raise Invalid([("name", tr(
+            "There is already a voice called {name}: choose another name, such as {free}.",
+            name=name, free=free,
+        ))])
 
 
 def _write_profile(studio: Studio, connection: Connection, model: Model, given: VoiceProfile) -> None:

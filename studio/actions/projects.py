@@ -23,6 +23,7 @@ from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
 from engine.settings import from_values
 from engine.spelling import composed
+from engine.texts import ntr, tr
 from studio.actions.account import named_file, unlike, voice_names
 from studio.actions.conversion_views import TakeView, takes_of
 from studio.actions.tasks import delete_tasks, task_views_of
@@ -91,11 +92,15 @@ def change_project(
     project = find_project(studio.database, account.id, project_id)
     name = (project.name or "") if name is None else composed(" ".join(name.split()))
     if len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", f"The name of a project has at most {LONGEST_NAME} printable characters.")])
+        raise Invalid([("name", ntr(
+            "The name of a project has at most {longest_name} printable character.",
+            "The name of a project has at most {longest_name} printable characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     try:
         changed = from_values(Timeline, {**project.timeline, **(timeline or {})})
     except TypeError as cause:
-        raise SettingsError(f"A timeline has no such setting ({cause}).") from cause
+        raise SettingsError(tr("A timeline has no such setting ({cause}).", cause=cause)) from cause
     with studio.database.write() as connection:
         save_project(connection, account.id, project.id, name, asdict(changed))
 
@@ -112,7 +117,9 @@ def delete_project(studio: Studio, account: Account, project_id: str) -> int:
     """
     project = find_project(studio.database, account.id, project_id)
     if not all(task.has_ended for task in project.conversions):
-        raise WrongState("A conversion of this project has not ended: cancel it first, or wait for it.", "task_active")
+        raise WrongState(tr(
+            "A conversion of this project has not ended: cancel it first, or wait for it.",
+        ), "task_active")
     return len(delete_tasks(studio, account, [task.id for task in project.conversions]))
 
 
@@ -174,7 +181,7 @@ def export_project(
         with scratch_folder(studio) as scratch, replacing(target) as unfinished:
             _Export(studio, account, project, timeline or timeline_of(project), scratch, dry).write(unfinished, report)
     except OSError as cause:
-        text = f'"{target}" cannot be written: {cause.strerror or cause}.'
+        text = tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
         raise Invalid([("output", text)], "not_writable") from cause
     return target
 
@@ -192,7 +199,7 @@ class _Export:
         self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
         self._recordings = list(self._whole(done))
         if not self._takes:
-            raise NotFound("Nothing of this project is left to export.", "no_results")
+            raise NotFound(tr("Nothing of this project is left to export."), "no_results")
         ends = [one.start_s + seconds for one, _, seconds in self._recordings]
         self._origin_s = min(one.start_s for one, _, _ in self._recordings)
         self._seconds = max(ends) - self._origin_s
@@ -206,11 +213,11 @@ class _Export:
         taken: set[str] = set()
         with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
             for number, (sound, path) in enumerate(sounds):
-                report(number / (len(sounds) + 1), "writing stems")
+                report(number / (len(sounds) + 1), tr("writing stems"))
                 name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
                 archive.write(self._written(sound, path), f"stems/{name}")
                 stems.append(_told(sound, name))
-            report(len(sounds) / (len(sounds) + 1), "writing the cue sheet")
+            report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
             for kind, suffix, content in self._cues():
                 archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)
             facts = {"name": self._project.shown_name, "timeline": asdict(self._timeline), "seconds": self._seconds}
@@ -236,7 +243,7 @@ class _Export:
             tables.append(pitch_table(hertz, pitch.voicing, loudness_db, start_s=later_s))
             notes += [_later(one, later_s) for one in find_notes(pitch, loudness_db)]
             phrases += [_later(one, later_s) for one in find_phrases(pitch, loudness_db)]
-        markers = [(one.start_s, f"phrase {number}") for number, one in enumerate(phrases, 1)]
+        markers = [(one.start_s, tr("phrase {number}", number=number)) for number, one in enumerate(phrases, 1)]
         tempo = {"tempo_bpm": self._timeline.tempo_bpm} if self._timeline.tempo_bpm else {}
         yield "melody", "mid", notes_as_midi(notes, markers=markers, **tempo)
         yield "phrases", "csv", cue_sheet(phrases, notes, self._timeline)
@@ -266,7 +273,7 @@ class _Export:
         try:
             return self._studio.storage.fetch(sound.key, folder)
         except NotFound as cause:
-            raise NotFound("A recording or a take of this project has been deleted.", "recording_gone") from cause
+            raise NotFound(tr("A recording or a take of this project has been deleted."), "recording_gone") from cause
 
 
 def _done(project: Project) -> list[Task]:

@@ -13,6 +13,7 @@ from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.provenance.consent import consent_recorded_by
 from engine.spelling import composed
+from engine.texts import numeral, tr
 from engine.units import in_words
 from studio.errors import Invalid, NotFound, NotReadable, WrongState, naming
 from studio.settings.service import ServiceSettings
@@ -30,7 +31,7 @@ _LONGEST_NAME = 200
 def refuse_without_consent(studio: Studio, consent: Mapping[str, str] | None) -> None:
     """Raise WrongState if a voice states no consent and the settings require one."""
     if studio.service.consent == "required" and not (consent or {}).get("statement", "").strip():
-        text = "This voice states no consent of its owner, which is required here: add it to its profile first."
+        text = tr("This voice states no consent of its owner, which is required here: add it to its profile first.")
         raise WrongState(text, "no_consent")
 
 
@@ -38,7 +39,7 @@ def consent_origin(studio: Studio, model: Model) -> str:
     """Return in a few words who recorded a voice's consent, and whether it is signed."""
     consent, seal = model.card.get("consent") or {}, model.card.get("consent_seal") or {}
     if consent and not seal and (model.dataset_key is not None or model.is_demo):
-        return "comes with the program" if model.is_demo else "recorded here"
+        return tr("comes with the program") if model.is_demo else tr("recorded here")
     return consent_recorded_by(consent, seal, studio.installation)
 
 
@@ -102,13 +103,19 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
             seconds = source.duration_s or counted
             if service and seconds > most_s:
                 longest = in_words(most_s)
-                text = f"The recording is more than {longest} long, which is the limit: use a shorter one."
+                text = tr(
+                    "The recording is more than {longest} long, which is the limit: use a shorter one.",
+                    longest=longest,
+                )
                 if source.duration_s:
-                    text = f"The recording is {in_words(seconds)} long; the limit is {longest}: use a shorter one."
+                    text = tr(
+                        "The recording is {seconds} long; the limit is {longest}: use a shorter one.",
+                        seconds=in_words(seconds), longest=longest,
+                    )
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or "The recording"}"'
+        shown = f'"{shown_name(file_name) or tr("The recording")}"'
         raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
 
 
@@ -117,16 +124,23 @@ def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> N
     minutes, most_minutes = length.channel_seconds / 60, service.largest_conversion_minutes
     if minutes * takes <= most_minutes:
         return
-    cost = f"{in_words(length.seconds)} x {length.channels} (channels) x {takes} (takes)"
+    cost = tr(
+        "{seconds} x {channels} (channels) x {takes} (takes)",
+        seconds=in_words(length.seconds), channels=length.channels, takes=takes,
+    )
     fit = int(most_minutes / minutes)
     text = (
-        f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
-        "use a shorter recording, or mono."
+        tr(
+            "{cost} are {minutes} minutes to render; the limit is {most_minutes}: use a shorter recording, or mono.",
+            cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"),
+        )
     )
     if fit:
         text = (
-            f"{cost} are {minutes * takes:.0f} minutes to render; the limit is {most_minutes:g}: "
-            f"ask for at most {fit} takes."
+            tr(
+                "{cost} are {minutes} minutes to render; the limit is {most_minutes}: ask for at most {fit} takes.",
+                cost=cost, minutes=numeral(minutes * takes, ".0f"), most_minutes=numeral(most_minutes, "g"), fit=fit,
+            )
         )
     field, hint = "generations_count" if fit else "audio", service.raised_by("largest_conversion_minutes")
     raise Invalid([(field, text + hint)], "conversion_too_large")
@@ -163,7 +177,7 @@ def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
     try:
         return asdict(verify(audio, studio.installation))
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or "The file"}"'
+        shown = f'"{shown_name(file_name) or tr("The file")}"'
         raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
 
 
@@ -173,4 +187,4 @@ def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredF
         file = studio.storage.head(key)
         if file is not None:
             return file
-    raise NotFound("There is no such file, or the link has expired: ask for the task again.", "file_not_found")
+    raise NotFound(tr("There is no such file, or the link has expired: ask for the task again."), "file_not_found")

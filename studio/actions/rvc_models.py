@@ -10,6 +10,7 @@ from engine.pinned import PinnedFile
 from engine.rvc import sources
 from engine.rvc.sources import contentvec_path
 from engine.spelling import folded
+from engine.texts import tr
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
 from studio.actions.fetched_models import Addition
@@ -20,8 +21,8 @@ from studio.store.studio import Studio
 
 MODELS, INDEX = (".pth", ".onnx"), ".index"
 MISSING = (
-    "It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
-    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own."
+    tr("It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
+    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own.")
 )
 _OWN = "python -m studio rvc use FILE"
 _TRAINING = re.compile(r"[GD]_\d+", re.IGNORECASE)  # what a training goes on from, not a model
@@ -67,7 +68,7 @@ def missing_for(model: Model) -> str | None:
 def refuse_without_contentvec(model: Model) -> None:
     """Raise WrongState if this is an imported voice and ContentVec is missing."""
     if missing := missing_for(model):
-        raise WrongState(f"{model.name} cannot convert yet. {missing}", "no_contentvec")
+        raise WrongState(tr("{name} cannot convert yet. {missing}", name=model.name, missing=missing), "no_contentvec")
 
 
 def contentvec(source: PinnedFile | None = None) -> Addition:
@@ -88,7 +89,7 @@ def use_contentvec(studio: Studio, path: Path) -> Path:
 
     refuse_full_disk(studio, sources.SOURCES[0].size)
     if not path.exists():
-        raise VoiceError(f'There is no file or folder "{path}".')
+        raise VoiceError(tr('There is no file or folder "{path}".', path=path))
     return install(path)
 
 
@@ -109,7 +110,7 @@ def models_in(folder: Path) -> list[FoundModel]:
     models = [path for path in files if is_rvc_model(path) and not _TRAINING.fullmatch(path.stem) and path.is_file()]
     indexes = [path for path in files if path.suffix.lower() == INDEX and not _EMPTY.match(path.stem)]
     if not models:
-        raise NotFound(f'There is no model of RVC (.pth, .onnx) in "{folder.name}".', "no_model")
+        raise NotFound(tr('There is no model of RVC (.pth, .onnx) in "{name}".', name=folder.name), "no_model")
     return [FoundModel(path, _index_of(path, models, indexes)) for path in models]
 
 

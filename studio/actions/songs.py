@@ -12,6 +12,7 @@ from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
 from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
+from engine.texts import tr
 from studio.actions.account import FORMATS, voice_name
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
@@ -24,11 +25,11 @@ from studio.store.records.conversion import Conversion, Rendered, Song
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
-_RECORDING_GONE = "A recording of this song has been deleted: send it again."
+_RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
 LANES = ("vocal", "backing", "stem")  # of a mix
-_ONE_TAKE = "A song, or a recording in several voices, is made in one take."
-_NO_EFFECTS = "Effects are for a vocal alone: convert the vocal with them, then mix it."
-_LANES_GONE = "The lanes of this song have been deleted: convert it again."
+_ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
+_NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
+_LANES_GONE = tr("The lanes of this song have been deleted: convert it again.")
 _SYNTHETIC = ("vocal", "stem")  # lanes that may be
 
 
@@ -103,11 +104,11 @@ def check_song(
         raise Invalid([("effects", _NO_EFFECTS)])
     if not song.is_mixed and (song.stem or song.offset_s is not None or song.faders):
         name = "stem" if song.stem else "offset" if song.offset_s is not None else "vocal_db"
-        raise Invalid([(name, f"{name} needs a backing: send one, or separate=true.")])
+        raise Invalid([(name, tr("{name} needs a backing: send one, or separate=true.", name=name))])
     parts = [*checked_parts(song.parts), *(checked_parts(song.stem_parts) if song.stem else ())]
     voices = {part.voice for part in parts} - {KEEP}
     if not voices:
-        raise Invalid([("model", "Nothing is converted: give the vocal, or one of the stems, a voice.")])
+        raise Invalid([("model", tr("Nothing is converted: give the vocal, or one of the stems, a voice."))])
     for voice in sorted(voices):
         refuse_without_consent(studio, find_usable(studio.database, account, voice, untrained).card.get("consent"))
     for level in song.faders.values():
@@ -155,7 +156,7 @@ def mix_again(
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
-        raise Invalid([("format", f"The formats are {', '.join(FORMATS)}, not {kind}.")])
+        raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     given = {name: _fader((faders or {}).get(name)) for name in LANES if name in lanes}
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
@@ -180,5 +181,5 @@ def _fader(given: Any) -> Fader:
     if given is None:
         return Fader()
     if not isinstance(given, Mapping):
-        raise SettingsError("A fader is gain_db, mute and solo.")
+        raise SettingsError(tr("A fader is gain_db, mute and solo."))
     return Fader(given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from sqlalchemy import Connection
 
+from engine.texts import ntr, tr
 from studio.errors import NotFound, TooMany
 from studio.store.accounts import Account, account_prefix
 from studio.store.answers import Answer
@@ -34,23 +35,38 @@ class _Limit:
 _LIMITS = {
     CONVERSION: _Limit(
         "conversions_per_account",
-        "{limit} conversions are already queued or running: wait until some have finished.",
+        ntr(
+            "{limit} conversion is already queued or running: wait until it has finished.",
+            "{limit} conversions are already queued or running: wait until some have finished.",
+        ),
         10.0,
-        "The queue is full: try again in a few minutes.",
+        tr("The queue is full: try again in a few minutes."),
         120.0,
     ),
     TRAINING: _Limit(
         "trainings_per_account",
-        "{limit} trainings are already queued or running: wait until one has finished.",
+        ntr(
+            "{limit} training is already queued or running: wait until one has finished.",
+            "{limit} trainings are already queued or running: wait until one has finished.",
+        ),
         30.0,
-        "The queue of trainings is full: try again later.",
+        tr("The queue of trainings is full: try again later."),
         30.0,
     ),
     ANALYSIS: _Limit(
-        20, "{most_waiting} recordings are already waiting to be analysed: wait until some have finished.", 5.0
+        20, ntr(
+            "{most_waiting} recording is already waiting to be analysed: wait until it has finished.",
+            "{most_waiting} recordings are already waiting to be analysed: wait until some have finished.",
+        ), 5.0
     ),
-    BLEND: _Limit(4, "{most_at_once} blends are already queued or running: wait until one has finished.", 10.0),
-    TEACHING: _Limit(2, "{most_at_once} imported voices are already teaching: wait until one has finished.", 60.0),
+    BLEND: _Limit(4, ntr(
+        "{most_at_once} blend is already queued or running: wait until it has finished.",
+        "{most_at_once} blends are already queued or running: wait until one has finished.",
+    ), 10.0),
+    TEACHING: _Limit(2, ntr(
+        "{most_at_once} imported voice is already teaching: wait until it has finished.",
+        "{most_at_once} imported voices are already teaching: wait until one has finished.",
+    ), 60.0),
 }
 
 

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 from engine.conversion.settings import AUTO, BEST
 from engine.effects.settings import Effects
 from engine.spelling import composed
+from engine.texts import ntr
 from engine.units import note_number
 from studio.actions.account import voice_name
 from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
@@ -255,5 +256,9 @@ def label_take(
 def _checked(name: str) -> str:
     name = composed(" ".join(name.split()))
     if not name.isprintable() or len(name) > LONGEST_NAME:
-        raise Invalid([("name", f"name must be a line of text of at most {LONGEST_NAME} characters.")])
+        raise Invalid([("name", ntr(
+            "name must be a line of text of at most {longest_name} character.",
+            "name must be a line of text of at most {longest_name} characters.",
+            longest_name=LONGEST_NAME,
+        ))])
     return name

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TypedDict
 
 from sqlalchemy import Connection
+from typing_extensions import TypedDict
 
 from studio.actions.account import voice_names
 from studio.actions.conversion_views import ConversionFacts, ConversionView

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
 from engine.errors import EngineError
+from engine.texts import tr
 from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Estimate
 from engine.voices.card import WEIGHTS_FILE
 from studio.actions.checkpoints import stored_card
@@ -32,10 +35,10 @@ from studio.store.workspaces import refuse_in_training, training_files
 
 _SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
 _LABELS = {
-    "singing-high": "Singing, high voice",
-    "singing-low": "Singing, low voice",
-    "speech-high": "Speech, high voice",
-    "speech-low": "Speech, low voice",
+    "singing-high": tr("Singing, high voice"),
+    "singing-low": tr("Singing, low voice"),
+    "speech-high": tr("Speech, high voice"),
+    "speech-low": tr("Speech, low voice"),
 }
 _LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
@@ -154,7 +157,7 @@ def _held_out_first(part: str) -> tuple[bool, str]:
 def _label(part: str) -> str:
     """Name a part for people; held-out-2 is a recording of the voice itself that the training never used."""
     if part.startswith("held-out-"):
-        return f"Its own recording, not learned from ({part.rpartition('-')[2]})"
+        return tr("Its own recording, not learned from ({value})", value=part.rpartition("-")[2])
     return _LABELS.get(part, part.replace("-", " ").capitalize())
 
 
@@ -263,7 +266,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
         held_model(connection, account.id, model_id)  # a training that starts now waits here
         task = latest_in(connection, account.id, model_id, TRAINING)
         if task is not None and task.state in ACTIVE:
-            raise WrongState("This voice is being trained: stop the training first.", "model_busy")
+            raise WrongState(tr("This voice is being trained: stop the training first."), "model_busy")
         home = studio.storage.folder(model.dataset_key or "")
         if home is not None and home.is_dir():
             refuse_in_training(home)  # the command line has no task
@@ -278,7 +281,10 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
-        raise WrongState(f"The voice '{model.name}' has no recordings here and cannot be trained.", "no_recordings")
+        raise WrongState(tr(
+            "The voice '{name}' has no recordings here and cannot be trained.",
+            name=model.name,
+        ), "no_recordings")
     return model
 
 

@@ -18,6 +18,7 @@ from engine.archives import begins_as_zip
 from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
 from engine.progress import Report
 from engine.spelling import composed
+from engine.texts import numeral, tr
 from studio.addresses import GuardedTransport, checked_address
 from studio.errors import Invalid, NotFound, TooLarge, Unavailable, naming
 from studio.settings.service import MEGABYTE
@@ -81,11 +82,17 @@ def refuse_large(studio: Studio, upload: Path) -> None:
     try:
         size = upload.stat().st_size / MEGABYTE
     except FileNotFoundError as cause:
-        raise Invalid([("recording", f'"{upload.name}" has been deleted: add it again.')], "upload_gone") from cause
+        raise Invalid([("recording", tr(
+            '"{name}" has been deleted: add it again.',
+            name=upload.name,
+        ))], "upload_gone") from cause
     if most is not None and size > most:
         sentence = (
-            f'"{upload.name}" has {math.ceil(size)} MB; the limit for one upload is {most} MB: '
-            "upload less at once, or convert the recordings to flac or mp3."
+            tr(
+                '"{name}" has {size} MB; the limit for one upload is {most} MB: upload less at once, or convert the '
+                "recordings to flac or mp3.",
+                name=upload.name, size=math.ceil(size), most=most,
+            )
         )
         raise Invalid([("recording", sentence + studio.service.raised_by("largest_upload_mb"))], "too_large")
 
@@ -143,10 +150,10 @@ def fetch_link(
         return asyncio.run(_fetched(studio, link, target, report, most, transport or GuardedTransport()))
     except httpx.HTTPStatusError as cause:
         status = cause.response.status_code
-        text = f"The link could not be fetched: the server answered {status}. Check it in a browser."
+        text = tr("The link could not be fetched: the server answered {status}. Check it in a browser.", status=status)
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
     except (httpx.HTTPError, httpx.InvalidURL) as cause:
-        text = "The link could not be fetched: the server cannot be reached, or broke off. Try again later."
+        text = tr("The link could not be fetched: the server cannot be reached, or broke off. Try again later.")
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
 
 
@@ -169,7 +176,7 @@ async def _fetched(
                 _refuse_large(size, most)
                 digest.update(block)
                 file.write(block)
-                report(min(size / announced, 1.0) if announced else 0.0, "fetching the voice")
+                report(min(size / announced, 1.0) if announced else 0.0, tr("fetching the voice"))
     return Fetched(target, digest.hexdigest(), size)
 
 
@@ -184,7 +191,10 @@ def _refuse_plain(link: str) -> None:
 
 def _refuse_large(size: int, most: int) -> None:
     if size > most:
-        raise TooLarge(f"The file has more than {most / 1e6:g} MB: fetch it with a browser, and import it from there.")
+        raise TooLarge(tr(
+            "The file has more than {most} MB: fetch it with a browser, and import it from there.",
+            most=numeral(most / 1000000.0, "g"),
+        ))
 
 
 def _name_in(link: str) -> str:

@@ -12,6 +12,7 @@ from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.conversion.key_fit import best_key, fitting_key, share_outside
 from engine.errors import EngineError, VoiceError
+from engine.texts import numeral, tr
 from engine.units import note_number
 from engine.voices.card import CARD_FILE, DEMO_VOICES, PREVIEW_FILE, TRAIN_AGAIN, VoiceCard, load_card, read_card
 from engine.voices.card_rules import STUDIO
@@ -29,7 +30,7 @@ LEAST_CONTRAST = 4.5  # of the initials on the colour, for WCAG 2.2 AA
 _SATURATION, _LIGHTEST = 0.55, 0.46
 _BARS = 5
 _SALT = 9632  # with which the demo voices look least alike
-_KINDS = {(True, True): "speaks and sings", (True, False): "speaks", (False, True): "sings"}
+_KINDS = {(True, True): tr("speaks and sings"), (True, False): tr("speaks"), (False, True): tr("sings")}
 DEMO_PREVIEWS = "/demo-voices"  # the page serves the folders of the demo voices here
 _LARGEST_CARD = 4 << 20  # bytes
 
@@ -124,12 +125,15 @@ def uses_of(card: Mapping[str, object]) -> list[str]:
     uses = [kind] if kind else []
     learned = _object(card.get("training"))
     if isinstance(minutes := learned.get("minutes"), int | float):
-        uses.append(f"{minutes:.0f} min of training" if minutes >= 1 else f"{60 * minutes:.0f} s of training")
+        uses.append(tr("{minutes} min of training", minutes=numeral(minutes, ".0f")) if minutes >= 1 else tr(
+            "{minutes} s of training",
+            minutes=numeral(60 * minutes, ".0f"),
+        ))
     scores = _object(learned.get("scores"))
     if isinstance(score := scores.get("likeness"), int | float):
-        uses.append(f"likeness {score:.2f}")
+        uses.append(tr("likeness {score}", score=numeral(score, ".2f")))
     if isinstance(score := scores.get("content"), int | float):
-        uses.append(f"clarity {score:.2f}")
+        uses.append(tr("clarity {score}", score=numeral(score, ".2f")))
     if learned.get("blend"):
         uses.append("a blend")
     return uses

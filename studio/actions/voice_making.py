@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from engine.datasets.dataset import create_dataset
 from engine.datasets.left_out import LeftOut
 from engine.errors import ProfileError
+from engine.texts import ntr, numeral, tr
 from engine.voices.card import new_identifier
 from engine.voices.card_rules import LONGEST_NAME, RVC
 from engine.voices.profile import forbids_derivatives, read_profile
@@ -81,9 +82,9 @@ def start_blend(studio: Studio, account: Account, first: str, second: str, share
     """
     voices = [find_usable(studio.database, account, model_id) for model_id in (first, second)]
     if first == second:
-        raise Invalid([("second", "Choose two different voices.")])
+        raise Invalid([("second", tr("Choose two different voices."))])
     if not 0.0 <= share <= 1.0:
-        raise Invalid([("share", f"The share must be from 0 to 1, not {share}.")])
+        raise Invalid([("share", tr("The share must be from 0 to 1, not {share}.", share=share))])
     name = name.strip() or " and ".join(voice.name for voice in voices)[:LONGEST_NAME].strip()
     return submit_work(
         studio,
@@ -171,10 +172,16 @@ def teach_from_upload(
 def refuse_teacher(studio: Studio, teacher: Model) -> None:
     """Raise WrongState unless this voice is imported, may teach another one, and can convert here."""
     if teacher.card.get("kind") != RVC:
-        text = f"{teacher.name} is a voice of this studio already: only imported models of RVC can teach one."
+        text = tr(
+            "{name} is a voice of this studio already: only imported models of RVC can teach one.",
+            name=teacher.name,
+        )
         raise WrongState(text, "not_imported")
     if forbids_derivatives(licence := teacher.card.get("licence") or ""):
-        text = f'The licence of {teacher.name}, "{licence}", allows no derivatives, and a voice that it teaches is one.'
+        text = tr(
+            'The licence of {name}, "{licence}", allows no derivatives, and a voice that it teaches is one.',
+            name=teacher.name, licence=licence,
+        )
         raise WrongState(text, "no_derivatives")
     refuse_without_consent(studio, teacher.card.get("consent"))
     refuse_without_contentvec(teacher)
@@ -194,7 +201,11 @@ def _sources(
     for number, path in enumerate(dataset.recordings, 1):
         cost += check_recording(path, path.name, studio.service).channel_seconds
         if cost > 3600 * studio.service.longest_dataset_hours:
-            text = f"There are more than {studio.service.longest_dataset_hours:g} hours of recordings: give fewer."
+            text = ntr(
+                "There are more than {longest_dataset_hours} hour of recordings: give fewer.",
+                "There are more than {longest_dataset_hours} hours of recordings: give fewer.",
+                longest_dataset_hours=numeral(studio.service.longest_dataset_hours, "g"),
+            )
             raise Invalid([("recordings", text)], "audio_too_long")
         sources[f"source-{number:03d}/{new_identifier(path.stem)}{path.suffix.lower()}"] = path
     return sources, cost, dataset.left_out

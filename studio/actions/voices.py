@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE, TRAINING_FOLDER
 from engine.errors import SettingsError
+from engine.texts import from_data, numeral, tr
 from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
 from engine.training.plan import TrainingPlan
 from engine.voices.card import earlier_voice
@@ -46,8 +47,8 @@ from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_runn
 from studio.store.workspaces import refuse_busy
 
 _LARGEST_HISTORY = 64 << 20  # bytes
-_BEING_TRAINED = "The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history."
-_BEING_EXAMINED = "The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history."
+_BEING_TRAINED = tr("The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history.")
+_BEING_EXAMINED = tr("The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history.")
 
 
 class _Scores(BaseModel):
@@ -183,9 +184,12 @@ def score_lines(view: VoiceView) -> list[str]:
         return []
     history = view["training"]["history"]
     evaluations = history["evaluations"] if history else []
-    lines = [f"{taught['name']}, imported: {_said(taught['scores'])}"]
+    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_said(taught["scores"]))]
     if evaluations:
-        lines.append(f"{view['name']}, taught: {_said(_figures(max(evaluations, key=lambda line: line['score'])))}")
+        lines.append(tr(
+            "{name}, taught: {evaluations}",
+            name=view["name"], evaluations=_said(_figures(max(evaluations, key=lambda line: line["score"]))),
+        ))
     return lines
 
 
@@ -194,7 +198,11 @@ def _figures(line: EvaluationLine) -> Mapping[str, float]:
 
 
 def _said(scores: Mapping[str, float]) -> str:
-    return f"likeness {scores['likeness']:.2f}, intelligibility {scores['content']:.2f}, score {scores['score']:.2f}"
+    return tr(
+        "likeness {likeness}, intelligibility {content}, score {score}",
+        likeness=numeral(scores["likeness"], ".2f"), content=numeral(scores["content"], ".2f"),
+        score=numeral(scores["score"], ".2f"),
+    )
 
 
 # ---- views
@@ -264,7 +272,7 @@ def training_history(studio: Studio, model: Model) -> HistoryLines | None:
     if place is None:
         return None
     try:
-        history = json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY)))
+        history = from_data(json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY))))
     except (NotFound, ValueError):
         return None
     is_ours = isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT
@@ -294,9 +302,12 @@ def train_model(
     plan = allowed_plan(studio, epochs, settings or {})
     found = find_model(studio.database, account, model_id)
     if found.is_demo or found.dataset_key is None:
-        text = f"The voice '{model_id}' was imported without its recordings and cannot be trained."
+        text = tr(
+            "The voice '{model_id}' was imported without its recordings and cannot be trained.",
+            model_id=model_id,
+        )
         if found.is_demo:
-            text = f"The voice '{model_id}' is a demo voice and cannot be trained."
+            text = tr("The voice '{model_id}' is a demo voice and cannot be trained.", model_id=model_id)
         raise WrongState(text, "no_recordings")
 
     def act(connection: Connection) -> Answer:
@@ -323,14 +334,14 @@ def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None
     """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
     plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
     if epochs > most:
-        raise SettingsError(f"epochs must be at most {most} here, not {epochs}.")
+        raise SettingsError(tr("epochs must be at most {most} here, not {epochs}.", most=most, epochs=epochs))
     return plan
 
 
 def checked_plan(epochs: int, settings: Mapping[str, Any]) -> Training:
     """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
     if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
-        raise SettingsError(f"There is no setting '{unknown[0]}'.")
+        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0]))
     TrainingPlan(**{**settings, "epochs": epochs})
     return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
 
@@ -369,7 +380,7 @@ def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
 
 def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
     if model.is_demo:
-        raise WrongState(f"The voice '{model.id}' is a demo voice and cannot be deleted.", "demo_voice")
+        raise WrongState(tr("The voice '{id}' is a demo voice and cannot be deleted.", id=model.id), "demo_voice")
     for kind in (TRAINING_KIND, REPORT):
         task = latest_in(connection, account.id, model.id, kind)
         if task is not None and (task.state == "running" or (task.state == "queued" and kind == TRAINING_KIND)):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.files import write_atomically, writing_errors
+from engine.texts import tr
 from studio.commands.arguments import Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
 from studio.commands.recordings import find_recording
 from studio.commands.result_names import free_path
-from studio.commands.wording import filled, padded, say, translated
+from studio.commands.wording import padded, say, translated
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.analysis.notes import Note
@@ -25,14 +26,14 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 def analyse(
     source: Recording,
     plot: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Draw the pitch over the spectrogram: .png, .svg or .pdf.")
+        Path | None, typer.Option(metavar="OUT", help=tr("Draw the pitch over the spectrogram: .png, .svg or .pdf."))
     ] = None,
     csv: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write pitch, voicing and loudness every 10 ms as a table.")
+        Path | None, typer.Option(metavar="OUT", help=tr("Write pitch, voicing and loudness every 10 ms as a table."))
     ] = None,
-    midi: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the notes as MIDI.")] = None,
+    midi: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write the notes as MIDI."))] = None,
     overwrite: Overwrite = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with pitch and notes.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, with pitch and notes."))] = False,
 ) -> None:
     """Analyse a recording: vocal style, range, pitch and notes."""
     find_recording(source)
@@ -76,11 +77,13 @@ def _described(analysis: "Analysis", notes: "list[Note]") -> dict[str, object]:
 
 def _print(analysis: "Analysis", notes: "list[Note]") -> None:
     found = analysis.vocal_range
-    typer.echo(padded("length", 12) + translated(f"{analysis.duration_s:.2f} s"))
-    typer.echo(padded("style", 12) + translated(analysis.style))
-    range_ = filled("{min} to {max}", min=found.min, max=found.max) if found else translated("no notes found")
-    typer.echo(padded("range", 12) + range_)
-    typer.echo(padded("notes", 12) + str(len(notes)))
+    typer.echo(padded(tr("length"), 12) + translated(f"{analysis.duration_s:.2f} s"))
+    typer.echo(padded(tr("style"), 12) + translated(analysis.style))
+    range_ = (
+        translated(tr("{min} to {max}", min=found.min, max=found.max)) if found else translated(tr("no notes found"))
+    )
+    typer.echo(padded(tr("range"), 12) + range_)
+    typer.echo(padded(tr("notes"), 12) + str(len(notes)))
     if analysis.warning:
         say(analysis.warning)
 

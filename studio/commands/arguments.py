@@ -5,12 +5,16 @@ from typing import Annotated
 
 import typer
 
-RESULTS = "Where the results go"  # a panel of the help
+from engine.texts import tr
+
+RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
 
-Recording = Annotated[Path, typer.Argument(metavar="IN", help="A recording: wav, flac, mp3, ogg, opus, aiff, m4a.")]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to convert with; `voices` lists them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a."))]
+VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
+    "The voice to convert with; `voices` lists them.",
+))]
+AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files that exist; else a result gets a number.")
+    bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))
 ]

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from engine.cores import wait_quietly
+from engine.texts import tr
 from studio.commands.analyse import analyse
 from studio.commands.arguments import RESULTS, AsJson
 from studio.commands.comp import comp
@@ -53,15 +54,13 @@ from studio.commands.wording import (
     translate_help,
     translated,
 )
-from studio.settings.options import DEFAULT, setting_options, with_options
+from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS, setting_options, with_options
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
 PROGRAM = "timbre-studio"
 _COMPLETIONS = ("--install-completion", "--show-completion")
-OR_THE_PRESETS = "(Default: {default}, or the preset's.)"
-OR_THE_ENVIRONMENTS = "(Default: {default}, or the environment's.)"
 # of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
 _Mirrored = tuple[str, str, str, str]
 _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
@@ -69,13 +68,13 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
         convert,
         [
             ("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT),
-            ("engine.conversion.settings", "ConversionSettings", "How it sounds", OR_THE_PRESETS),
+            ("engine.conversion.settings", "ConversionSettings", tr("How it sounds"), OR_THE_PRESETS),
         ],
     ),
     "mix": (mix, [("engine.audio.result_format", "ResultFormat", RESULTS, DEFAULT)]),
-    "live": (live, [("engine.live.settings", "LiveSettings", "How it sounds", DEFAULT)]),
-    "train": (train, [("engine.training.plan", "TrainingPlan", "How to train", DEFAULT)]),
-    "serve": (serve, [("studio.settings.service", "ServiceSettings", "How it runs", OR_THE_ENVIRONMENTS)]),
+    "live": (live, [("engine.live.settings", "LiveSettings", tr("How it sounds"), DEFAULT)]),
+    "train": (train, [("engine.training.plan", "TrainingPlan", tr("How to train"), DEFAULT)]),
+    "serve": (serve, [("studio.settings.service", "ServiceSettings", tr("How it runs"), OR_THE_ENVIRONMENTS)]),
 }
 
 
@@ -86,7 +85,10 @@ class Commands(TyperGroup):
         be_quiet(False)
         choose_language(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
-            raise typer.BadParameter(f"Completion is for the command {PROGRAM}: call it by that name.")
+            raise typer.BadParameter(tr(
+                "Completion is for the command {program}: call it by that name.",
+                program=PROGRAM,
+            ))
         translate_help(self, ctx)
         return super().parse_args(ctx, args)
 
@@ -134,7 +136,7 @@ def _completed(name: str) -> "Command":
 
 app = typer.Typer(
     cls=Commands,
-    help="Timbre Studio: the same performance in another voice.",
+    help=tr("Timbre Studio: the same performance in another voice."),
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -153,10 +155,12 @@ def _show_version(wanted: bool) -> None:
 def root(
     language: Annotated[
         str,
-        typer.Option(OPTION, metavar="CODE", help="Of messages and help: en, de, ja, ... (Default: the terminal's.)"),
+        typer.Option(OPTION, metavar="CODE", help=tr(
+            "Of messages and help: en, de, ja, ... (Default: the terminal's.)",
+        )),
     ] = "",
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and exit.")
+        bool, typer.Option("--version", is_eager=True, callback=_show_version, help=tr("Show the version and exit."))
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -178,7 +182,11 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps({"works": works, "findings": [asdict(one) for one in found]}, indent=2))
     else:
-        show("This machine is ready to convert." if works else "This machine cannot convert yet: see FAULT above.")
+        show(
+            tr("This machine is ready to convert.")
+            if works
+            else tr("This machine cannot convert yet: see FAULT above.")
+        )
     if not works:
         raise typer.Exit(1)
 

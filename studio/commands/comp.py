@@ -8,6 +8,7 @@ import typer
 
 from engine.errors import SettingsError
 from engine.files import beside
+from engine.texts import numeral, tr
 from studio.commands.arguments import AsJson, Overwrite, Recording
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
@@ -22,13 +23,15 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 @in_one_sentence
 def comp(
     source: Recording,
-    takes: Annotated[list[Path], typer.Argument(metavar="TAKE...", help="Its takes, as `convert` wrote them.")],
+    takes: Annotated[list[Path], typer.Argument(metavar="TAKE...", help=tr("Its takes, as `convert` wrote them."))],
     choose: Annotated[
         str | None,
-        typer.Option(metavar="1,2,1", help="The take for each phrase, 1 for the first. Without it, lists the phrases."),
+        typer.Option(metavar="1,2,1", help=tr(
+            "The take for each phrase, 1 for the first. Without it, lists the phrases.",
+        )),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file. Default: TAKE.comp.wav.")
+        Path | None, typer.Option("-o", "--output", metavar="OUT", help=tr("A file. Default: TAKE.comp.wav."))
     ] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -56,7 +59,7 @@ def comp(
         parts = parts_of(starts_s, chosen)
         unsigned = comp_files(takes, parts, target, report, _voice_of_all(takes))
     if unsigned:
-        say(f"Without content credentials. {unsigned}")
+        say(tr("Without content credentials. {unsigned}", unsigned=unsigned))
     found = {"path": str(target), "phrases": [{"start_s": start_s} for start_s in starts_s]}
     typer.echo(json.dumps(found, indent=2) if as_json else target)
 
@@ -67,7 +70,10 @@ def _list_phrases(starts_s: list[float], as_json: bool, asked: bool) -> None:
         typer.echo(json.dumps({"phrases": [{"start_s": start_s} for start_s in starts_s]}, indent=2))
         return
     for number, start_s in enumerate(starts_s, 1):
-        typer.echo(f"{number:>3}  " + translated(f"from {start_s:.2f} s"), err=not asked)
+        typer.echo(f"{number:>3}  " + translated(tr(
+            "from {start_s} s",
+            start_s=numeral(start_s, ".2f"),
+        )), err=not asked)
 
 
 def _voice_of_all(takes: list[Path]) -> "Statement | None":
@@ -76,11 +82,14 @@ def _voice_of_all(takes: list[Path]) -> "Statement | None":
 
     stated = [said for take in takes if (said := statement_of(take)) is not None]
     if len(voices := sorted({said.voice_name for said in stated})) > 1:
-        raise SettingsError(f"The takes are in several voices, {' and '.join(voices)}: choose those of one.")
+        raise SettingsError(tr(
+            "The takes are in several voices, {voices}: choose those of one.",
+            voices=" and ".join(voices),
+        ))
     return stated[0] if stated else None
 
 
 def _number(text: str) -> int:
     if not text.strip().isdecimal():
-        raise SettingsError(f"--choose takes numbers of takes, as in 1,2,1, not '{text}'.")
+        raise SettingsError(tr("--choose takes numbers of takes, as in 1,2,1, not '{text}'.", text=text))
     return int(text)

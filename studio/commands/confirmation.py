@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.commands.wording import confirm
 
-Yes = Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")]
+Yes = Annotated[bool, typer.Option("--yes", help=tr("Skip the confirmation."))]
 
 
 def ask_before_deleting(question: str) -> None:
@@ -15,6 +16,6 @@ def ask_before_deleting(question: str) -> None:
     try:
         sure = confirm(question)
     except typer.Abort as cause:
-        raise SettingsError("Nothing was deleted: there was no answer. Use --yes to skip the question.") from cause
+        raise SettingsError(tr("Nothing was deleted: there was no answer. Use --yes to skip the question.")) from cause
     if not sure:
-        raise SettingsError("Nothing was deleted.")
+        raise SettingsError(tr("Nothing was deleted."))

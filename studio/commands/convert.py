@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, VoiceId
 from studio.commands.failures import in_one_sentence
 from studio.commands.recordings import find_recordings
@@ -22,11 +23,11 @@ if TYPE_CHECKING:  # the engine takes seconds to load
     from studio.actions.account import Preset
     from studio.commands.takes import TakesWanted
 
-_SONGS = "Songs and several voices"
+_SONGS = tr("Songs and several voices")
 
 Recordings = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE", help="Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a."),
+    typer.Argument(metavar="FILE", help=tr("Recordings, or folders of them: wav, flac, mp3, ogg, opus, aiff, m4a.")),
 ]
 
 
@@ -41,60 +42,76 @@ def convert(
             "--output",
             metavar="FILE|FOLDER|TEMPLATE",
             rich_help_panel=RESULTS,
-            help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, or a template as "
-            "out/{name}.{voice}.{take}.flac. Default: named after the recording and the voice, in this folder.",
+            help=tr(
+                "A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff), a folder, which is made, or a template as "
+                "out/{name}.{voice}.{take}.flac. Default: named after the recording and the voice, in this folder."
+            ),
         ),
     ] = None,
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", rich_help_panel=RESULTS, help="Replace files that exist; else a result gets a number."
+            "--overwrite", rich_help_panel=RESULTS, help=tr("Replace files that exist; else a result gets a number.")
         ),
     ] = False,
     skip_existing: Annotated[
         bool,
         typer.Option(
-            "--skip-existing", rich_help_panel=RESULTS, help="Leave recordings out whose results are there."
+            "--skip-existing", rich_help_panel=RESULTS, help=tr("Leave recordings out whose results are there.")
         ),
     ] = False,
     project: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", rich_help_panel=RESULTS, help="The name of its project. Default: as the recording's."
+            metavar="NAME", rich_help_panel=RESULTS, help=tr("The name of its project. Default: as the recording's.")
         ),
     ] = None,
     no_project: Annotated[
-        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help="Keep nothing of it in the studio.")
+        bool, typer.Option("--no-project", rich_help_panel=RESULTS, help=tr("Keep nothing of it in the studio."))
     ] = False,
     preset: Annotated[
         str,
         typer.Option(
             metavar="auto|melodic|rhythmic|spoken|NAME",
-            help="Settings for singing, rap or speech, or saved on the page; auto detects the style.",
+            help=tr("Settings for singing, rap or speech, or saved on the page; auto detects the style."),
         ),
     ] = "auto",
     effects: Annotated[
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
-            "(Default: off, or the preset's.)",
+            help=tr(
+                "EQ, dynamics and reverb on the takes: clean, vocal, speech, hall or off. "
+                "(Default: off, or the preset's.)"
+            ),
         ),
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Show how much of the performance each take kept.")] = False,
+    scores: Annotated[
+        bool,
+        typer.Option(
+            "--scores",
+            help=tr(
+                "Show how much of the performance each take kept.",
+            ),
+        ),
+    ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
     separate: Annotated[bool, typer.Option("--separate", help="FILE is a whole song.", rich_help_panel=_SONGS)] = False,
     backing: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE|keep", rich_help_panel=_SONGS, help="Mix with this instrumental, or what is left of the song."
+            metavar="FILE|keep",
+            rich_help_panel=_SONGS,
+            help=tr(
+                "Mix with this instrumental, or what is left of the song.",
+            ),
         ),
     ] = None,
     offset: Annotated[
         float | None,
         typer.Option(
-            metavar="SECONDS", rich_help_panel=_SONGS, help="How much later than the backing the vocal begins."
+            metavar="SECONDS", rich_help_panel=_SONGS, help=tr("How much later than the backing the vocal begins.")
         ),
     ] = None,
     part: Annotated[
@@ -103,15 +120,17 @@ def convert(
             "--from",
             metavar='"1:42 ID"',
             rich_help_panel=_SONGS,
-            help="From there another voice, or keep. Repeat it.",
+            help=tr("From there another voice, or keep. Repeat it."),
         ),
     ] = None,
     stem: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE=ID", rich_help_panel=_SONGS, help="A further singer's stem and voice, or =keep."),
+        typer.Option(
+            metavar="FILE=ID", rich_help_panel=_SONGS, help=tr("A further singer's stem and voice, or =keep.")
+        ),
     ] = None,
     vocal_db: Annotated[
-        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help="The vocal's fader in the mix.")
+        float, typer.Option(metavar="-60..12", rich_help_panel=_SONGS, help=tr("The vocal's fader in the mix."))
     ] = 0.0,
     **given: str | None,
 ) -> None:
@@ -122,9 +141,9 @@ def convert(
     if song.is_used:
         song.check(recordings, int(values.get("takes", 1)), effects, project)
     if project is not None and len(recordings) > 1:
-        raise SettingsError("--project names the project of one recording: give one, or leave it out.")
+        raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
     if project is not None and no_project:
-        raise SettingsError("Choose one of --project and --no-project.")
+        raise SettingsError(tr("Choose one of --project and --no-project."))
     names.check(recordings)
     wanted = replace(
         _wanted(voice, _preset(preset), values, effects, form, names, device), project=project, is_kept=not no_project

@@ -8,19 +8,20 @@ from typing import Annotated
 import typer
 
 from engine.provenance.installation import SWITCHED_OFF, Installation
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import filled, padded, translated
+from studio.commands.wording import padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
 credentials = typer.Typer(
-    help="Show or replace the certificate that signs results.", add_completion=False, pretty_exceptions_enable=False
+    help=tr("Show or replace the certificate that signs results."), add_completion=False, pretty_exceptions_enable=False
 )
 
 
 @in_one_sentence
 def verify(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Audio files.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help=tr("Audio files."))],
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """Show whether files were made here, by another, or changed since; exit status 1 if one has been changed."""
     from engine.provenance.verification import verify as verify_file
@@ -47,9 +48,9 @@ def show(context: typer.Context) -> None:
         return
     certificate = installation.identity().certificate
     begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    typer.echo(padded("signer", 9) + certificate.subject.rfc4514_string())
-    typer.echo(padded("valid", 9) + filled("{begin} to {end}", begin=begin.date(), end=end.date()))
-    typer.echo(padded("folder", 9) + str(installation.folder))
+    typer.echo(padded(tr("signer"), 9) + certificate.subject.rfc4514_string())
+    typer.echo(padded(tr("valid"), 9) + translated(tr("{begin} to {end}", begin=begin.date(), end=end.date())))
+    typer.echo(padded(tr("folder"), 9) + str(installation.folder))
 
 
 @credentials.command()

@@ -11,6 +11,7 @@ from typer.models import OptionInfo
 
 from engine.errors import ProfileError
 from engine.progress import Report
+from engine.texts import tr
 from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
@@ -23,7 +24,7 @@ from studio.errors import NotFound
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.report import DataReport
 
-PANEL = "About the voice (replaces what model.json says)"
+PANEL = tr("About the voice (replaces what model.json says)")
 
 
 def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
@@ -35,21 +36,23 @@ def _stated(meaning: str, shape: str = "TEXT") -> OptionInfo:
 def create(
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help="A zip or folder with model.json and audio/, or single recordings."),
+        typer.Argument(metavar="SOURCE...", help=tr(
+            "A zip or folder with model.json and audio/, or single recordings.",
+        )),
     ],
-    name: Annotated[str | None, _stated("The voice's name; required unless a model.json has it.")] = None,
-    gender: Annotated[str | None, _stated("The voice's gender.", "male|female")] = None,
-    age: Annotated[str | None, _stated("The voice's age group.", "child|young adult|adult")] = None,
-    description: Annotated[str | None, _stated("A sentence that describes the voice.")] = None,
-    base_language: Annotated[str | None, _stated("The language it sings or speaks: en, de, ...", "XX")] = None,
-    traits: Annotated[str | None, _stated("Words that describe it, separated by commas.", "A,B,...")] = None,
+    name: Annotated[str | None, _stated(tr("The voice's name; required unless a model.json has it."))] = None,
+    gender: Annotated[str | None, _stated(tr("The voice's gender."), "male|female")] = None,
+    age: Annotated[str | None, _stated(tr("The voice's age group."), "child|young adult|adult")] = None,
+    description: Annotated[str | None, _stated(tr("A sentence that describes the voice."))] = None,
+    base_language: Annotated[str | None, _stated(tr("The language it sings or speaks: en, de, ..."), "XX")] = None,
+    traits: Annotated[str | None, _stated(tr("Words that describe it, separated by commas."), "A,B,...")] = None,
     genre: Annotated[str | None, _stated("pop, rock, hip-hop, r&b, country, jazz, classical, electronic, ...")] = None,
     voice_type: Annotated[str | None, _stated("soprano ... bass; default: measured.")] = None,
-    licence: Annotated[str | None, _stated("What others may do with the voice.")] = None,
-    credit: Annotated[str | None, _stated("Where the recordings come from and whom to credit.")] = None,
-    consent_statement: Annotated[str | None, _stated("What the person recorded has agreed to.")] = None,
-    consent_by: Annotated[str | None, _stated("Who agreed.")] = None,
-    consent_date: Annotated[str | None, _stated("Date of the agreement.", "YYYY-MM-DD")] = None,
+    licence: Annotated[str | None, _stated(tr("What others may do with the voice."))] = None,
+    credit: Annotated[str | None, _stated(tr("Where the recordings come from and whom to credit."))] = None,
+    consent_statement: Annotated[str | None, _stated(tr("What the person recorded has agreed to."))] = None,
+    consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
+    consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.datasets import create_examined
@@ -79,18 +82,21 @@ def create(
         name = find_model(studio.database, studio.local, identifier).name
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
-    say(f"{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}")
-    say(f"Training makes it more like the recordings: python -m studio train {identifier}")
+    say(tr(
+        "{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}",
+        name=name, identifier=identifier,
+    ))
+    say(tr("Training makes it more like the recordings: python -m studio train {identifier}", identifier=identifier))
     typer.echo(identifier)
 
 
 @in_one_sentence
 def report(
     source: Annotated[
-        str, typer.Argument(metavar="ZIP|FOLDER|ID", help="Recordings, or the id of a voice created from some.")
+        str, typer.Argument(metavar="ZIP|FOLDER|ID", help=tr("Recordings, or the id of a voice created from some."))
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    plot: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a chart: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
+    plot: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write a chart: .png, .svg or .pdf."))] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Report how suitable recordings are for a voice, what is wrong with each, and how to fix it."""

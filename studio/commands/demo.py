@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.commands.arguments import DEFAULT_VOICE, AsJson, VoiceId
 from studio.commands.convert import convert
 from studio.commands.failures import in_one_sentence
@@ -15,9 +16,9 @@ _SAMPLE = "singing.flac"  # in the engine's folder of samples
 def demo(voice: VoiceId = DEFAULT_VOICE, as_json: AsJson = False) -> None:
     """Convert the bundled recording with a demo voice and score the result."""
     sample = bundled_sample()
-    say(f"Converting {sample.name}, a recording that comes with the project ...")
+    say(tr("Converting {name}, a recording that comes with the project ...", name=sample.name))
     convert([sample], voice, str(Path.cwd()), scores=True, as_json=as_json)
-    say("Now convert one of your own: python -m studio convert RECORDING")
+    say(tr("Now convert one of your own: python -m studio convert RECORDING"))
 
 
 def bundled_sample() -> Path:
@@ -26,5 +27,5 @@ def bundled_sample() -> Path:
 
     sample = Path(engine.__path__[0]) / "samples" / _SAMPLE
     if not sample.is_file():
-        raise EngineError(f'The bundled recording "{_SAMPLE}" is missing: install the project again.')
+        raise EngineError(tr('The bundled recording "{sample}" is missing: install the project again.', sample=_SAMPLE))
     return sample

@@ -8,6 +8,7 @@ import typer
 
 from engine.errors import Cancelled, EngineError
 from engine.files import names_that_fit
+from engine.texts import tr
 from studio.commands.wording import complain, program_name, translated
 
 P = ParamSpec("P")
@@ -27,10 +28,10 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             typer.echo(translated(str(error)).replace("GET /models", program_name() + " voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
-            complain(f"The installation is incomplete ({error}): see python -m studio doctor.")
+            complain(tr("The installation is incomplete ({error}): see python -m studio doctor.", error=error))
             raise typer.Exit(1) from error
         except (Cancelled, KeyboardInterrupt) as stop:
-            complain(str(stop) or "Stopped; no incomplete files were left behind.")
+            complain(str(stop) or tr("Stopped; no incomplete files were left behind."))
             raise typer.Exit(STOPPED) from stop
 
     return run

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import SettingsError
 from engine.files import replacing
+from engine.texts import tr
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +16,10 @@ PLOT_SUFFIXES = (".png", ".svg", ".pdf")
 def refuse_unknown_plot(target: Path | None) -> None:
     """Raise SettingsError for an unsupported file type, before any work is done."""
     if target and target.suffix.lower() not in PLOT_SUFFIXES:
-        raise SettingsError(f'Plots cannot be written as "{target.name}": use {", ".join(PLOT_SUFFIXES)}.')
+        raise SettingsError(tr(
+            'Plots cannot be written as "{name}": use {plot_suffixes}.',
+            name=target.name, plot_suffixes=", ".join(PLOT_SUFFIXES),
+        ))
 
 
 def write_figure(figure: "Figure", target: Path) -> None:

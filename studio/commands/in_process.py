@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from engine.errors import Cancelled
 from engine.progress import Report
+from engine.texts import tr
 from studio.commands.progress import progress_bar
 from studio.errors import NotFound, StudioError, WrongState
 from studio.executors.heartbeat import Stopping
@@ -85,7 +86,7 @@ def carry_out_reporting(
         return task
     if task.state == "cancelled":
         raise Cancelled
-    raise StudioError(task.error or "Another process took over this task: see the history.", task.error_code)
+    raise StudioError(task.error or tr("Another process took over this task: see the history."), task.error_code)
 
 
 def withdraw(studio: Studio, task: Task) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
+from engine.texts import ntr, numeral, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
@@ -26,28 +27,30 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 
 _RATE = 48_000  # of devices and of the measurement
 _WITHOUT_DEVICES = (
-    "Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
-    " (on Debian also: apt install libportaudio2). Files work without them."
+    tr("Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
+    " (on Debian also: apt install libportaudio2). Files work without them.")
 )
 
 
 @in_one_sentence
 def live(
-    voice: Annotated[str, typer.Option("--voice", metavar="ID", help="The voice to sing with.")] = "kathleen",
+    voice: Annotated[str, typer.Option("--voice", metavar="ID", help=tr("The voice to sing with."))] = "kathleen",
     source: Annotated[
-        str, typer.Option("--input", metavar="FILE|DEVICE", help="A recording, or a device by number or name.")
+        str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
     output: Annotated[
-        str, typer.Option("--output", metavar="FILE|DEVICE", help="A file or a device.")
+        str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
     ] = "",
     overwrite: Overwrite = False,
     record: Annotated[
-        Path | None, typer.Option("--record", metavar="FOLDER", help="Also write dry.wav and converted.wav there.")
+        Path | None, typer.Option("--record", metavar="FOLDER", help=tr("Also write dry.wav and converted.wav there."))
     ] = None,
-    devices: Annotated[bool, typer.Option("--devices", help="List the sound devices and end.")] = False,
+    devices: Annotated[bool, typer.Option("--devices", help=tr("List the sound devices and end."))] = False,
     measure: Annotated[
         float | None,
-        typer.Option("--measure", metavar="SECONDS", help="Send chirps through the whole path and find them again."),
+        typer.Option("--measure", metavar="SECONDS", help=tr(
+            "Send chirps through the whole path and find them again.",
+        )),
     ] = None,
     **given: str | None,
 ) -> None:
@@ -62,7 +65,7 @@ def live(
         _measure(loaded, settings, measure)
     elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
         if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
-            raise EngineError("A recording is converted into a file: name it with --output.")
+            raise EngineError(tr("A recording is converted into a file: name it with --output."))
         target = free_path(Path(output), overwrite, [Path(source)])
         _convert_file(Path(source), target, loaded, settings)
         typer.echo(target)
@@ -98,7 +101,10 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)
     write_audio(target, Audio(samples[None], audio.rate, statement))
-    say(f"{voice.card.name}; live this would come {1000 * converter.delay_s:.0f} ms later.")
+    say(tr(
+        "{name}; live this would come {delay_s} ms later.",
+        name=voice.card.name, delay_s=numeral(1000 * converter.delay_s, ".0f"),
+    ))
 
 
 def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
@@ -115,10 +121,19 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
         warm_up(converter)
         found = measure_live(LiveConverter(voice, settings, _RATE, whole_blocks=True), seconds)
         show(
-            f"{threads} threads: algorithm {1000 * converter.delay_s:.0f} ms, measured"
-            f" {1000 * found.delay_p50_s:.0f} ms (p50), {1000 * found.delay_p99_s:.0f} ms (p99),"
-            f" {found.found} of {found.chirps} chirps found; work {found.work_p50:.2f} (p50), {found.work_p99:.2f}"
-            f" (p99) of real time; {found.glitches} glitches in {seconds:g} s."
+            ntr(
+                "{threads} thread: algorithm {delay_s} ms, measured {delay_p50_s} ms (p50), {delay_p99_s} ms (p99), "
+                "{found} of {chirps} chirps found; work {work_p50} (p50), {work_p99} (p99) of real time; {glitches} "
+                "glitches in {seconds} s.",
+                "{threads} threads: algorithm {delay_s} ms, measured {delay_p50_s} ms (p50), {delay_p99_s} ms (p99), "
+                "{found} of {chirps} chirps found; work {work_p50} (p50), {work_p99} (p99) of real time; {glitches} "
+                "glitches in {seconds} s.",
+                threads=threads, delay_s=numeral(1000 * converter.delay_s, ".0f"),
+                delay_p50_s=numeral(1000 * found.delay_p50_s, ".0f"),
+                delay_p99_s=numeral(1000 * found.delay_p99_s, ".0f"), found=found.found, chirps=found.chirps,
+                work_p50=numeral(found.work_p50, ".2f"), work_p99=numeral(found.work_p99, ".2f"),
+                glitches=found.glitches, seconds=numeral(seconds, "g"),
+            )
         )
 
 
@@ -175,8 +190,11 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
                 )
             )  # fmt: skip
         except (sounddevice.PortAudioError, ValueError) as cause:
-            raise EngineError(f"The sound device cannot be used: {cause}. --devices lists those there are.") from cause
-        say("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends.")
+            raise EngineError(tr(
+                "The sound device cannot be used: {cause}. --devices lists those there are.",
+                cause=cause,
+            )) from cause
+        say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
         slow = False
         while stream.active and keys.look():
             _show(converter, performance.report.glitches)
@@ -188,7 +206,7 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
         if performance.failure is not None:
             raise performance.failure
         if not stream.active:
-            raise EngineError("The sound device is gone: connect it and start again.")
+            raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
 def _usable_rate(sounddevice: ModuleType, devices: tuple[int | str | None, int | str | None]) -> int:
@@ -206,8 +224,11 @@ def _usable_rate(sounddevice: ModuleType, devices: tuple[int | str | None, int |
 
 def _too_slow(settings: "LiveSettings") -> str:
     return (
-        f"This machine is too slow for blocks of {settings.block_ms} ms: choose --block-ms {2 * settings.block_ms},"
-        " or close other programs."
+        tr(
+            "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {block_ms2}, or close other "
+            "programs.",
+            block_ms=settings.block_ms, block_ms2=2 * settings.block_ms,
+        )
     )
 
 
@@ -216,11 +237,11 @@ def _show(converter: "LiveConverter", glitches: int) -> None:
     bars = ["#" * round(20 * min(1.0, peak)) for peak in (meter.input_peak, meter.output_peak)]
     pitch = f"{meter.hertz:6.1f} -> {meter.rendered_hertz:6.1f} Hz"
     parts = (
-        translated("in"),
+        translated(tr("in")),
         f"{bars[0]:<20}",
-        translated("out"),
+        translated(tr("out")),
         f"{bars[1]:<20}",
         f"{pitch},",
-        translated(f"{glitches} late"),
+        translated(tr("{glitches} late", glitches=glitches)),
     )
     print(f"\r{' '.join(parts)}", end="", file=sys.stderr, flush=True)  # noqa: T201 - one line that is written over

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from engine.texts import numeral, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
@@ -15,20 +16,20 @@ from studio.settings.options import read_settings
 
 @in_one_sentence
 def mix(
-    vocal: Annotated[Path, typer.Argument(metavar="VOCAL", help="The vocal, converted or not.")],
-    backing: Annotated[Path, typer.Argument(metavar="BACKING", help="The instrumental.")],
+    vocal: Annotated[Path, typer.Argument(metavar="VOCAL", help=tr("The vocal, converted or not."))],
+    backing: Annotated[Path, typer.Argument(metavar="BACKING", help=tr("The instrumental."))],
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="OUT", help="A file (.wav, .flac, .mp3, .m4a, .ogg, .aiff).")
     ],
     original: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What the vocal was converted from: its loudness and place are kept."),
+        typer.Option(metavar="FILE", help=tr("What the vocal was converted from: its loudness and place are kept.")),
     ] = None,
     offset: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="How much later than the backing the vocal begins.")
+        float | None, typer.Option(metavar="SECONDS", help=tr("How much later than the backing the vocal begins."))
     ] = None,
-    vocal_db: Annotated[float, typer.Option(metavar="-60..12", help="The vocal's fader.")] = 0.0,
-    backing_db: Annotated[float, typer.Option(metavar="-60..12", help="The backing's fader.")] = 0.0,
+    vocal_db: Annotated[float, typer.Option(metavar="-60..12", help=tr("The vocal's fader."))] = 0.0,
+    backing_db: Annotated[float, typer.Option(metavar="-60..12", help=tr("The backing's fader."))] = 0.0,
     overwrite: Overwrite = False,
     **given: str | None,
 ) -> None:
@@ -51,7 +52,10 @@ def mix(
     ]
     with progress_bar() as report, rendered_in([target], backing, form, installation) as [rendered]:
         done = mix_files(lanes, rendered, report=report, installation=installation)
-    say(f"The vocal begins {found.offset_s:+.3f} s from the backing ({found.reason}).")
+    say(tr(
+        "The vocal begins {offset_s} s from the backing ({reason}).",
+        offset_s=numeral(found.offset_s, "+.3f"), reason=found.reason,
+    ))
     if done.gain_db:
-        say(f"Both are {-done.gain_db:.1f} dB lower, so that nothing clips.")
+        say(tr("Both are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.gain_db, ".1f")))
     typer.echo(target)

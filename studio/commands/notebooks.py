@@ -8,6 +8,7 @@ from typing import Annotated, NotRequired, TypedDict
 import typer
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import OPTION, known_language, terminal_language
 
@@ -15,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "notebooks"
 _PREPARES = "widgets.prepare()"
 _SPEAKS = """from studio.languages.translation import translator
 
-widgets.prepare(translator({code!r}).translate)"""
+widgets.prepare(translator({code!r}).say_as_text)"""
 
 
 class Cell(TypedDict):
@@ -36,10 +37,10 @@ class Notebook(TypedDict):
 @in_one_sentence
 def notebooks(
     out: Annotated[
-        Path, typer.Option("--out", metavar="FOLDER", help="Where to write them; files there are replaced.")
+        Path, typer.Option("--out", metavar="FOLDER", help=tr("Where to write them; files there are replaced."))
     ],
     language: Annotated[
-        str, typer.Option(OPTION, metavar="CODE", help="Their language: de, ja, ... (Default: the terminal's.)")
+        str, typer.Option(OPTION, metavar="CODE", help=tr("Their language: de, ja, ... (Default: the terminal's.)"))
     ] = "",
 ) -> None:
     """Write the notebooks in a language: their prose translated, their code as it is; prints their paths."""
@@ -48,10 +49,10 @@ def notebooks(
     code = known_language(language) if language else terminal_language()
     found = sorted(FOLDER.glob("*.ipynb"))
     if not found:
-        raise EngineError("The notebooks are not part of the installed package: run this in the project's folder.")
+        raise EngineError(tr("The notebooks are not part of the installed package: run this in the project's folder."))
     out.mkdir(parents=True, exist_ok=True)
     for path in found:
-        notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).translate, code)
+        notebook = translated_notebook(json.loads(path.read_text(encoding="utf-8")), translator(code).say_as_text, code)
         target = out / path.name
         target.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         typer.echo(target)
@@ -62,7 +63,7 @@ def translated_notebook(notebook: Notebook, translate: Callable[[str], str], cod
 
     Its outputs are left out: they are in English, until it is run.
     """
-    from studio.languages.extraction import pieces_of_markdown
+    from studio.languages.prose import pieces_of_markdown
 
     cells: list[Cell] = []
     for cell in notebook["cells"]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
+from engine.texts import tr
 from studio.commands.wording import say
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def writable_output() -> Iterator[None]:
     except _OutputError as cause:
         if cause.errno != errno.EPIPE:
             with suppress(OSError):  # standard error may be full too
-                say(f"The output cannot be written ({cause.strerror}): write it somewhere else.")
+                say(tr("The output cannot be written ({strerror}): write it somewhere else.", strerror=cause.strerror))
         for stream in filter(None, (sys.stdout, sys.stderr)):
             _discard(stream)
         raise SystemExit(1) from cause

@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
+from engine.texts import tr
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import in_order
 
-PresetName = Annotated[str, typer.Argument(metavar="NAME", help="A preset; `presets` lists them.")]
+PresetName = Annotated[str, typer.Argument(metavar="NAME", help=tr("A preset; `presets` lists them."))]
 
 presets = typer.Typer(
-    help="List, show and delete settings of Convert under a name.",
+    help=tr("List, show and delete settings of Convert under a name."),
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -65,5 +66,5 @@ def delete(name: PresetName, yes: Yes = False) -> None:
     with local_studio() as studio:
         find_preset(studio, studio.local, name)
         if not yes:
-            ask_before_deleting(f"Delete the preset '{name}'?")
+            ask_before_deleting(tr("Delete the preset '{name}'?", name=name))
         delete_preset(studio, studio.local, name)

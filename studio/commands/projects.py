@@ -8,30 +8,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import ntr, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
-from studio.commands.wording import say, terms
+from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
 _PAGE = 1000
-_COLUMNS = terms("id", "name", "conversions", "voices", "changed")
+_COLUMNS = (tr("id"), tr("name"), tr("conversions"), tr("voices"), tr("changed"))
 
 ProjectId = Annotated[
-    str, typer.Argument(metavar="ID", help="A project, by id, by name, or by its recording; `projects` lists them.")
+    str, typer.Argument(metavar="ID", help=tr("A project, by id, by name, or by its recording; `projects` lists them."))
 ]
-Tempo = Annotated[float | None, typer.Option("--tempo", metavar="BPM", help="Beats per minute; 0: unknown.")]
-Beats = Annotated[int | None, typer.Option("--beats", metavar="N", help="Beats in each bar.")]
-Start = Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="Where in the song the recording begins.")]
+Tempo = Annotated[float | None, typer.Option("--tempo", metavar="BPM", help=tr("Beats per minute; 0: unknown."))]
+Beats = Annotated[int | None, typer.Option("--beats", metavar="N", help=tr("Beats in each bar."))]
+Start = Annotated[
+    float | None, typer.Option("--at", metavar="SECONDS", help=tr("Where in the song the recording begins."))
+]
 
 projects = typer.Typer(
-    help="List, name, export and delete recordings with everything made of them.",
+    help=tr("List, name, export and delete recordings with everything made of them."),
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -41,9 +44,11 @@ projects = typer.Typer(
 @in_one_sentence
 def list_all(
     context: typer.Context,
-    search: Annotated[str, typer.Option(metavar="WORDS", help="In the names of project, file or voice.")] = "",
-    since: Annotated[str, typer.Option(metavar="DAY", help="Only what was made since this day, as 2026-03-31.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    search: Annotated[str, typer.Option(metavar="WORDS", help=tr("In the names of project, file or voice."))] = "",
+    since: Annotated[str, typer.Option(metavar="DAY", help=tr(
+        "Only what was made since this day, as 2026-03-31.",
+    ))] = "",
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """List the projects, the last changed first."""
     if context.invoked_subcommand:
@@ -73,11 +78,11 @@ def export(
     project: ProjectId,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="A file or a folder. "
-                     "Default: named after the project, in this folder."),
+        typer.Option("-o", "--output", metavar="OUT", help=tr("A file or a folder. "
+                     "Default: named after the project, in this folder.")),
     ] = None,
     overwrite: Overwrite = False,
-    dry: Annotated[bool, typer.Option("--dry", help="Takes without their effects.")] = False,
+    dry: Annotated[bool, typer.Option("--dry", help=tr("Takes without their effects."))] = False,
     tempo: Tempo = None,
     beats: Beats = None,
     start: Start = None,
@@ -130,9 +135,12 @@ def delete(project: ProjectId, yes: Yes = False) -> None:
         found = find_project(studio.database, studio.local.id, _id_of(studio, project))
         if not yes:
             name, count = found.shown_name, len(found.conversions)
-            ask_before_deleting(f"Delete {name}, its recording, and all takes of its {count} conversions?")
+            ask_before_deleting(tr(
+                "Delete {name}, its recording, and all takes of its {count} conversions?",
+                name=name, count=count,
+            ))
         count = delete_project(studio, studio.local, found.id)
-    say(f"Deleted {count} conversions.")
+    say(ntr("Deleted {count} conversion.", "Deleted {count} conversions.", count=count))
 
 
 def _id_of(studio: "Studio", name: str) -> str:
@@ -147,7 +155,7 @@ def _id_of(studio: "Studio", name: str) -> str:
     found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
     named = [one["id"] for one in found if one["name"] == name]
     if len(named) > 1:
-        raise SettingsError(f"Several projects are called '{name}': write the beginning of the id.")
+        raise SettingsError(tr("Several projects are called '{name}': write the beginning of the id.", name=name))
     return str(named[0]) if named else name
 
 

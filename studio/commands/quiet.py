@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperOption
 from typer.main import get_command
 
+from engine.texts import tr
 from studio.commands.wording import be_quiet, translated
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _choose(quiet: bool) -> None:
 QuietOption = Annotated[
     bool,
     typer.Option(
-        "-q", "--quiet", is_eager=True, callback=_choose, help="Show only results and errors.", expose_value=False
+        "-q", "--quiet", is_eager=True, callback=_choose, help=tr("Show only results and errors."), expose_value=False
     ),
 ]
 _FLAG = "--quiet"

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import AudioError, EngineError
+from engine.texts import tr
 from studio.commands.wording import say
 
-_RESULTS = "Results of earlier conversions in this folder are left out; name them to convert them."
+_RESULTS = tr("Results of earlier conversions in this folder are left out; name them to convert them.")
 
 
 def find_recordings(given: Sequence[Path]) -> list[Path]:
@@ -24,7 +25,7 @@ def find_recordings(given: Sequence[Path]) -> list[Path]:
 def find_recording(given: Path) -> None:
     """Raise AudioError for a file that is not there."""
     if not given.exists():
-        raise AudioError(f'The file "{given}" does not exist.')
+        raise AudioError(tr('The file "{given}" does not exist.', given=given))
 
 
 def _meant(given: Path) -> Iterator[Path]:
@@ -32,7 +33,7 @@ def _meant(given: Path) -> Iterator[Path]:
         inside = sorted(path for path in given.rglob("*") if _is_recording(path.relative_to(given)) and path.is_file())
         sung = [path for path in inside if not _is_result(path)]
         if not sung:
-            raise AudioError(f'There are no recordings in the folder "{given}".')
+            raise AudioError(tr('There are no recordings in the folder "{given}".', given=given))
         if len(sung) < len(inside):
             say(_RESULTS, about=str(given))
         yield from sung

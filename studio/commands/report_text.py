@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 
+from engine.texts import ntr, tr
 from engine.units import in_words
-from studio.commands.wording import terms
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     from engine.datasets.findings import Finding
     from engine.datasets.report import DataReport
 
 MOST_RECORDINGS = 20  # listed with findings; the JSON and the plot have all
-_MARKS = dict(zip(("pass", "warn", "fail"), terms("ok", "note", "FAULT"), strict=True))
+_MARKS = dict(zip(("pass", "warn", "fail"), (tr("ok"), tr("note"), tr("FAULT")), strict=True))
 
 
 def report_lines(report: "DataReport", translate: Callable[[str], str] = str) -> Iterator[str]:
@@ -21,8 +21,11 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
     writer = _Writer(translate)
     yield writer.line(
         report.verdict,
-        f"{len(report.recordings)} recordings, {in_words(report.total_s)}, "
-        f"of which {in_words(report.usable_s)} can be used for training",
+        ntr(
+            "{recordings} recording, {total_s}, of which {usable_s} can be used for training",
+            "{recordings} recordings, {total_s}, of which {usable_s} can be used for training",
+            recordings=len(report.recordings), total_s=in_words(report.total_s), usable_s=in_words(report.usable_s),
+        ),
     )
     yield from writer.findings("", report.findings)
     noted = [one for one in report.recordings if _worth_saying(one.findings)]
@@ -30,12 +33,16 @@ def report_lines(report: "DataReport", translate: Callable[[str], str] = str) ->
         yield from writer.findings(f"{one.name}: ", one.findings)
     if len(noted) > MOST_RECORDINGS:
         rest = len(noted) - MOST_RECORDINGS
-        yield writer.line("", f"and {rest} more recordings; report --json lists them all")
+        yield writer.line("", ntr(
+            "and {rest} more recording; report --json lists them all",
+            "and {rest} more recordings; report --json lists them all",
+            rest=rest,
+        ))
     for file in report.left_out[:MOST_RECORDINGS]:
         yield writer.line("warn", file.reason, f"{file.name}: ")
     if len(report.left_out) > MOST_RECORDINGS:
         rest = len(report.left_out) - MOST_RECORDINGS
-        yield writer.line("", f"and {rest} more files left out; report --json lists them all")
+        yield writer.line("", tr("and {rest} more files left out; report --json lists them all", rest=rest))
 
 
 class _Writer:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 
 from engine.errors import SettingsError
 from engine.files import beside, fitting_name, numbered, refuse_overwriting, writing_errors
+from engine.texts import tr
 
 FIELDS = ("name", "voice", "take")
 _USUAL = ".wav"
@@ -47,7 +48,7 @@ class ResultNames:
         Raises SettingsError for a name that does not fit them, AudioError for a place that cannot be written to.
         """
         if self.overwrite and self.skip_existing:
-            raise SettingsError("Choose one of --overwrite and --skip-existing.")
+            raise SettingsError(tr("Choose one of --overwrite and --skip-existing."))
         if self._is_template:
             self._filled("name", "voice", 1)
             return
@@ -55,7 +56,7 @@ class ResultNames:
             with writing_errors(self._folder / "results"):
                 self._folder.mkdir(parents=True, exist_ok=True)
         elif len(recordings) > 1:
-            raise SettingsError("-o names one file for several recordings: name a folder, or use {name} in it.")
+            raise SettingsError(tr("-o names one file for several recordings: name a folder, or use {name} in it."))
         else:
             refuse_overwriting(recordings[0], [self._file])
         self._check_folder(self._file or self._folder / "results")
@@ -131,7 +132,7 @@ class ResultNames:
             filled = str(self.output).format(name=name, voice=voice, take=take)
         except (LookupError, ValueError, AttributeError) as cause:
             known = ", ".join(f"{{{one}}}" for one in FIELDS)
-            raise SettingsError(f"A template of -o has {known} and no other braces.") from cause
+            raise SettingsError(tr("A template of -o has {known} and no other braces.", known=known)) from cause
         return Path(filled if filled.endswith(self._template_suffix) else filled + self._template_suffix)
 
     def _check_folder(self, target: Path) -> None:

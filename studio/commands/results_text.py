@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from engine.texts import ntr, numeral, tr
 from studio.commands.scores_text import print_scores, score_units
 from studio.commands.wording import complain, say
 
@@ -59,9 +60,16 @@ class TakesPrinter:
         facts, about = done.facts, str(done.recording) if self.several else ""
         name = facts["model"]
         if facts["untrained"] and not any("error" not in record for record in self.records):
-            say(f"{done.name} is untrained: python -m studio train {name} makes it more like the recordings.")
+            say(tr(
+                "{name} is untrained: python -m studio train {name2} makes it more like the recordings.",
+                name=done.name, name2=name,
+            ))
         used = self.preset if self.preset != "auto" else facts["style"]
-        say(f"{done.name}, {used}, transposed by {facts['transpose']:+g} semitones.", about)
+        say(ntr(
+            "{name}, {used}, transposed by {transpose} semitone.",
+            "{name}, {used}, transposed by {transpose} semitones.",
+            transpose=numeral(facts["transpose"] or 0.0, "+g"), name=done.name, used=used,
+        ), about)
         for sentence in done.warnings:
             say(sentence, about)
 

@@ -5,12 +5,13 @@ from typing import Annotated, cast
 
 import typer
 
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm_or_abort, say, show
 
 rvc = typer.Typer(
-    help="Get ContentVec, which imported models of RVC need, and let them teach.",
+    help=tr("Get ContentVec, which imported models of RVC need, and let them teach."),
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -24,16 +25,20 @@ def status() -> None:
     from engine.rvc.sources import SOURCES, contentvec_path
 
     path = contentvec_path()
-    show(path if path.exists() else "ContentVec is missing: imported models cannot convert yet.")
+    show(path if path.exists() else tr("ContentVec is missing: imported models cannot convert yet."))
     for one in SOURCES:
-        show(f"{one.file_name}: {one.megabytes} MB, {one.licence}, {one.origin}, {one.url}, sha256 {one.sha256}")
+        show(tr(
+            "{file_name}: {megabytes} MB, {licence}, {origin}, {url}, sha256 {sha256}",
+            file_name=one.file_name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
+            sha256=one.sha256,
+        ))
 
 
 @rvc.command()
 @in_one_sentence
 def fetch(
-    small: Annotated[bool, typer.Option("--small", help="Fetch the half-precision file of RVC: 190 MB.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    small: Annotated[bool, typer.Option("--small", help=tr("Fetch the half-precision file of RVC: 190 MB."))] = False,
+    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
 ) -> None:
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
@@ -42,9 +47,12 @@ def fetch(
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
-    say(f"{source.name}, {source.megabytes} MB, licence {source.licence}, by {source.origin}: {source.url}")
+    say(tr(
+        "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
+        name=source.name, megabytes=source.megabytes, licence=source.licence, origin=source.origin, url=source.url,
+    ))
     if not yes:
-        confirm_or_abort("Fetch it?")
+        confirm_or_abort(tr("Fetch it?"))
     with local_studio() as studio, progress_bar() as report:
         typer.echo(fetch_addition(studio, contentvec(source), report))
 
@@ -52,7 +60,9 @@ def fetch(
 @rvc.command()
 @in_one_sentence
 def use(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="pytorch_model.bin, hubert_base.pt, or their folder.")],
+    path: Annotated[Path, typer.Argument(metavar="FILE", help=tr(
+        "pytorch_model.bin, hubert_base.pt, or their folder.",
+    ))],
 ) -> None:
     """Take ContentVec from a file or folder that you have."""
     from studio.actions.rvc_models import use_contentvec
@@ -65,13 +75,15 @@ def use(
 @rvc.command()
 @in_one_sentence
 def teach(
-    voice: Annotated[str, typer.Argument(metavar="NAME", help="The id of an imported voice; `voices` lists them.")],
+    voice: Annotated[str, typer.Argument(metavar="NAME", help=tr("The id of an imported voice; `voices` lists them."))],
     recordings: Annotated[
-        list[Path] | None, typer.Argument(metavar="RECORDINGS", help="Dry vocals, or a zip, besides the bundled ones.")
+        list[Path] | None, typer.Argument(metavar="RECORDINGS", help=tr(
+            "Dry vocals, or a zip, besides the bundled ones.",
+        ))
     ] = None,
-    name: Annotated[str, typer.Option(help="The new voice's name. Default: that of the imported one.")] = "",
-    epochs: Annotated[int, typer.Option(help="Epochs of the training that follows; 0 leaves it out.")] = 100,
-    device: Annotated[str, typer.Option(help="Where to compute: auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    name: Annotated[str, typer.Option(help=tr("The new voice's name. Default: that of the imported one."))] = "",
+    epochs: Annotated[int, typer.Option(help=tr("Epochs of the training that follows; 0 leaves it out."))] = 100,
+    device: Annotated[str, typer.Option(help=tr("Where to compute: auto, cpu, cuda, cuda:1, mps."))] = "auto",
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
     from studio.actions.tasks import TeachingTask, task_view
@@ -90,7 +102,10 @@ def teach(
         identifier = str(taught["model_id"])
         if taught["warning"]:
             say(taught["warning"])
-        say(f"{identifier} has its recordings. Stopped? python -m studio train {identifier} goes on.")
+        say(tr(
+            "{identifier} has its recordings. Stopped? python -m studio train {identifier2} goes on.",
+            identifier=identifier, identifier2=identifier,
+        ))
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)
         for line in score_lines(model_view(studio, studio.local, identifier)):

@@ -4,14 +4,22 @@ from collections.abc import Mapping
 
 import typer
 
-from studio.commands.wording import padded, terms, translated
+from engine.texts import tr
+from studio.commands.wording import padded, translated
 
 # score: how it is called, and its unit
 SCORES: Mapping[str, tuple[str, str]] = dict(
     zip(
         ("pitch_accuracy", "pitch_corr", "voicing_error", "leak_db", "length_error", "pitch_seconds"),
         zip(
-            terms("pitch accuracy", "pitch correlation", "voicing error", "leak", "length error", "voiced in both"),
+            (
+                tr("pitch accuracy"),
+                tr("pitch correlation"),
+                tr("voicing error"),
+                tr("leak"),
+                tr("length error"),
+                tr("voiced in both"),
+            ),
             ("share", "", "share", "dB", "s", "s"),
             strict=True,
         ),
@@ -27,10 +35,10 @@ def score_units() -> dict[str, str]:
 
 def print_scores(take: int, scores: Mapping[str, float | None]) -> None:
     """Print the scores of a take to stderr."""
-    typer.echo(translated(f"Take {take}:"), err=True)
+    typer.echo(translated(tr("Take {take}:", take=take)), err=True)
     for name, (title, unit) in SCORES.items():
         value = scores.get(name)
-        shown = translated("does not apply") if value is None else _written(value, unit)
+        shown = translated(tr("does not apply")) if value is None else _written(value, unit)
         typer.echo(f"  {padded(title, 20)}{shown}", err=True)
 
 

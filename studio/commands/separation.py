@@ -6,12 +6,13 @@ from typing import Annotated
 
 import typer
 
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm_or_abort, padded, say, show, translated
 
 separation = typer.Typer(
-    help="Fetch the network that separates songs, or show its state.",
+    help=tr("Fetch the network that separates songs, or show its state."),
     add_completion=False,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -20,7 +21,7 @@ separation = typer.Typer(
 
 @separation.command()
 @in_one_sentence
-def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def status(as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False) -> None:
     """Show whether songs can be separated here, and what is missing."""
     from engine.songs.separator_file import separator_state
     from studio.settings.environment import load_settings
@@ -35,17 +36,17 @@ def status(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] 
         typer.echo(json.dumps(shown | {"remedy": found.remedy}))
         return
     for name, value in shown.items():
-        typer.echo(padded(name, 11) + (translated("missing") if value is None else str(value)))
-    show(f"Next: {found.remedy}" if found.remedy else "Songs can be separated.")
+        typer.echo(padded(name, 11) + (translated(tr("missing")) if value is None else str(value)))
+    show(tr("Next: {remedy}", remedy=found.remedy) if found.remedy else tr("Songs can be separated."))
 
 
 @separation.command()
 @in_one_sentence
 def fetch(
     file: Annotated[
-        Path | None, typer.Option("--file", metavar="FILE", help="Use this file instead of fetching it.")
+        Path | None, typer.Option("--file", metavar="FILE", help=tr("Use this file instead of fetching it."))
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
 ) -> None:
     """Fetch the network for vocals, check it against its pinned checksum, and store it in the data folder."""
     from engine.songs.separator_file import separator_state
@@ -57,9 +58,12 @@ def fetch(
         found = separator_state(studio.settings.separators)
         if file is None and found.path is None:
             one = found.file
-            say(f"{one.name}, {one.megabytes} MB, licence {one.licence}, by {one.origin}: {one.url}")
+            say(tr(
+                "{name}, {megabytes} MB, licence {licence}, by {origin}: {url}",
+                name=one.name, megabytes=one.megabytes, licence=one.licence, origin=one.origin, url=one.url,
+            ))
             if not yes:
-                confirm_or_abort("Fetch it?")
+                confirm_or_abort(tr("Fetch it?"))
         with progress_bar() as report:
             wanted = separator(studio.settings)
             path = accept_file(studio, file, report) if file else fetch_addition(studio, wanted, report)

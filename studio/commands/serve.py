@@ -3,6 +3,7 @@
 import webbrowser
 from functools import partial
 
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.wording import say
 from studio.settings.service import ServiceSettings
@@ -23,12 +24,12 @@ def serve(**given: str | None) -> None:
 
 def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
     """Print the studio's address, open it where that is asked for, and say how programs get access."""
-    say(f"Timbre Studio runs at {address}")
+    say(tr("Timbre Studio runs at {address}", address=address))
     if service.has_api:
-        say("To create a token for the API: python -m studio token create my-program")
+        say(tr("To create a token for the API: python -m studio token create my-program"))
     if service.is_demo:
-        say("This is a public demo: anyone can use it, and all files are deleted after a while.")
+        say(tr("This is a public demo: anyone can use it, and all files are deleted after a while."))
     elif not local_only:
-        say("Other machines can reach it, so the page and the API require a token.")
+        say(tr("Other machines can reach it, so the page and the API require a token."))
     if service.open_page == "on" and service.page != "off":
         webbrowser.open(address)

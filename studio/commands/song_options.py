@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import SettingsError
+from engine.texts import tr
 
 if TYPE_CHECKING:  # the engine takes a moment to load
     from engine.songs.parts import Part
@@ -37,17 +38,21 @@ class SongOptions:
     def check(self, recordings: Sequence[Path], takes: int, effects: str | None, project: str | None) -> None:
         """Raise SettingsError for options that need others, or do not go with a song."""
         if not self.is_mixed and (self.offset is not None or self.stems or self.vocal_db):
-            raise SettingsError("--offset, --stem and --vocal-db need --backing FILE or --separate.")
+            raise SettingsError(tr("--offset, --stem and --vocal-db need --backing FILE or --separate."))
         if self.backing == KEEP_BACKING and not self.separate:
-            raise SettingsError("--backing keep needs --separate: the backing is what is left of the song.")
+            raise SettingsError(tr("--backing keep needs --separate: the backing is what is left of the song."))
         if len(recordings) > 1:
-            raise SettingsError("A song, or a recording in several voices, is one recording: convert one at a time.")
+            raise SettingsError(tr(
+                "A song, or a recording in several voices, is one recording: convert one at a time.",
+            ))
         if takes > 1:
-            raise SettingsError("A song, or a recording in several voices, is made in one take: leave --takes out.")
+            raise SettingsError(tr("A song, or a recording in several voices, is made in one take: leave --takes out."))
         if effects not in (None, "off"):
-            raise SettingsError("Effects are for a vocal alone: convert the vocal with them, then use `mix`.")
+            raise SettingsError(tr("Effects are for a vocal alone: convert the vocal with them, then use `mix`."))
         if project is not None:
-            raise SettingsError("A song, or a recording in several voices, has no project yet: leave --project out.")
+            raise SettingsError(tr(
+                "A song, or a recording in several voices, has no project yet: leave --project out.",
+            ))
 
     def parts_with(self, voice: str) -> "tuple[Part, ...]":
         """Return the parts of the lead, which begins in this voice."""

@@ -11,6 +11,7 @@ import typer
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
 from engine.errors import SettingsError
+from engine.texts import numeral, tr
 from studio.commands.in_process import local_studio
 from studio.commands.progress import progress_bar
 from studio.commands.rendering import rendered_in
@@ -38,7 +39,7 @@ def convert_song(source: Path, options: SongOptions, wanted: TakesWanted) -> Fil
     request = wanted.request
     chosen = by_style(request.preset, request.settings)
     if not effects_of(request.effects).is_off:
-        raise SettingsError("Effects are for a vocal alone: convert the vocal with them, then use `mix`.")
+        raise SettingsError(tr("Effects are for a vocal alone: convert the vocal with them, then use `mix`."))
     song = _song(source, options, request.model)
     asked = {part.voice for stem in (song.lead, *song.stems) for part in stem.parts} - {KEEP}
     voices = {name: _voice(name, wanted.device) for name in sorted(asked)}  # with a bar, if it must be made first
@@ -83,7 +84,7 @@ def _mixed(song: "Song", voices: Mapping[str, "AnyVoice"], chosen: "Chosen", wan
     shutil.rmtree(stages, ignore_errors=True)  # kept only while it is not finished
     said = _say([one for one in done.conversions if one], done.notes, done.mix.unsigned)
     if done.mix.gain_db:
-        say(f"All lanes are {-done.mix.gain_db:.1f} dB lower, so that nothing clips.")
+        say(tr("All lanes are {gain_db} dB lower, so that nothing clips.", gain_db=numeral(-done.mix.gain_db, ".1f")))
     return {"voices": said, "files": dict(zip(["mix", *lanes], map(str, targets), strict=True))}
 
 
@@ -91,7 +92,7 @@ def _targets(song: "Song", lanes: Sequence[str], wanted: TakesWanted) -> list[Pa
     source, voice, names = song.lead.path, wanted.request.model, wanted.names
     planned = names.lanes(source, voice, lanes) if lanes else names.takes(source, voice, 1)
     if names.skips(planned):
-        say("Its results are there already.", about=str(source))
+        say(tr("Its results are there already."), about=str(source))
         raise typer.Exit
     others = [song.backing, *(stem.path for stem in song.stems)]
     return names.free(planned, [source, *(one for one in others if one is not None)])
@@ -104,7 +105,10 @@ def _voice(name: str, device: str) -> "AnyVoice":
     with local_studio() as studio, progress_bar() as report:
         voice = load_any_voice(usable_voice_folder(studio, studio.local, name, report, device))
     if voice.card.is_untrained:
-        say(f"{voice.card.name} is untrained: python -m studio train {name} makes it more like the recordings.")
+        say(tr(
+            "{name} is untrained: python -m studio train {name2} makes it more like the recordings.",
+            name=voice.card.name, name2=name,
+        ))
     return voice
 
 
@@ -132,7 +136,7 @@ def _song(source: Path, options: SongOptions, voice: str) -> "Song":
     for given in options.stems:
         path, _, voices = given.rpartition("=")
         if not path:
-            raise SettingsError(f"--stem takes FILE=VOICE, or FILE=keep, not '{given}'.")
+            raise SettingsError(tr("--stem takes FILE=VOICE, or FILE=keep, not '{given}'.", given=given))
         stems.append(Stem(Path(path), read_parts(voices)))
     lead = Stem(source, options.parts_with(voice), Fader(options.vocal_db))
     return Song(lead, backing, options.separate, options.offset, stems)
@@ -144,9 +148,12 @@ def _say(conversions: "Sequence[PartsConversion]", notes: Sequence[str], unsigne
     for conversion in conversions:
         for voice, transpose in conversion.transposes.items():
             voices[voice] = {"style": conversion.styles[voice], "transpose": transpose}
-            say(f"{voice}, {conversion.styles[voice]}, transposed by {transpose:+g} semitones.")
+            say(tr(
+                "{voice}, {styles}, transposed by {transpose} semitones.",
+                voice=voice, styles=conversion.styles[voice], transpose=numeral(transpose, "+g"),
+            ))
     for note in notes:
         say(note)
     if unsigned:
-        say(f"Without content credentials. {unsigned}")
+        say(tr("Without content credentials. {unsigned}", unsigned=unsigned))
     return voices

@@ -16,6 +16,7 @@ from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
+from engine.texts import tr
 from studio.actions.conversion_views import key_of_take
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.projects import change_project
@@ -70,7 +71,7 @@ class Converted:
     @property
     def warnings(self) -> list[str]:
         """Sentences on the recording, its notes, and its credentials."""
-        unsigned = f"Without content credentials. {self.unsigned}" if self.unsigned else None
+        unsigned = tr("Without content credentials. {unsigned}", unsigned=self.unsigned) if self.unsigned else None
         return [sentence for sentence in (self.facts["warning"], *self.facts["notes"], unsigned) if sentence]
 
     @property
@@ -137,7 +138,7 @@ def _is_skipped(recording: Path, wanted: TakesWanted) -> bool:
     takes = int(wanted.request.settings.get("takes", 1))
     skipped = wanted.names.skips(wanted.names.takes(recording, wanted.request.model, takes))
     if skipped:
-        say("Its results are there already.", about=str(recording))
+        say(tr("Its results are there already."), about=str(recording))
     return skipped
 
 
@@ -185,7 +186,10 @@ def _copied(studio: "Studio", recording: Path, target: Path) -> Path:
         refuse_full_disk(studio, recording.stat().st_size)
         return Path(shutil.copyfile(recording, target))
     except OSError as cause:
-        raise AudioError(f'"{recording.name}" cannot be copied: {cause.strerror or cause}.') from cause
+        raise AudioError(tr(
+            '"{name}" cannot be copied: {strerror}.',
+            name=recording.name, strerror=cause.strerror or cause,
+        )) from cause
 
 
 def _written(

@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.texts import tr
 from studio.commands.failures import in_one_sentence
 from studio.commands.tables import print_table
-from studio.commands.wording import complain, say, terms, translated
+from studio.commands.wording import complain, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.accounts import Account, Token
     from studio.store.database import Database
 
 _DAY_S = 86400.0
-_COLUMNS = terms("id", "account", "name", "state", "valid until", "last used")
+_COLUMNS = (tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))
 
 token = typer.Typer(
-    help="Create, list and revoke the tokens that clients of the service need.",
+    help=tr("Create, list and revoke the tokens that clients of the service need."),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -30,10 +31,12 @@ token = typer.Typer(
 @token.command()
 @in_one_sentence
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the token is for.")] = "unnamed",
-    account: Annotated[str, typer.Option(metavar="NAME", help="Its account, created if it does not exist.")] = "local",
+    name: Annotated[str, typer.Argument(metavar="NAME", help=tr("What the token is for."))] = "unnamed",
+    account: Annotated[
+        str, typer.Option(metavar="NAME", help=tr("Its account, created if it does not exist."))
+    ] = "local",
     expires_days: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="How long it is valid. Default: until revoked.")
+        float | None, typer.Option(metavar="DAYS", help=tr("How long it is valid. Default: until revoked."))
     ] = None,
 ) -> None:
     """Create a token and print it once; only its digest is stored."""
@@ -43,19 +46,25 @@ def create(
     with _database() as database:
         made, secret = create_token(database, _account(database, account, make=True), name, expires_s)
     if made.expires_at is None:
-        say(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid until it is revoked.")
+        say(tr(
+            "Token '{name}' ({id}) of account '{account}' is valid until it is revoked.",
+            name=made.name, id=made.id, account=made.account,
+        ))
     else:
         until = _written(made.expires_at)
-        say(f"Token '{made.name}' ({made.id}) of account '{made.account}' is valid until {until}.")
-    complain("The token is shown only once. Keep it like a password:")
+        say(tr(
+            "Token '{name}' ({id}) of account '{account}' is valid until {until}.",
+            name=made.name, id=made.id, account=made.account, until=until,
+        ))
+    complain(tr("The token is shown only once. Keep it like a password:"))
     typer.echo(secret)
 
 
 @token.command("list")
 @in_one_sentence
 def list_all(
-    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only the tokens of this account.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    account: Annotated[str | None, typer.Option(metavar="NAME", help=tr("Only the tokens of this account."))] = None,
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON."))] = False,
 ) -> None:
     """List all tokens, valid or not; their secrets are not stored."""
     from studio.store.accounts import list_tokens
@@ -73,16 +82,19 @@ def list_all(
 @in_one_sentence
 def revoke(
     which: Annotated[
-        str, typer.Argument(metavar="TOKEN", help="The token's id, or its name if no other token has it.")
+        str, typer.Argument(metavar="TOKEN", help=tr("The token's id, or its name if no other token has it."))
     ],
-    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only a token of this account.")] = None,
+    account: Annotated[str | None, typer.Option(metavar="NAME", help=tr("Only a token of this account."))] = None,
 ) -> None:
     """Revoke a token immediately and permanently."""
     from studio.store.accounts import revoke_token
 
     with _database() as database:
         gone = revoke_token(database, which, None if account is None else _account(database, account))
-    say(f"Token '{gone.name}' ({gone.id}) of account '{gone.account}' is revoked.")
+    say(tr(
+        "Token '{name}' ({id}) of account '{account}' is revoked.",
+        name=gone.name, id=gone.id, account=gone.account,
+    ))
 
 
 @contextmanager
@@ -111,12 +123,12 @@ def _account(database: "Database", name: str, make: bool = False) -> "Account":
         if not make:
             raise
     made = create_account(database, name)
-    say(f"Created account '{name}'.")
+    say(tr("Created account '{name}'.", name=name))
     return made
 
 
 def _described(one: "Token") -> dict[str, str | None]:
-    valid, expired, revoked = terms("valid", "expired", "revoked")
+    valid, expired, revoked = (tr("valid"), tr("expired"), tr("revoked"))
     state = valid if one.is_valid else expired if one.revoked_at is None else revoked
     times = (one.created_at, one.expires_at, one.used_at)
     created, expires, used = (None if time_s is None else _written(time_s) for time_s in times)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import Cancelled
+from engine.texts import ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import write_figure
@@ -22,14 +23,16 @@ if TYPE_CHECKING:  # the engine and the database take a moment to load
 
 @in_one_sentence
 def train(
-    voice: Annotated[str, typer.Argument(metavar="VOICE", help="The id that `create` printed.")],
+    voice: Annotated[str, typer.Argument(metavar="VOICE", help=tr("The id that `create` printed."))],
     only_estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only estimate how long a training takes here, from the beginning.")
+        bool, typer.Option("--estimate", help=tr("Only estimate how long a training takes here, from the beginning."))
     ] = False,
     afresh: Annotated[
-        bool, typer.Option("--afresh", help="Discard the training so far and start again; the finished voice stays.")
+        bool, typer.Option("--afresh", help=tr(
+            "Discard the training so far and start again; the finished voice stays.",
+        ))
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the estimate as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print the estimate as JSON."))] = False,
     device: DeviceOption = "auto",
     **given: str | None,
 ) -> None:
@@ -55,7 +58,7 @@ def train(
                 time_left=False,  # the engine's message has a better estimate
             )
         except (Cancelled, KeyboardInterrupt) as stop:
-            raise Cancelled(f"Stopped; continue with python -m studio train {voice}.") from stop
+            raise Cancelled(tr("Stopped; continue with python -m studio train {voice}.", voice=voice)) from stop
         _print_course(studio, voice)
     typer.echo(voice)
 
@@ -72,7 +75,10 @@ def _claim_for_this_process(studio: "Studio", voice: str) -> None:
         withdraw(studio, before)
         before = latest(studio.database, studio.local.id, voice, "training")
     if before is not None and before.state in ACTIVE:
-        text = f"The voice '{voice}' is already being trained: wait until it has finished, or cancel it in the history."
+        text = tr(
+            "The voice '{voice}' is already being trained: wait until it has finished, or cancel it in the history.",
+            voice=voice,
+        )
         raise WrongState(text, "model_busy")
 
 
@@ -88,14 +94,18 @@ def _print_estimate(studio: "Studio", voice: str, plan: "TrainingPlan", device: 
         progress_bar() as report,
     ):
         clips = usable_clips(load_dataset(workspace.folder), report)
-        report(1.0, "timing a few steps")
+        report(1.0, tr("timing a few steps"))
         estimate = estimate_training(clips, plan, device)
     if as_json:
         typer.echo(json.dumps({"epochs": plan.epochs, **asdict(estimate)}, indent=2))
         return
     show(
-        f"{rounded_duration(estimate.total_s)} for {plan.epochs} epochs: {estimate.epoch_s:.1f} s for each epoch, "
-        f"{estimate.evaluation_s:.1f} s for each evaluation."
+        ntr(
+            "{total_s} for {epochs} epoch: {epoch_s} s for each epoch, {evaluation_s} s for each evaluation.",
+            "{total_s} for {epochs} epochs: {epoch_s} s for each epoch, {evaluation_s} s for each evaluation.",
+            epochs=plan.epochs, total_s=rounded_duration(estimate.total_s), epoch_s=numeral(estimate.epoch_s, ".1f"),
+            evaluation_s=numeral(estimate.evaluation_s, ".1f"),
+        )
     )
 
 
@@ -113,7 +123,7 @@ def _print_course(studio: "Studio", voice: str) -> None:
     if history is None or history.best is None:
         return
     for event in history.events:
-        say(f"epoch {event['epoch']}: {event['text']}")
+        say(tr("epoch {epoch}: {text}", epoch=event["epoch"], text=event["text"]))
     best = history.best
     say(
         f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
@@ -122,4 +132,4 @@ def _print_course(studio: "Studio", voice: str) -> None:
     folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
     if folder is not None:
         write_figure(plot_learning_curves(history), folder / CURVES_FILE)
-        say(f"Learning curves and audio examples: {folder}")
+        say(tr("Learning curves and audio examples: {folder}", folder=folder))

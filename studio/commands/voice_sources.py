@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import numeral, tr
 from studio.commands.progress import progress_bar
-from studio.commands.wording import confirm, filled, say, translated
+from studio.commands.wording import confirm, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_models import FoundModel
@@ -35,9 +36,9 @@ class Statements:
         """Return them with those that were left out asked for; empty answers are allowed."""
         licence, consent = self.licence, self.consent
         if licence is None:
-            licence = _answer("Its licence, as the page it comes from states it (Enter: not stated)")
+            licence = _answer(tr("Its licence, as the page it comes from states it (Enter: not stated)"))
         if consent is None:
-            consent = _answer("Who gave consent to this voice, and how (Enter: not stated)")
+            consent = _answer(tr("Who gave consent to this voice, and how (Enter: not stated)"))
         return replace(self, licence=licence, consent=consent)
 
 
@@ -72,13 +73,17 @@ def _fetched(studio: "Studio", link: str, place: Path, yes: bool) -> Path:
     from studio.actions.uploads import fetch_link
 
     if not yes:
-        _confirmed(filled("Fetch {link}?", link=link))
+        _confirmed(tr("Fetch {link}?", link=link))
     folder = place / f"fetched-{len(list(place.iterdir()))}"
     folder.mkdir()
     with progress_bar() as report:
         fetched = fetch_link(studio, link, folder, report)
-    say(filled("{name}: {megabytes:.1f} MB, SHA-256 {digest}", name=fetched.path.name, megabytes=fetched.size / 1e6,
-               digest=fetched.sha256))  # fmt: skip
+    say(
+        tr(
+            "{name}: {megabytes} MB, SHA-256 {digest}",
+            name=fetched.path.name, megabytes=numeral(fetched.size / 1e6, ".1f"), digest=fetched.sha256,
+        )
+    )
     return fetched.path
 
 
@@ -119,7 +124,9 @@ def _confirmed(question: str) -> None:
     except typer.Abort as cause:
         raise SettingsError(_UNANSWERED) from cause
     if not sure:
-        raise SettingsError("Nothing was imported.")
+        raise SettingsError(tr("Nothing was imported."))
 
 
-_UNANSWERED = "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions."
+_UNANSWERED = tr(
+    "Nothing was imported: there was no answer. Use --yes with --licence and --consent to skip the questions.",
+)

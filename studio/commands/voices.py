@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import EngineError, SettingsError
+from engine.texts import tr
 from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
-from studio.commands.wording import filled, in_order, say, terms, translated
+from studio.commands.wording import in_order, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
     from studio.actions.rvc_models import FoundModel
@@ -21,13 +22,15 @@ if TYPE_CHECKING:  # the database takes a moment to load
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
 
-[READY] = terms("ready")
+READY = tr("ready")
 _PACKAGE, _NETWORKS = ".voice.zip", ".onnx"
-_COLUMNS = terms("id", "name", "voice type", "range", "gender", "language", "genre", "state")
-VoiceId = Annotated[str, typer.Argument(metavar="ID", help="A voice; `voices` lists them.")]
+_COLUMNS = (
+    tr("id"), tr("name"), tr("voice type"), tr("range"), tr("gender"), tr("language"), tr("genre"), tr("state")
+)
+VoiceId = Annotated[str, typer.Argument(metavar="ID", help=tr("A voice; `voices` lists them."))]
 
 voices = typer.Typer(
-    help="List, export, import, blend and delete voices.",
+    help=tr("List, export, import, blend and delete voices."),
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -37,7 +40,7 @@ voices = typer.Typer(
 @in_one_sentence
 def list_all(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as the service's GET /models does.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, as the service's GET /models does."))] = False,
 ) -> None:
     """List all voices, trained or not."""
     if context.invoked_subcommand:
@@ -59,7 +62,7 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
     card = model.published
     notes = card["vocal_range"]
     kept = (card[name] or "" for name in ("gender", "base_language", "genre"))
-    range_ = filled("{min} to {max}", **notes) if notes else ""
+    range_ = translated(tr("{min} to {max}", **notes)) if notes else ""
     facts = [card["voice_type"] or "", *kept]
     voice_type, *rest = map(translated, facts)
     return [model.id, model.name, voice_type, range_, *rest, ", ".join(map(translated, _states(studio, model)))]
@@ -72,14 +75,14 @@ def _states(studio: "Studio", model: "Model") -> list[str]:
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
-        return ["needs ContentVec: python -m studio rvc fetch" if missing_for(model) else READY]
+        return [tr("needs ContentVec: python -m studio rvc fetch") if missing_for(model) else READY]
     if model.must_be_trained_again:
         return [TRAIN_AGAIN]
     states = [UNTRAINED] if model.is_untrained else []
-    states += ["training failed"] if model.state == FAILED else []
+    states += [tr("training failed")] if model.state == FAILED else []
     if record := training_history(studio, model):
         history = history_from_json(record)
-        states.append(f"in training: {history.epoch} of {history.ceiling} epochs")
+        states.append(tr("in training: {epoch} of {ceiling} epochs", epoch=history.epoch, ceiling=history.ceiling))
     return states
 
 
@@ -93,13 +96,13 @@ def export_voice(
             "-o",
             "--output",
             metavar="OUT",
-            help="A file or a folder. Default: ID.voice.zip in this folder.",
+            help=tr("A file or a folder. Default: ID.voice.zip in this folder."),
         ),
     ] = None,
     overwrite: Overwrite = False,
     onnx: Annotated[
         bool,
-        typer.Option("--onnx", help="For other programs: a folder of networks with a host. Default: ID.onnx."),
+        typer.Option("--onnx", help=tr("For other programs: a folder of networks with a host. Default: ID.onnx.")),
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
@@ -125,19 +128,21 @@ def import_voices(
         ),
     ],
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Its name here. Default: its own, numbered if taken.")
+        str | None, typer.Option(metavar="NAME", help=tr("Its name here. Default: its own, numbered if taken."))
     ] = None,
     replaced: Annotated[
         str | None,
-        typer.Option("--replace", metavar="ID", help="Replace the model and profile of this voice; recordings stay."),
+        typer.Option("--replace", metavar="ID", help=tr(
+            "Replace the model and profile of this voice; recordings stay.",
+        )),
     ] = None,
     index: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The .index of a model of RVC, or a link to it.")
+        str | None, typer.Option(metavar="FILE", help=tr("The .index of a model of RVC, or a link to it."))
     ] = None,
-    speaker: Annotated[int, typer.Option(help="Of a model of RVC with several, from 0.")] = 0,
-    licence: Annotated[str | None, typer.Option(help="Of a model of RVC, whose file states none.")] = None,
-    consent: Annotated[str | None, typer.Option(help="Who gave consent to a model of RVC, and how.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    speaker: Annotated[int, typer.Option(help=tr("Of a model of RVC with several, from 0."))] = 0,
+    licence: Annotated[str | None, typer.Option(help=tr("Of a model of RVC, whose file states none."))] = None,
+    consent: Annotated[str | None, typer.Option(help=tr("Who gave consent to a model of RVC, and how."))] = None,
+    yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
     from studio.actions.packages import replace_model
@@ -147,7 +152,7 @@ def import_voices(
     said = Statements(licence, consent)
     with local_studio() as studio, voices_from(studio, source, index, yes, said) as (models, stated):
         if len(models) > 1 and (name or replaced):
-            raise SettingsError("--name and --replace are for one voice: import these without them.")
+            raise SettingsError(tr("--name and --replace are for one voice: import these without them."))
         if replaced is not None:
             replace_model(studio, studio.local, replaced, models[0].path)
             _report(studio, replaced)
@@ -186,7 +191,7 @@ def _report(studio: "Studio", identifier: str) -> None:
     from studio.actions.voices import model_view
 
     voice = model_view(studio, studio.local, identifier)
-    licence, source = voice["licence"] or "not stated", voice["source"] or "not stated"
+    licence, source = voice["licence"] or tr("not stated"), voice["source"] or tr("not stated")
     consent = consent_line(voice["consent"], voice["consent_origin"])
     say(f"{voice['name']}; licence: {licence}; made from: {source}; consent: {consent}.")
     typer.echo(identifier)
@@ -195,10 +200,10 @@ def _report(studio: "Studio", identifier: str) -> None:
 @voices.command()
 @in_one_sentence
 def blend(
-    first: Annotated[str, typer.Argument(metavar="FIRST", help="A voice; `voices` lists them.")],
-    second: Annotated[str, typer.Argument(metavar="SECOND", help="Another voice.")],
-    share: Annotated[float, typer.Option(metavar="0..1", help="The share of the second voice.")] = 0.5,
-    name: Annotated[str | None, typer.Option(help="The new voice's name. Default: named after both.")] = None,
+    first: Annotated[str, typer.Argument(metavar="FIRST", help=tr("A voice; `voices` lists them."))],
+    second: Annotated[str, typer.Argument(metavar="SECOND", help=tr("Another voice."))],
+    share: Annotated[float, typer.Option(metavar="0..1", help=tr("The share of the second voice."))] = 0.5,
+    name: Annotated[str | None, typer.Option(help=tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
     from studio.actions.voice_making import start_blend
@@ -207,12 +212,15 @@ def blend(
     from studio.store.records.voices import NewVoice
 
     if name is not None and not name.strip():
-        raise SettingsError("--name must be a name: leave it out to name the voice after both.")
+        raise SettingsError(tr("--name must be a name: leave it out to name the voice after both."))
     with local_studio() as studio:
         done = carry_out(studio, lambda here: start_blend(here, here.local, first, second, share, name or ""))
         assert done is not None
         made = find_model(studio.database, studio.local, done.result_as(NewVoice).model_id)
-    say(f"{made.card['description']} Licence: {made.card['licence'] or 'not stated'}.")
+    say(tr(
+        "{description} Licence: {licence}.",
+        description=made.card["description"], licence=made.card["licence"] or tr("not stated"),
+    ))
     typer.echo(made.id)
 
 
@@ -231,7 +239,7 @@ def delete(
         refuse_undeletable(studio, studio.local, voice)
         if not yes:
             made_of = find_model(studio.database, studio.local, voice).dataset_key
-            with_all = f"Delete {voice}, the recordings it was made of, and its training?"
-            ask_before_deleting(with_all if made_of else f"Delete {voice}?")
+            with_all = tr("Delete {voice}, the recordings it was made of, and its training?", voice=voice)
+            ask_before_deleting(with_all if made_of else tr("Delete {voice}?", voice=voice))
         delete_model(studio, studio.local, voice)
-    say(f"Deleted {voice}.")
+    say(tr("Deleted {voice}.", voice=voice))

@@ -1,5 +1,6 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -10,8 +11,10 @@ from rich.markup import escape
 from typer import TyperException
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
+from engine.texts import joined, tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
+from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
@@ -23,22 +26,22 @@ _CALLED: ContextVar[str] = ContextVar("called", default=_CALLED_IN_TEXTS)
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 # what typer and its parser say, by the templates of their texts
 TEXTS_OF_TYPER = (
-    "Show this message and exit.",
-    "Install completion for the current shell.",
-    "Show completion for the current shell, to copy it or customize the installation.",
-    "Missing command.",
-    "Missing argument '{name}'.",
-    "Missing option '{name}'.",
-    "No such command '{name}'.",
-    "No such option: {name}",
-    "No such option: {name} (Possible options: {names})",
-    "Got unexpected extra argument ({names})",
-    "Got unexpected extra arguments ({names})",
-    "Option '{name}' requires an argument.",
-    "Option '{name}' does not take a value.",
-    "Invalid value for '{name}': {reason}",
-    "'{value}' is not a valid integer.",
-    "'{value}' is not a valid float.",
+    tr("Show this message and exit."),
+    tr("Install completion for the current shell."),
+    tr("Show completion for the current shell, to copy it or customize the installation."),
+    tr("Missing command."),
+    tr("Missing argument '{name}'."),
+    tr("Missing option '{name}'."),
+    tr("No such command '{name}'."),
+    tr("No such option: {name}"),
+    tr("No such option: {name} (Possible options: {names})"),
+    tr("Got unexpected extra argument ({names})"),
+    tr("Got unexpected extra arguments ({names})"),
+    tr("Option '{name}' requires an argument."),
+    tr("Option '{name}' does not take a value."),
+    tr("Invalid value for '{name}': {reason}"),
+    tr("'{value}' is not a valid integer."),
+    tr("'{value}' is not a valid float."),
 )
 
 
@@ -49,14 +52,12 @@ def translated(text: str) -> str:
 
 def speaker() -> Callable[[str], str]:
     """Return a `translated` that knows the language in other threads too."""
-    code = terminal_language()
-
-    name = program_name()
+    code, name = terminal_language(), program_name()
 
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
 
-        return translator(code).translate(text).replace(_CALLED_IN_TEXTS, name)
+        return translator(code).say_as_text(text).replace(_CALLED_IN_TEXTS, name)
 
     return in_language
 
@@ -64,13 +65,6 @@ def speaker() -> Callable[[str], str]:
 def terminal_language() -> str:
     """Return the code of the language of the terminal."""
     return _CHOSEN.get() or of_environment().code
-
-
-def filled(template: str, **values: object) -> str:
-    """Return a template in the language of the terminal, filled with values; for one with hardly a word in it."""
-    from studio.languages.translation import translator  # as above
-
-    return translator(terminal_language()).format(template, **values)
 
 
 def set_program_name(name: str) -> None:
@@ -130,11 +124,6 @@ def in_order(name: str) -> tuple[str, str]:
     return sort_key(name, terminal_language())
 
 
-def terms(*texts: str) -> tuple[str, ...]:
-    """Return single words as they are; the extraction takes them for texts, which it does with no others."""
-    return texts
-
-
 def choose_language(arguments: Sequence[str]) -> None:
     """Choose the language by the options before the command, else by the environment. Raises typer.BadParameter."""
     wish = _wish(arguments)
@@ -145,7 +134,10 @@ def known_language(wish: str) -> str:
     """Return the code of the language that is wished for. Raises typer.BadParameter if there is none like it."""
     code = chosen_by([wish]).code
     if code == ENGLISH and not wish.lower().startswith(ENGLISH):
-        raise typer.BadParameter(f"There is no language '{wish}': choose one of {', '.join(LANGUAGES)}.")
+        raise typer.BadParameter(tr(
+            "There is no language '{wish}': choose one of {languages}.",
+            wish=wish, languages=", ".join(LANGUAGES),
+        ))
     return code
 
 
@@ -170,17 +162,17 @@ def translate_help(command: "Command", context: "Context") -> None:
     if isinstance(command, TyperGroup):
         for one in command.commands.values():
             translate_help(one, context)
-            titled = translated("Commands")
+            titled = translated(tr("Commands"))
             if titled != "Commands" and isinstance(one, TyperCommand | TyperGroup):
                 one.rich_help_panel = titled
 
 
 def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
     if parameter.help:
-        parameter.help = escape(translated(_plain(parameter)))
+        parameter.help = escape(translated(_of_option(_plain(parameter))))
     if isinstance(parameter, TyperOption) and parameter.is_flag:
         parameter.metavar = ""  # else it reads as if it took a value
-    panel, usual = parameter.rich_help_panel, "Options" if isinstance(parameter, TyperOption) else "Arguments"
+    panel, usual = parameter.rich_help_panel, tr("Options") if isinstance(parameter, TyperOption) else tr("Arguments")
     if panel or translated(usual) != usual:
         parameter.rich_help_panel = translated(panel or usual)
 
@@ -197,5 +189,23 @@ def _paragraphs(text: str) -> str:
 
 def translate_error(error: TyperException) -> None:
     """Make an error of typer's parser speak the language: what it prints is its `format_message`."""
-    said = translated(error.format_message())
+    said = translated(_of_typer(error.format_message()))
     vars(error)["format_message"] = lambda: said
+
+
+def _of_typer(text: str, templates: Sequence[str] = TEXTS_OF_TYPER) -> str:
+    """Return a text that typer has written, or made a plain string, as one of ours, by its template."""
+    for template in templates:
+        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(template))
+        if found := re.fullmatch(pattern, text, re.DOTALL):
+            return tr(template, **{name: _of_typer(value) for name, value in found.groupdict().items()})
+    return text
+
+
+def _of_option(text: str) -> str:
+    """Return the help of an option, a meaning and perhaps a default, as texts."""
+    meaning, mark, default = text.partition(" (Default: ")
+    if not mark:
+        return text
+    stated = _of_typer(mark.strip() + " " + default, (OR_THE_PRESETS, OR_THE_ENVIRONMENTS, DEFAULT))
+    return joined(" ", (tr(meaning), stated))

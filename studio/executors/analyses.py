@@ -9,8 +9,9 @@ import numpy as np
 
 from engine.audio.containers import CONTAINERS
 from engine.audio.files import AudioWriter, open_audio
-from engine.errors import AudioError, EngineError
+from engine.errors import EngineError
 from engine.progress import within
+from engine.texts import tr
 from studio.errors import NotFound, Unavailable, naming
 from studio.executors.job import Job, shown
 from studio.executors.retries import SHORT_PATIENCE_S, retry
@@ -45,15 +46,12 @@ def explore(job: Job) -> None:
     from engine.analysis.notes import notes_as_midi
 
     asked = job.task.asked_as(Analysis)
-    source = retry(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
     folder = job.folder / "shown"
     folder.mkdir()
     report = within(job.heartbeat.report, 0.0, _LOOKING_SHARE)
-    try:
+    with job.recording(asked) as source:
         found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
         heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
-    except AudioError as cause:
-        raise AudioError(naming(cause, source, shown(asked))) from cause
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
@@ -74,7 +72,7 @@ def explore(job: Job) -> None:
         heard=asked.input_key if heard == source else _key(job, heard.name),
         pictures=tuple(_picture(job, picture.scale, picture.overview, picture.tiles) for picture in found.pictures),
     )
-    job.heartbeat.report(_LOOKING_SHARE, "Storing")
+    job.heartbeat.report(_LOOKING_SHARE, tr("Storing"))
     _store(job, folder)
     job.publish(explored)
 
@@ -83,14 +81,9 @@ def _store(job: Job, folder: Path) -> None:
     try:
         retry(lambda: job.context.storage.push_folder(folder, job.output_prefix), SHORT_PATIENCE_S)
     except NotFound as cause:  # moved, but lost when the storage failed: render it again
-        raise Unavailable("The pictures could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
-
-
-def _fetched(job: Job, asked: Analysis) -> Path:
-    try:
-        return job.context.storage.fetch(asked.input_key, job.folder)
-    except NotFound as cause:
-        raise NotFound("The recording has been deleted: add it again.", "recording_gone") from cause
+        raise Unavailable(
+            tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
+        ) from cause
 
 
 def _playable(source: Path, target: Path) -> Path:

@@ -21,6 +21,7 @@ import structlog
 
 from engine.cores import usable_cores
 from engine.errors import EngineError, is_full_disk
+from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
@@ -38,8 +39,8 @@ MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
-_GONE = "This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is."
-_TOO_LONG = "This took too long and was stopped. Try again with less at once."
+_GONE = tr("This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is.")
+_TOO_LONG = tr("This took too long and was stopped. Try again with less at once.")
 
 
 class ApartActions:

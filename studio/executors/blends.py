@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from engine.errors import VoiceError
 from engine.progress import within
+from engine.texts import tr
 from engine.voices.card import CARD_FILE, VoiceCard, card_text
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
@@ -47,7 +48,7 @@ def _voice(job: Job, model_id: str) -> "Voice":
     )
     voice = context.voices.voice(folder)
     if voice.card.is_imported:
-        raise VoiceError(f"{voice.card.name} is an imported model of RVC, and cannot be blended.")
+        raise VoiceError(tr("{name} is an imported model of RVC, and cannot be blended.", name=voice.card.name))
     return cast("Voice", voice)
 
 

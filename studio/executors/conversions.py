@@ -10,11 +10,11 @@ from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
-from engine.errors import AudioError, VoiceError
+from engine.errors import VoiceError
 from engine.progress import within
-from studio.errors import NotFound, StudioError, naming
+from studio.errors import NotFound, StudioError
 from studio.executors import songs
-from studio.executors.job import Job, shown
+from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.catalogue import find_model
@@ -40,11 +40,8 @@ def convert(job: Job) -> None:
     """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
     asked = job.task.asked_as(Conversion)
-    source = retry(lambda: _fetched(job, asked), SHORT_PATIENCE_S)
-    try:
+    with job.recording(asked) as source:
         rendered = _rendered(job, asked, source)
-    except AudioError as cause:
-        raise AudioError(naming(cause, source, shown(asked))) from cause
     job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
     if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses
@@ -192,13 +189,6 @@ def _earlier(job: Job, edit: Edit) -> Path | None:
         return job.fetch_as(edit.earlier.key, "earlier") if edit.earlier else None
     except NotFound:
         return None
-
-
-def _fetched(job: Job, asked: Conversion) -> Path:
-    try:
-        return job.context.storage.fetch(asked.input_key, job.folder)
-    except NotFound as cause:
-        raise NotFound("The recording has been deleted: send it again.", "recording_gone") from cause
 
 
 def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", voice: "AnyVoice") -> "FileConversion":

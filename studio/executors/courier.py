@@ -13,6 +13,7 @@ import httpx
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import SettingsError
+from engine.texts import numeral, tr
 from studio.addresses import GuardedTransport
 from studio.errors import NotFound
 from studio.store.accounts import Account, account_of_id
@@ -63,17 +64,20 @@ class Courier:
         except (SettingsError, NotFound) as refusal:
             was_not_delivered(database, delivery, str(refusal), for_good=True)
         except TimeoutError:
-            was_not_delivered(database, delivery, f"The address did not answer within {_PATIENCE_S:g} s.")
+            was_not_delivered(database, delivery, tr(
+                "The address did not answer within {patience_s} s.",
+                patience_s=numeral(_PATIENCE_S, "g"),
+            ))
         except (httpx.HTTPError, httpx.InvalidURL, OSError):
-            was_not_delivered(database, delivery, "The address cannot be reached.")
+            was_not_delivered(database, delivery, tr("The address cannot be reached."))
         except Exception:  # noqa: BLE001 - a bug: the others are sent all the same
             self._log.exception("callback_failed", delivery=delivery.id)
-            was_not_delivered(database, delivery, "Something went wrong in the studio. See its log for details.")
+            was_not_delivered(database, delivery, tr("Something went wrong in the studio. See its log for details."))
         else:
             if 200 <= status < 300:
                 was_delivered(database, delivery, status)
             else:
-                reason = f"The address answered with status {status}."
+                reason = tr("The address answered with status {status}.", status=status)
                 was_not_delivered(database, delivery, reason, status, for_good=status == _GONE)
         self._log.info("callback", delivery=delivery.id, task_id=delivery.task_id, status=status)
 

@@ -1,6 +1,7 @@
 """Estimate the duration of a training in a worker, by timing a few steps and one rendering."""
 
 from engine.datasets.dataset import load_dataset
+from engine.texts import tr
 from studio.executors.job import Job
 from studio.executors.trainings import plan_of
 from studio.store.records.voices import EstimateAsked
@@ -18,6 +19,6 @@ def estimate(job: Job) -> None:
     plan = plan_of(job.task.asked_as(EstimateAsked).settings)
     with dataset_workspace(job.context.storage, job.account, model, job.task.fence, training=False) as workspace:
         clips = usable_clips(load_dataset(workspace.folder), job.heartbeat.report)
-        job.heartbeat.report(1.0, "timing a few steps")
+        job.heartbeat.report(1.0, tr("timing a few steps"))
         estimated = estimate_training(clips, plan, job.context.device)
     job.publish(estimated)

@@ -17,6 +17,7 @@ from typing import Self
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import Cancelled
+from engine.texts import tr
 from studio.errors import DiskFull, LeaseLost, StudioError
 from studio.executors.trouble import LastingTrouble
 from studio.store import tasks
@@ -111,7 +112,7 @@ class Heartbeat:
         if self.is_cancelled:
             raise Cancelled
         if self.is_lost:
-            raise LeaseLost("Another worker has taken over this task.")
+            raise LeaseLost(tr("Another worker has taken over this task."))
         if self._no_room is not None:
             raise self._no_room
         if self.stopping.asked and (not self.may_finish or self.stopping.is_over()):

@@ -1,6 +1,7 @@
 """The context of a running task, and publishing its results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,8 +12,9 @@ from structlog.typing import FilteringBoundLogger
 from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.provenance.installation import Installation
+from engine.texts import tr
 from engine.units import in_words
-from studio.errors import Invalid, LeaseLost, NotFound, Unavailable
+from studio.errors import Invalid, LeaseLost, NotFound, Unavailable, naming
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.retries import LONG_PATIENCE_S, SHORT_PATIENCE_S, retry
 from studio.executors.voice_cache import VoiceCache
@@ -107,8 +109,21 @@ class Job:
         )
         with self.context.database.write() as connection:
             if connection.scalar(held.with_for_update()) is None:
-                raise LeaseLost("Another worker has taken over this task.")
+                raise LeaseLost(tr("Another worker has taken over this task."))
             change(connection)
+
+    @contextmanager
+    def recording(self, asked: Conversion | Analysis) -> Iterator[Path]:
+        """Fetch the recording of the task, which errors of the engine then call as its owner does. Raises NotFound."""
+        storage = self.context.storage
+        try:
+            source = retry(lambda: storage.fetch(asked.input_key, self.folder), SHORT_PATIENCE_S)
+        except NotFound as cause:
+            raise NotFound(tr("The recording has been deleted: add it again."), "recording_gone") from cause
+        try:
+            yield source
+        except AudioError as cause:
+            raise AudioError(naming(cause, source, shown(asked))) from cause
 
     def store(self, path: Path) -> str:
         """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
@@ -116,7 +131,9 @@ class Job:
         try:
             retry(lambda: self.context.storage.put_file(path, key), SHORT_PATIENCE_S)
         except NotFound as cause:  # moved, but lost when the storage failed: render it again
-            raise Unavailable("The result could not be stored. Try again.", _RETRY_S, "storage_unreachable") from cause
+            raise Unavailable(
+                tr("The result could not be stored. Try again."), _RETRY_S, "storage_unreachable"
+            ) from cause
         return key
 
     def fetch_as(self, key: str, name: str) -> Path:
@@ -138,11 +155,11 @@ class Job:
                 samples += block.shape[1]
                 if samples > longest:
                     longest_said = in_words(60 * most_minutes)
-                    text = f"The recording is longer than {longest_said}, the limit here."
+                    text = tr("The recording is longer than {longest_said}, the limit here.", longest_said=longest_said)
                     text += service.raised_by("longest_audio_minutes")
                     raise Invalid([("audio", text)], "audio_too_long")
         if samples == 0:
-            raise AudioError("The recording contains no audio.")
+            raise AudioError(tr("The recording contains no audio."))
 
     def model(self) -> Model:
         """Return the current row of the task's voice. Raises NotFound."""
@@ -160,4 +177,4 @@ class Job:
 
 def shown(asked: Conversion | Analysis) -> str:
     """Return what a task's recording is called in sentences for its owner."""
-    return f'"{asked.file_name}"' if asked.file_name else "the recording"
+    return f'"{asked.file_name}"' if asked.file_name else tr("the recording")

@@ -14,12 +14,13 @@ import numpy as np
 
 from engine.errors import EngineError, SettingsError
 from engine.settings import from_values
+from engine.texts import numeral, tr
 from studio.errors import Unavailable
 
 _START_S = 60.0  # until the networks are loaded, on a slow machine
 _BLOCK_S = 5.0  # until a block is answered
 _ENOUGH = 0.9  # of real time, from where on the machine is too slow
-_GONE = "The live conversion has ended unexpectedly. Start it again."
+_GONE = tr("The live conversion has ended unexpectedly. Start it again.")
 _RETRY_S = 5.0
 
 
@@ -154,8 +155,11 @@ class _Session:
         work = warm_up(LiveConverter(self._voice, wanted, rate, whole_blocks=True))
         if work > _ENOUGH:
             raise SettingsError(
-                f"This machine is too slow for blocks of {wanted.block_ms} ms: each would take"
-                f" {work * wanted.block_ms:.0f} ms. Choose larger blocks, or close other programs."
+                tr(
+                    "This machine is too slow for blocks of {block_ms} ms: each would take {work} ms. Choose larger "
+                    "blocks, or close other programs.",
+                    block_ms=wanted.block_ms, work=numeral(work * wanted.block_ms, ".0f"),
+                )
             )
         self._profile_path, profile = folder / "profile.safetensors", None
         with suppress(SettingsError):

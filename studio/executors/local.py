@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from structlog.typing import FilteringBoundLogger
 
 from engine.cores import usable_cores
+from engine.texts import tr
 from studio.errors import StudioError, Unavailable
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.recovery import dead_owners, recover, remove_abandoned, signs_of, waiting
@@ -111,7 +112,7 @@ class LocalExecutor:
         for worker in workers:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 worker.popen.wait(max(0.0, deadline - time.monotonic()))
-            self._kill(worker, "it did not end")
+            self._kill(worker, tr("it did not end"))
         with contextlib.suppress(StudioError):  # harmless: their leases will expire
             dead = [*self._supervisor.dead, *(worker.order.owner for worker in workers)]
             recover(self._database, self._service.attempts, dead)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 
 from structlog.typing import FilteringBoundLogger
 
+from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors.housekeeping import sweep
 from studio.executors.lease_watch import LeaseWatch
@@ -58,11 +59,11 @@ class Supervisor:
             if is_unwanted:
                 unwanted[task] = self._unwanted_since.get(task, now)
                 if now - unwanted[task] > LANES[lanes[owner]].patience_s:
-                    self._kill(owner, "its task was cancelled")
+                    self._kill(owner, tr("its task was cancelled"))
             if is_over:
                 silent.add(owner)
                 if owner in self._silent and self.leases.counts:
-                    self._kill(owner, "it did not renew its lease")
+                    self._kill(owner, tr("it did not renew its lease"))
         if silent - self._silent:  # renewal may have been blocked briefly: wait for the next check
             self.leases.hold_off()
         self._unwanted_since, self._silent = unwanted, silent

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Select, select
 from engine.datasets.dataset import TRAINING_FOLDER, load_dataset
 from engine.errors import Cancelled
 from engine.settings import from_values
+from engine.texts import tr
 from engine.training.history import TRAINING_FORMAT, TrainingHistory, read_history
 from engine.training.plan import TrainingPlan
 from studio.errors import NotFound, StudioError
@@ -214,7 +215,7 @@ def _plan(asked: Training, begun_with: Settings) -> TrainingPlan:
 def _refuse_deleted(connection: Connection, model: Model) -> None:
     """Raise NotFound for a voice deleted during training, so that it does not return or replace a namesake."""
     if connection.scalar(_row_of(model)) != model.created_at:
-        raise NotFound("The voice was deleted during its training.", "model_not_found")
+        raise NotFound(tr("The voice was deleted during its training."), "model_not_found")
 
 
 def _forget_if_deleted(job: Job, model: Model) -> None:

@@ -13,14 +13,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from engine.texts import tr
 from studio.errors import TooMany, Unavailable
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _IDLE_S = 60.0  # then a thread ends, with what it works with
 _RETRY_S = 10.0
-_ENDS = "The service is shutting down. Try again in a moment."
-_FULL = "Too many of your calls wait for their turn. Try again when some have been answered."
+_ENDS = tr("The service is shutting down. Try again in a moment.")
+_FULL = tr("Too many of your calls wait for their turn. Try again when some have been answered.")
 
 
 @dataclass(frozen=True)

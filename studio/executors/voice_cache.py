@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import VoiceError
+from engine.texts import tr
 from engine.voices.card import CARD_FILE, WEIGHTS_FILE
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class VoiceCache:
         if voice is None or state is None or state != state_kept:
             voice = load_any_voice(folder)
             if state is None or _state(folder) != state:
-                raise VoiceError(f"The voice '{voice.card.id}' was replaced while it was read; try again.")
+                raise VoiceError(tr("The voice '{id}' was replaced while it was read; try again.", id=voice.card.id))
             self._voices[folder] = (state, voice)
         self._voices.move_to_end(folder)
         while len(self._voices) > self._most:

@@ -23,6 +23,7 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from engine.errors import Cancelled, EngineError, is_full_disk
+from engine.texts import tr
 from studio.errors import DiskFull, LeaseLost, StudioError, Unavailable
 from studio.executors.heartbeat import Heartbeat
 from studio.executors.job import Job, WorkerContext
@@ -39,9 +40,9 @@ from studio.tracing import Stages, note_failure, span, trace_id_of
 Outcome = Literal["completed", "failed", "cancelled", "given back", "lost", "broken"]
 INTERNAL = "internal"
 _INTERNAL_TEXT = (
-    "An internal error stopped this task, and retries failed too. The details are in the log of the service."
+    tr("An internal error stopped this task, and retries failed too. The details are in the log of the service.")
 )
-_MEMORY_TEXT = "There was not enough memory for this: close other programs, or try a shorter recording."
+_MEMORY_TEXT = tr("There was not enough memory for this: close other programs, or try a shorter recording.")
 _OUTCOMES: Mapping[str, Outcome] = {"queued": "given back", "failed": "failed", "cancelled": "cancelled"}
 
 

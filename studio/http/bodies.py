@@ -18,6 +18,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from engine.spelling import composed
+from engine.texts import ntr, numeral, tr
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
 from studio.store.holds import hold
@@ -35,7 +36,7 @@ _ENOUGH_TO_TELL = 600  # bytes that show the kind of a body; a boundary has at m
 _FIRST_LINE = re.compile(rb"(?:\r\n)*--([^\r\n]{1,256})\r\n")
 _PAIR = re.compile(rb"[A-Za-z0-9_.%+\-\[\]]+=")
 _PLAIN_ENCODINGS = ("", "7bit", "8bit", "binary")
-_KINDS_TAKEN = f"{MULTIPART}, {URLENCODED} or {JSON}"
+_KINDS_TAKEN = tr("{multipart}, {urlencoded} or {json}", multipart=MULTIPART, urlencoded=URLENCODED, json=JSON)
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,10 @@ def recognised(content_type: str, head: bytes) -> tuple[str, bytes]:
         return URLENCODED, b""
     if said == JSON or said.endswith("+json"):
         return JSON, b""
-    raise NotReadable(f"The body cannot be read. Send it as {_KINDS_TAKEN}.", "body_not_readable")
+    raise NotReadable(tr(
+        "The body cannot be read. Send it as {kinds_taken}.",
+        kinds_taken=_KINDS_TAKEN,
+    ), "body_not_readable")
 
 
 def _malformed(text: str) -> Invalid:
@@ -146,7 +150,7 @@ def _field_text(name: str, value: bytes) -> str:
     try:
         return value.decode("utf-8")
     except UnicodeDecodeError as cause:
-        raise Invalid([(name, f"{name} must be text in UTF-8.")]) from cause
+        raise Invalid([(name, tr("{name} must be text in UTF-8.", name=name))]) from cause
 
 
 @dataclass
@@ -166,7 +170,11 @@ class _Target:
     def count_part(self) -> None:
         self.parts += 1
         if self.parts > MOST_PARTS:
-            raise _malformed(f"The form has more than {MOST_PARTS} fields.")
+            raise _malformed(ntr(
+                "The form has more than {most_parts} field.",
+                "The form has more than {most_parts} fields.",
+                most_parts=MOST_PARTS,
+            ))
 
     def form(self) -> Form:
         self.names.without(self.others)
@@ -184,20 +192,20 @@ class _Target:
         known = self.has(name)
         self.names.without(self.others)
         if known and name not in self.names.files:
-            raise Invalid([(shown_name(name), f"{shown_name(name)} must be text, not a file.")])
+            raise Invalid([(shown_name(name), tr("{name} must be text, not a file.", name=shown_name(name)))])
         return known
 
     def add_field(self, name: str, value: str) -> None:
         if not _is_storable(name):
-            raise Invalid([(shown_name(name), f"{shown_name(name)} is not a field name.")])
+            raise Invalid([(shown_name(name), tr("{name} is not a field name.", name=shown_name(name)))])
         self.refuse_twice(name)
         if "\0" in value or not _is_storable(value):
-            raise Invalid([(name, f"{name} must not contain control characters.")])
+            raise Invalid([(name, tr("{name} must not contain control characters.", name=name))])
         self.fields[name] = value
 
     def refuse_twice(self, name: str) -> None:
         if name in self.fields or name in self.files:
-            raise Invalid([(name, f"{name} is given more than once.")])
+            raise Invalid([(name, tr("{name} is given more than once.", name=name))])
 
     def open_file(self) -> "_Writing":
         path = self.folder / str(len(self.files))
@@ -207,7 +215,7 @@ class _Target:
                 self._release = hold(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
-            raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
+            raise DiskFull(tr("The upload cannot be stored: the disk is full or not writable.")) from cause
         return _Writing(path, self._open, self.limits)
 
     def close(self) -> None:
@@ -229,13 +237,13 @@ class _Writing:
         if self.size > self._limits.largest_file:
             raise too_large(self._limits.largest_file)
         if self._limits.free_disk and shutil.disk_usage(self.path.parent).free < self._limits.free_disk:
-            raise DiskFull("There is not enough disk space for this upload. Delete something and try again.")
+            raise DiskFull(tr("There is not enough disk space for this upload. Delete something and try again."))
         self._digest.update(data)
         try:
             while len(data):
                 data = data[self._file.write(data) :]
         except OSError as cause:
-            raise DiskFull("The upload cannot be stored: the disk is full or not writable.") from cause
+            raise DiskFull(tr("The upload cannot be stored: the disk is full or not writable.")) from cause
 
     def done(self, name: str) -> UploadedFile:
         self._file.close()
@@ -244,13 +252,16 @@ class _Writing:
 
 def too_large(largest: int, raised_by: str = "") -> StudioError:
     """Return the error for an upload over the limit, with the sentence of `ServiceSettings.raised_by`."""
-    text = f"The upload is larger than {largest / 1e6:g} MB. Send a smaller file.{raised_by}"
+    text = tr(
+        "The upload is larger than {largest} MB. Send a smaller file.{raised_by}",
+        largest=numeral(largest / 1000000.0, "g"), raised_by=raised_by,
+    )
     return TooLarge(text, "too_large")
 
 
 def plain_too_large(largest: int) -> StudioError:
     """Return the error for a body without files over the limit."""
-    return TooLarge(f"A body without files can have at most {largest} bytes.", "too_large")
+    return TooLarge(tr("A body without files can have at most {largest} bytes.", largest=largest), "too_large")
 
 
 class _Multipart:
@@ -279,17 +290,17 @@ class _Multipart:
                 },
             )
         except FormParserError as cause:
-            raise _malformed("The boundary of the form is too long.") from cause
+            raise _malformed(tr("The boundary of the form is too long.")) from cause
 
     def feed(self, block: bytes) -> None:
         try:
             self._parser.write(block)
         except FormParserError as cause:
-            raise _malformed("The body is not valid multipart/form-data.") from cause
+            raise _malformed(tr("The body is not valid multipart/form-data.")) from cause
 
     def finish(self) -> None:
         if not self._ended:
-            raise _malformed("The form is incomplete.")
+            raise _malformed(tr("The form is incomplete."))
 
     def _begin_part(self) -> None:
         self._target.count_part()
@@ -311,13 +322,17 @@ class _Multipart:
         # curl with another Content-Type than multipart/form-data writes `attachment` instead of `form-data`
         _, options = parse_options_header(_latin(self._headers.get(b"content-disposition", b"")))
         if b"name" not in options:
-            raise _malformed("A part of the form has no name in its Content-Disposition.")
+            raise _malformed(tr("A part of the form has no name in its Content-Disposition."))
         self._name = _field_text("body", options[b"name"])
         if len(self._name) > LONGEST_NAME:
-            raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
+            raise _malformed(ntr(
+                "The name of a field has more than {longest_name} character.",
+                "The name of a field has more than {longest_name} characters.",
+                longest_name=LONGEST_NAME,
+            ))
         encoding = _latin(self._headers.get(b"content-transfer-encoding", b"")).strip().lower()
         if encoding not in _PLAIN_ENCODINGS:
-            raise _malformed("Parts of the form must not have a Content-Transfer-Encoding.")
+            raise _malformed(tr("Parts of the form must not have a Content-Transfer-Encoding."))
         if b"filename" not in options:
             self._value = bytearray()
         elif self._target.has_file(self._name) and options[b"filename"]:
@@ -336,9 +351,12 @@ class _Multipart:
 
     def _too_long(self) -> str:
         if self._name not in self._target.names.files:
-            return f"{self._name} is too long for a field."
+            return tr("{name} is too long for a field.", name=self._name)
         return (
-            f"{self._name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file."
+            tr(
+                "{name} is too long for a field; a file must be sent with its name, as curl does for -F field=@file.",
+                name=self._name,
+            )
         )
 
     def _end_part(self) -> None:
@@ -368,7 +386,11 @@ class _Plain:
         for name, value in pairs:
             self._target.count_part()
             if len(name) > LONGEST_NAME:
-                raise _malformed(f"The name of a field has more than {LONGEST_NAME} characters.")
+                raise _malformed(ntr(
+                    "The name of a field has more than {longest_name} character.",
+                    "The name of a field has more than {longest_name} characters.",
+                    longest_name=LONGEST_NAME,
+                ))
             if self._target.has(name) and value is not None:
                 self._target.add_field(name, _plain_text(name, value))
 
@@ -379,7 +401,11 @@ def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:
             body.decode("ascii").strip(), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARTS
         )
     except ValueError as cause:
-        raise _malformed(f"The body is not an urlencoded UTF-8 form of at most {MOST_PARTS} fields.") from cause
+        raise _malformed(ntr(
+            "The body is not an urlencoded UTF-8 form of at most {most_parts} field.",
+            "The body is not an urlencoded UTF-8 form of at most {most_parts} fields.",
+            most_parts=MOST_PARTS,
+        )) from cause
 
 
 class _Pairs(list[tuple[str, object]]):
@@ -390,21 +416,21 @@ def _json_fields(body: bytes) -> _Pairs:
     try:
         said = json.loads(body, parse_constant=_refuse_constant, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError) as cause:
-        raise _malformed("The body is not valid JSON.") from cause
+        raise _malformed(tr("The body is not valid JSON.")) from cause
     if not isinstance(said, _Pairs):
-        raise _malformed("The JSON body must be an object.")
+        raise _malformed(tr("The JSON body must be an object."))
     return said
 
 
 def _plain_text(name: str, value: object) -> str:
     if isinstance(value, list):
-        raise Invalid([(shown_name(name), f"{shown_name(name)} must be a text or a number.")])
+        raise Invalid([(shown_name(name), tr("{name} must be a text or a number.", name=shown_name(name)))])
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value)
     except ValueError as cause:  # thousands of digits
-        raise Invalid([(shown_name(name), f"{shown_name(name)} is out of range.")]) from cause
+        raise Invalid([(shown_name(name), tr("{name} is out of range.", name=shown_name(name)))]) from cause
 
 
 def _refuse_constant(constant: str) -> None:

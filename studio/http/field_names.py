@@ -6,6 +6,7 @@ from textwrap import shorten
 from urllib.parse import quote
 
 from engine.spelling import nearest
+from engine.texts import tr
 from studio.errors import Invalid
 
 IGNORED = "Ignored-Fields"  # header of an answer that did without some
@@ -45,11 +46,11 @@ def unknown_fields(given: Iterable[str], known: Collection[str], elsewhere: Coll
 
 def _sentence(name: str, known: Collection[str], elsewhere: Collection[str]) -> str:
     if name in elsewhere:
-        return f"{name} is a field of the form: send it there, not in the address."
+        return tr("{name} is a field of the form: send it there, not in the address.", name=name)
     meant = nearest(name, (*known, *elsewhere))
     if meant is None:
-        return f"{name} is not a field of this call."
-    return f"{name} is not a field of this call: did you mean {meant}?"
+        return tr("{name} is not a field of this call.", name=name)
+    return tr("{name} is not a field of this call: did you mean {meant}?", name=name, meant=meant)
 
 
 def shown_name(name: str) -> str:

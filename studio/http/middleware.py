@@ -25,6 +25,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.errors import NotFound, TooMany, Unauthorised, Unavailable
 from studio.executors.apart import MOST_WAITING
 from studio.executors.turns import Turns
@@ -48,7 +49,7 @@ ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the bo
 DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
 DRAIN_S = 10.0  # at most
 RETRY_S = 5.0
-_ENDS = "The service is shutting down. Try again in a moment."
+_ENDS = tr("The service is shutting down. Try again in a moment.")
 _COPIES = 3  # of a recording: the upload, the stored file and the result
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # client ids that may be logged
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -72,7 +73,7 @@ class ServerState:
     def upload(self, account_id: str, most: int, most_of_account: int) -> Iterator[None]:
         """Reserve a place for an upload. Raises TooMany if all places, or all of the account, are taken."""
         if self.uploads.total() >= most or self.uploads[account_id] >= most_of_account:
-            raise TooMany("Too many uploads are in progress. Try again in a moment.", RETRY_S, "too_many_uploads")
+            raise TooMany(tr("Too many uploads are in progress. Try again in a moment."), RETRY_S, "too_many_uploads")
         self.uploads[account_id] += 1
         try:
             yield
@@ -115,7 +116,7 @@ class ServiceMiddleware:
         state["request_id"], state["account"] = exchange.request_id, None
         try:
             if area not in WITHOUT_API and not self._studio.service.has_api:
-                raise NotFound("The HTTP interface is switched off here.", "api_off")
+                raise NotFound(tr("The HTTP interface is switched off here."), "api_off")
             if not self._is_open(scope, area):
                 state["account"] = await self._admit(scope, exchange)
             async with self._room(scope, exchange):
@@ -142,7 +143,7 @@ class ServiceMiddleware:
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
-            text = "The token is unknown, expired or revoked. Create another with `token create`."
+            text = tr("The token is unknown, expired or revoked. Create another with `token create`.")
             raise Unauthorised(text, "token_invalid")
         if not holder.is_noted:
             await to_thread.run_sync(note_use, self._studio.database, holder)
@@ -302,7 +303,7 @@ def _bearer(headers: Headers) -> str:
     """Return the token of a call. Raises Unauthorised without one."""
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
-        text = "A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one."
+        text = tr("A token is required. Send the header 'Authorization: Bearer TOKEN'; `token create` makes one.")
         raise Unauthorised(text, "token_missing")
     return secret.strip()
 

@@ -13,13 +13,14 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from engine.texts import tr
 from studio.settings.service import LOOPBACK, ServiceSettings, is_for_this_machine
 
 _NOT_HERE = (
-    "This page can only be opened on its own machine. To let others in, start the studio with --base-url and the "
-    "address they use: it then requires a token.\n"
+    tr("This page can only be opened on its own machine. To let others in, start the studio with --base-url and the "
+    "address they use: it then requires a token.") + "\n"
 )
-_FOREIGN = "This request comes from a page of another site. Open the studio's own page.\n"
+_FOREIGN = tr("This request comes from a page of another site. Open the studio's own page.") + "\n"
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _OTHER_SITES = frozenset({"cross-site", "same-site"})  # the latter: a sub-domain or a port beside this one
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}

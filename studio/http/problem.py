@@ -24,6 +24,7 @@ from engine.errors import (
     VoiceError,
     is_full_disk,
 )
+from engine.texts import joined, ntr, tr
 from studio.errors import (
     DiskFull,
     Invalid,
@@ -42,7 +43,7 @@ from studio.languages.translation import translator
 MEDIA_TYPE = "application/problem+json"
 OPENAI = "/v1/"  # addresses as OpenAI's, for programs made for those
 CHALLENGE = 'Bearer realm="Timbre Studio"'
-INTERNAL = "An internal error. The service's log has the details under the X-Request-ID of this response."
+INTERNAL = tr("An internal error. The service's log has the details under the X-Request-ID of this response.")
 # the first match counts
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (Unauthorised, 401),
@@ -66,34 +67,41 @@ _ENGINE_CODES: tuple[tuple[type[EngineError], str], ...] = (
     (VoiceError, "voice_refused"),
     (EngineError, "refused"),
 )
-_PATTERNS = {"base_language": "{name} must be two lowercase letters, such as en."}  # meaning of the patterns
+_PATTERNS = {"base_language": tr("{name} must be two lowercase letters, such as en.")}  # meaning of the patterns
 _FIELD_TEXTS = {  # by pydantic's kinds, filled in with the field's name and the limits
-    "missing": "{name} is missing.",
-    "int_type": "{name} must be a whole number.",
-    "int_parsing": "{name} must be a whole number.",
-    "int_from_float": "{name} must be a whole number.",
-    "float_type": "{name} must be a number.",
-    "float_parsing": "{name} must be a number.",
-    "finite_number": "{name} must be a number.",
-    "bool_type": "{name} must be true or false.",
-    "bool_parsing": "{name} must be true or false.",
-    "string_type": "{name} must be text.",
-    "greater_than": "{name} must be above {gt}.",
-    "greater_than_equal": "{name} must be at least {ge}.",
-    "less_than": "{name} must be below {lt}.",
-    "less_than_equal": "{name} must be at most {le}.",
-    "string_too_short": "{name} must have at least {min_length} characters.",
-    "string_too_long": "{name} must have at most {max_length} characters.",
-    "literal_error": "{name} must be {expected}.",
-    "enum": "{name} must be {expected}.",
+    "missing": tr("{name} is missing."),
+    "int_type": tr("{name} must be a whole number."),
+    "int_parsing": tr("{name} must be a whole number."),
+    "int_from_float": tr("{name} must be a whole number."),
+    "float_type": tr("{name} must be a number."),
+    "float_parsing": tr("{name} must be a number."),
+    "finite_number": tr("{name} must be a number."),
+    "bool_type": tr("{name} must be true or false."),
+    "bool_parsing": tr("{name} must be true or false."),
+    "string_type": tr("{name} must be text."),
+    "greater_than": tr("{name} must be above {gt}."),
+    "greater_than_equal": tr("{name} must be at least {ge}."),
+    "less_than": tr("{name} must be below {lt}."),
+    "less_than_equal": tr("{name} must be at most {le}."),
+    "string_too_short": ntr(
+        "{name} must have at least {min_length} character.",
+        "{name} must have at least {min_length} characters.",
+    ),
+    "string_too_long": ntr(
+        "{name} must have at most {max_length} character.",
+        "{name} must have at most {max_length} characters.",
+    ),
+    "literal_error": tr("{name} must be {expected}."),
+    "enum": tr("{name} must be {expected}."),
 }
-_OTHER_FIELD_TEXT = "{name} has the wrong format, see /docs."
+_OTHER_FIELD_TEXT = tr("{name} has the wrong format, see /docs.")
 # what http.HTTPStatus calls the statuses that are sent, for the catalogues
 TITLES = (
-    "Unauthorized", "Forbidden", "Not Found", "Method Not Allowed", "Request Timeout", "Conflict",
-    "Request Entity Too Large", "Content Too Large", "Unsupported Media Type", "Requested Range Not Satisfiable",
-    "Range Not Satisfiable", "Unprocessable Entity", "Unprocessable Content", "Too Many Requests", "Bad Request",
-    "Internal Server Error", "Service Unavailable", "Insufficient Storage",
+    tr("Unauthorized"), tr("Forbidden"), tr("Not Found"), tr("Method Not Allowed"), tr("Request Timeout"),
+    tr("Conflict"), tr("Request Entity Too Large"), tr("Content Too Large"), tr("Unsupported Media Type"),
+    tr("Requested Range Not Satisfiable"), tr("Range Not Satisfiable"), tr("Unprocessable Entity"),
+    tr("Unprocessable Content"), tr("Too Many Requests"), tr("Bad Request"), tr("Internal Server Error"),
+    tr("Service Unavailable"), tr("Insufficient Storage"),
 )  # fmt: skip
 _HTTP_CODES = {404: "no_such_path", 405: "method_not_allowed", 408: "too_slow", 416: "range_not_satisfiable"}
 
@@ -110,13 +118,13 @@ class Problem:
 
     def as_json(self, language: Language = LANGUAGES[ENGLISH]) -> dict[str, JsonValue]:
         """Return the problem document; what is for people is in the language."""
-        translate = translator(language.code).translate
-        messages = [(name, translate(message)) for name, message in self.errors]
+        say = translator(language.code).say
+        messages = [(name, say(message)) for name, message in self.errors]
         document: dict[str, JsonValue] = {
             "type": f"/docs#{self.code}",
-            "title": translate(HTTPStatus(self.status).phrase),
+            "title": say(tr(HTTPStatus(self.status).phrase)),
             "status": self.status,
-            "detail": " ".join(message for _, message in messages) or translate(self.detail),
+            "detail": " ".join(message for _, message in messages) or say(self.detail),
             "code": self.code,
         }
         if messages:
@@ -171,9 +179,9 @@ def _headers(error: Exception) -> dict[str, str]:
 
 def _sentence(error: HTTPException) -> str:
     if error.status_code == 404:
-        return "Nothing exists at this address. /docs lists all addresses."
+        return tr("Nothing exists at this address. /docs lists all addresses.")
     if error.status_code == 405:
-        return "This address does not accept this method. See the Allow header."
+        return tr("This address does not accept this method. See the Allow header.")
     return str(error.detail)
 
 
@@ -182,11 +190,11 @@ def _of_fields(error: RequestValidationError) -> Problem:
     for one in error.errors():
         name = ".".join(str(part) for part in one["loc"][1:]) or "body"
         problems.append((name, field_text(name, one)))
-    return Problem(422, "invalid", " ".join(message for _, message in problems), tuple(problems))
+    return Problem(422, "invalid", joined(" ", [message for _, message in problems]), tuple(problems))
 
 
 def field_text(name: str, error: ErrorDetails) -> str:
     """Return the sentence about a field for an error of pydantic's."""
     pattern = _PATTERNS.get(name) if error["type"] == "string_pattern_mismatch" else None
     text = pattern or _FIELD_TEXTS.get(error["type"], _OTHER_FIELD_TEXT)
-    return text.format_map({**error.get("ctx", {}), "name": name})
+    return text.format(**{**error.get("ctx", {}), "name": name})

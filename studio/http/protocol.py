@@ -11,6 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.frames import CloseCode, Frame
 
+from engine.texts import tr
+
 LARGEST_HEAD = 64 << 10  # bytes of a request line with its headers, or between two pieces of a body
 HEAD_S = 30.0  # from the start of a head, or of the connection, to the head's end; also for a body nobody reads
 UNREAD_S = 30.0  # for which a client may leave alone what a WebSocket sends it
@@ -41,7 +43,7 @@ class BoundedProtocol(HttpToolsProtocol):
         # checked only now, as the data may hold a head and much of its body; it is at most one read
         if self._unused > LARGEST_HEAD and not self.transport.is_closing():
             if self.cycle is None or self.cycle.response_complete:
-                self.send_400_response("The request's headers are too large.")
+                self.send_400_response(tr("The request's headers are too large."))
             else:
                 self.transport.close()
 

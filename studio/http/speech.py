@@ -9,6 +9,7 @@ import anyio
 import httpx
 from anyio import to_thread
 
+from engine.texts import tr
 from studio.errors import NotFound, TooLarge, Unavailable
 from studio.http.uploads import INCOMING
 from studio.settings.service import MEGABYTE
@@ -17,8 +18,8 @@ from studio.store.studio import Studio
 
 _PATIENCE_S = 120.0
 _RETRY_S = 10.0
-_NONE = "There is no text to speech here: send a recording to /v1/audio/conversions."
-_SILENT = "The speech service cannot be reached, or refuses. Check --speech-url and the log of that service."
+_NONE = tr("There is no text to speech here: send a recording to /v1/audio/conversions.")
+_SILENT = tr("The speech service cannot be reached, or refuses. Check --speech-url and the log of that service.")
 
 
 @asynccontextmanager
@@ -64,10 +65,10 @@ async def _fetch(
             async for block in answer.aiter_bytes():
                 await file.write(block)
                 if await file.tell() > most:
-                    raise TooLarge("The speech is too long: send less text.", "too_large")
+                    raise TooLarge(tr("The speech is too long: send less text."), "too_large")
     except (httpx.HTTPError, httpx.InvalidURL) as cause:
         raise Unavailable(_SILENT, _RETRY_S, "speech_service") from cause
 
 
 def _hint(studio: Studio) -> str:
-    return "" if studio.service.is_demo else " Its host can name a speech service with --speech-url."
+    return "" if studio.service.is_demo else " " + tr("Its host can name a speech service with --speech-url.")

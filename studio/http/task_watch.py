@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 
+from engine.texts import tr
 from studio.errors import StudioError, TooMany
 from studio.store.database import Database
 from studio.store.reading import read_soon
@@ -18,7 +19,7 @@ from studio.store.task_signs import TaskSigns, signs_of_tasks
 MOST_WAITING, MOST_OF_ACCOUNT = 1000, 100  # calls at a time
 _LOOK_S = 0.25
 _RETRY_S = 5.0
-_FULL = "Too many of your calls wait for tasks. Try again when some have been answered."
+_FULL = tr("Too many of your calls wait for tasks. Try again when some have been answered.")
 
 Known = TaskSigns | None
 

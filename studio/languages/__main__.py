@@ -1,6 +1,6 @@
-"""`python -m studio.languages`: extract the texts, and see what the languages lack.
+"""`python -m studio.languages`: bring the catalogues up to date, and see what the languages lack.
 
-extract                         write the template and bring all catalogues up to date
+extract                         bring all catalogues up to date with the texts of the code
 missing LANGUAGE [FILE]         list what is not translated, as JSON to fill in
 fill LANGUAGE FILE              take translations from such a file
 check                           report what is missing or wrong in all languages; exit status 1 if anything is
@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-from studio.languages.counting import counted_field_of
-from studio.languages.known import LANGUAGES, chosen_by
-from studio.languages.upkeep import extract, faults, fill, missing, write_all
+from studio.languages.extraction import all_texts
+from studio.languages.known import Language, chosen_by
+from studio.languages.upkeep import TRANSLATED, english_of, faults, fill, missing, stale, write_all
 
 
 def main(arguments: list[str]) -> int:
@@ -21,12 +21,7 @@ def main(arguments: list[str]) -> int:
         case ["extract"]:
             write_all()
         case ["missing", code, *rest]:
-            language = chosen_by([code])
-            left = {
-                text: [""] * len(language.plurals) if counted_field_of(text) and len(language.plurals) > 1 else ""
-                for text in missing(language, extract())
-            }
-            listed = json.dumps(left, ensure_ascii=False, indent=1)
+            listed = json.dumps(_to_fill_in(chosen_by([code])), ensure_ascii=False, indent=1)
             if rest:
                 Path(rest[0]).write_text(listed + "\n", encoding="utf-8")
             else:
@@ -41,15 +36,21 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def _to_fill_in(language: Language) -> dict[str, object]:
+    """Return what is missing by its English, in as many empty forms as the language has."""
+    left = missing(language, all_texts())
+    return {english_of(one): [""] * len(language.plurals) if isinstance(one, tuple) else "" for one in left}
+
+
 def _check() -> int:
-    template = extract()
+    texts = all_texts()
     status = 0
-    for language in LANGUAGES.values():
-        lacking, wrong = missing(language, template), faults(language, template)
-        sys.stdout.write(f"{language.code}: {len(lacking)} missing, {len(wrong)} wrong\n")
-        for line in [*lacking[:5], *wrong]:
+    for language in TRANSLATED:
+        lacking, unused, wrong = missing(language, texts), stale(language, texts), faults(language)
+        sys.stdout.write(f"{language.code}: {len(lacking)} missing, {len(unused)} not used, {len(wrong)} wrong\n")
+        for line in [*lacking[:5], *unused[:5], *wrong]:
             sys.stdout.write(f"  {line}\n")
-        status |= bool(lacking or wrong)
+        status |= bool(lacking or unused or wrong)
     return status
 
 

@@ -1,29 +1,15 @@
 """Catalogues: what each text of the studio is in each language, in gettext's PO format, read with Babel."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po, write_po
 
-from studio.languages.counting import counted_field_of
-from studio.languages.known import LANGUAGES, Language
+from studio.languages.known import ENGLISH, LANGUAGES, Language
 
 FOLDER = Path(__file__).parent / "catalogues"
-TEMPLATE = FOLDER / "studio.pot"  # every text as it stands in the code
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A text in one language: one form, or one for each of the language's plurals.
-
-    counted: the field whose value chooses the form; empty where there is but one.
-    """
-
-    forms: tuple[str, ...]
-    counted: str = ""
 
 
 def path_of(language: Language) -> Path:
@@ -31,33 +17,36 @@ def path_of(language: Language) -> Path:
     return FOLDER / f"{language.locale}.po"
 
 
-def read_catalogue(path: Path, language: Language | None = None) -> Catalog:
-    """Return a PO file; an empty catalogue if there is none."""
-    if not path.exists():
-        return Catalog(locale=language.locale if language else None, fuzzy=False)
-    with path.open("rb") as file:
-        return read_po(file, locale=language.locale if language else None)
+def read_catalogue(language: Language) -> Catalog:
+    """Return the catalogue of a language; an empty one if it has none."""
+    if not path_of(language).exists():
+        return Catalog(locale=language.locale, fuzzy=False)
+    with path_of(language).open("rb") as file:
+        return read_po(file, locale=language.locale)
 
 
 def write_catalogue(catalogue: Catalog, path: Path) -> None:
-    """Write a PO file, with what does not change from one extraction to the next."""
+    """Write a PO file, without what changes from one extraction to the next: places in the code."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        write_po(file, catalogue, width=120, sort_output=True, omit_header=False, include_previous=False)
+        write_po(file, catalogue, width=120, sort_output=True, no_location=True)
 
 
 @cache
-def entries_of(code: str) -> Mapping[str, Entry]:
-    """Return the translated texts of a language by their English ones as they stand in the code.
+def entries_of(code: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the translated texts of a language by their English templates: one form, or one for each plural."""
+    if code == ENGLISH:
+        return {}
+    known = ((key_of(one), forms_of(one)) for one in read_catalogue(LANGUAGES[code]) if one.id)
+    return {key: forms for key, forms in known if all(forms)}
 
-    The English catalogue is the last word on English: it holds the texts that read otherwise than in the code.
-    """
-    language = LANGUAGES[code]
-    entries = {}
-    for message in read_catalogue(path_of(language), language):
-        source = message.id[0] if isinstance(message.id, tuple | list) else message.id
-        strings = message.string if isinstance(message.string, tuple | list) else (message.string,)
-        forms = tuple(one or "" for one in strings)
-        if source and all(forms):
-            entries[str(source)] = Entry(forms, counted_field_of(str(message.id[-1])) if len(forms) > 1 else "")
-    return entries
+
+def key_of(message: Message) -> str:
+    """Return the English template of a message, the singular if it has two."""
+    return str(message.id[0] if isinstance(message.id, tuple | list) else message.id)
+
+
+def forms_of(message: Message) -> tuple[str, ...]:
+    """Return what a message is in the language; empty strings where it is not translated."""
+    string = message.string
+    return tuple(one or "" for one in string) if isinstance(string, tuple | list) else (string or "",)

@@ -1,4 +1,4 @@
-"""Keep the catalogues up to date: extract all texts, carry translations over, and report what is missing or wrong."""
+"""Keep the catalogues up to date: carry translations over, and report what is missing or wrong."""
 
 import json
 import re
@@ -8,129 +8,104 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
 
-from studio.languages.catalogues import TEMPLATE, path_of, read_catalogue, write_catalogue
-from studio.languages.counting import counted_field_of
-from studio.languages.extraction import Texts, all_texts
+from engine.texts import FIELD
+from studio.languages import extraction
+from studio.languages.catalogues import forms_of, key_of, path_of, read_catalogue, write_catalogue
 from studio.languages.known import ENGLISH, LANGUAGES, Language
-from studio.languages.templates import FIELD
 
+TRANSLATED = tuple(language for code, language in LANGUAGES.items() if code != ENGLISH)  # English stands in the code
 _WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
 _CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S+")
 
 
-def extract(texts: Texts | None = None) -> Catalog:
-    """Return a catalogue of all texts, untranslated; those that count have two forms."""
-    catalogue = _catalogue(None)
-    for text, places in sorted((texts or all_texts()).places.items()):
-        identifier = (text, text) if counted_field_of(text) else text
-        catalogue.add(identifier, locations=[(place, 0) for place in sorted(places)])
-    return catalogue
-
-
-def update(language: Language, template: Catalog, fresh: Mapping[str, object] | None = None) -> Catalog:
-    """Return the catalogue of a language with the texts of `template`: known translations stay, others are empty.
+def update(
+    language: Language, texts: Iterable[extraction.Message], fresh: Mapping[str, object] | None = None
+) -> Catalog:
+    """Return the catalogue of a language with these texts: known translations stay, others are empty.
 
     fresh: translations that are new, or replace known ones: {English text: text or list of plural forms}.
     """
-    known = {_key(message): message for message in read_catalogue(path_of(language), language) if message.id}
-    updated = _catalogue(language)
-    for message in template:
-        if not message.id:
-            continue
-        key = _key(message)
-        string = (fresh or {}).get(key, known[key].string if key in known else None)
-        forms = _shaped(string, message, language)
-        if forms is None and language.code == ENGLISH:
-            continue  # only what reads otherwise than in the code
-        empty: str | tuple[str, ...] = ("",) * len(language.plurals) if message.pluralizable else ""
-        updated.add(message.id, forms if forms is not None else empty, locations=message.locations)
-    return updated
-
-
-def _catalogue(language: Language | None) -> Catalog:
-    """Return an empty catalogue whose header is the same whenever it is written."""
-    return Catalog(
-        locale=language.locale if language else None,
-        header_comment=f"# The texts of Timbre Studio{f' in {language.name}' if language else ''} (Apache-2.0).",
+    known: dict[str, object] = {}
+    for message in read_catalogue(language):
+        if message.id:
+            known[key_of(message)] = message.string
+    known |= fresh or {}
+    updated = Catalog(
+        locale=language.locale,
+        header_comment=f"# The texts of Timbre Studio in {language.name} (Apache-2.0).",
         project="Timbre Studio",
-        version="",
         creation_date=_WRITTEN,
         revision_date=_WRITTEN,
-        msgid_bugs_address="",
-        last_translator="",
-        language_team="",
         charset="utf-8",
         fuzzy=False,
     )
+    for text in sorted(texts, key=str):
+        count = len(language.plurals) if isinstance(text, tuple) else 0
+        updated.add(text, _shaped(known.get(english_of(text)), count))
+    return updated
 
 
-def missing(language: Language, template: Catalog) -> list[str]:
-    """Return the texts that a language lacks; nothing for English, whose texts stand in the code."""
-    if language.code == ENGLISH:
-        return []
-    known = {_key(one) for one in read_catalogue(path_of(language), language) if one.id and all(_forms(one))}
-    return [key for one in template if one.id and (key := _key(one)) not in known]
+def _shaped(string: object, count: int) -> str | tuple[str, ...]:
+    """Return a translation in the shape that the text has now: one form, or `count`; empty if there is none."""
+    forms = [str(one or "") for one in string] if isinstance(string, list | tuple) else [str(string or "")]
+    if not count:
+        return forms[-1]
+    return tuple(forms if len(forms) == count else [forms[-1]] * count)
 
 
-def faults(language: Language, template: Catalog) -> list[str]:
+def english_of(text: extraction.Message) -> str:
+    """Return the template by which a text is known: the singular, if it counts."""
+    return text[0] if isinstance(text, tuple) else text
+
+
+def missing(language: Language, texts: Iterable[extraction.Message]) -> list[extraction.Message]:
+    """Return the texts that a language lacks, and shows in English."""
+    known = {key_of(one) for one in read_catalogue(language) if one.id and all(forms_of(one))}
+    return sorted((one for one in texts if english_of(one) not in known), key=str)
+
+
+def stale(language: Language, texts: Iterable[extraction.Message]) -> list[str]:
+    """Return the texts of a language's catalogue that the studio has no more."""
+    known = {english_of(one) for one in texts}
+    return [key_of(one) for one in read_catalogue(language) if one.id and key_of(one) not in known]
+
+
+def faults(language: Language) -> list[str]:
     """Return what is wrong with the translations of a language: fields and code that are lost, space around them."""
-    wrong = []
-    texts = {_key(one): one for one in template if one.id}
-    for message in read_catalogue(path_of(language), language):
-        if not message.id:
-            continue
-        key = _key(message)
-        if key not in texts:
-            wrong.append(f"{key!r} is no text of the studio any more")
-            continue
-        wrong += [f"{key!r} -> {form!r}: {why}" for form in _forms(message) for why in _faults_of(key, form, message)]
-    return wrong
+    return [
+        f"{key_of(message)!r} -> {form!r}: {why}"
+        for message in read_catalogue(language)
+        if message.id
+        for form in forms_of(message)
+        for why in _faults_of(message, form)
+    ]
 
 
-def _faults_of(key: str, form: str, message: Message) -> Iterable[str]:
+def _faults_of(message: Message, form: str) -> Iterable[str]:
     if not form:
         return
-    fields, given = set(FIELD.findall(key)), set(FIELD.findall(form))
-    counted = counted_field_of(key) if message.pluralizable else ""
+    english = [str(one) for one in message.id] if isinstance(message.id, tuple | list) else [str(message.id)]
+    fields, given = set(FIELD.findall("".join(english))), set(FIELD.findall(form))
     if given - fields:
         yield f"it has fields that the text lacks: {', '.join(sorted(given - fields))}"
-    if fields - given - {counted}:  # "one take" needs no number
-        yield f"it lacks {', '.join(sorted(fields - given))}"
-    for code in _CODE.findall(key):
+    lacking = fields - given
+    if len(lacking) >= len(english):  # "one take" needs no number
+        yield f"it lacks {', '.join(sorted(lacking))}"
+    for code in _CODE.findall(english[-1]):
         if code not in form:
             yield f"it lacks {code}"
-    if form != form.strip():
+    if form != form.strip() and english[-1] == english[-1].strip():
         yield "it begins or ends with a space"
 
 
-def write_all(template: Catalog | None = None) -> None:
-    """Write the template, and every language with its texts."""
-    template = template or extract()
-    write_catalogue(template, TEMPLATE)
-    for language in LANGUAGES.values():
-        write_catalogue(update(language, template), path_of(language))
+def write_all(texts: Iterable[extraction.Message] | None = None) -> None:
+    """Bring the catalogues of all languages up to date."""
+    given = list(texts if texts is not None else extraction.all_texts())
+    for language in TRANSLATED:
+        write_catalogue(update(language, given), path_of(language))
 
 
 def fill(language: Language, file: Path) -> None:
     """Take translations from a JSON file: {English text: text, or a list of plural forms}."""
-    template = extract()
-    write_catalogue(update(language, template, json.loads(file.read_text(encoding="utf-8"))), path_of(language))
-
-
-def _key(message: Message) -> str:
-    return str(message.id[0] if isinstance(message.id, tuple | list) else message.id)
-
-
-def _forms(message: Message) -> tuple[str, ...]:
-    return tuple(message.string) if isinstance(message.string, tuple | list) else (str(message.string or ""),)
-
-
-def _shaped(string: object, message: Message, language: Language) -> str | tuple[str, ...] | None:
-    """Return a translation in the shape that the message has now: one form, or one a plural; None if it is empty."""
-    forms = [str(one) for one in string] if isinstance(string, list | tuple) else [str(string or "")]
-    if not all(forms):
-        return None
-    if not message.pluralizable:
-        return forms[-1]
-    wanted = len(language.plurals)
-    return tuple(forms if len(forms) == wanted else [forms[-1]] * wanted)
+    fresh = json.loads(file.read_text(encoding="utf-8"))
+    write_catalogue(update(language, extraction.all_texts(), fresh), path_of(language))

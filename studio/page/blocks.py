@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
+from engine.texts import ntr, tr
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
 from studio.actions import analyses
@@ -24,8 +25,10 @@ from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
 from studio.http.routes.live import live_route
+from studio.languages.known import LANGUAGES
+from studio.languages.translation import translator
 from studio.page.body_limits import BodyLimits
-from studio.page.catalogues import catalogue_route
+from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
@@ -49,13 +52,16 @@ _LOOK_S = 0.05  # between two checks for events
 _BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
 _SLOW_OF_ACCOUNT = 4  # actions in other processes, each with a thread of gradio's that waits
-# gradio's: the first it reads out, but has no word for
-_WORDS = {
-    "common.complete": "Complete",
-    "upload_text.drop_audio": "Drop a vocal here",
-    "upload_text.click_to_upload": "browse",
-}
-_HEADING = "<h1>Timbre Studio</h1><p>The same performance in another voice.</p>"
+_WORDS = {  # of gradio's own, which lacks the first, and Italian
+    "common.complete": tr("Complete"), "common.error": tr("Error"),
+    "common.loading": tr("Loading"), "common.clear": tr("Clear"), "common.download": tr("Download"),
+    "common.remove": tr("Remove"), "upload_text.drop_audio": tr("Drop a vocal here"),
+    "upload_text.drop_file": tr("Drop File Here"), "upload_text.click_to_upload": tr("browse"),
+    "file.uploading": tr("Uploading..."), "audio.record": tr("Record"), "audio.stop": tr("Stop"),
+    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"), "audio.record_from_microphone": tr("Record audio"),
+}  # fmt: skip
+_GRADIO_CODES = {"zh-Hans": "zh-CN"}
+_HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
 
 
 def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
@@ -83,6 +89,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
     app.add_middleware(EarlyScripts, tags=first_scripts(studio.service.path_prefix))
+    app.add_middleware(VisitorLanguage)
     app.add_middleware(PageUploads, names=uploads)
     app.add_middleware(PageSessions, blocks=page, service=studio.service)
     if is_demo:
@@ -104,7 +111,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
         footer_links=[],  # the page has its own Settings tab
         max_file_size=_largest_file(studio.service),
         theme=theme(),
-        i18n=gr.I18n(en=_WORDS),
+        i18n=gr.I18n(**_words()),
         head=head(studio.service.path_prefix),
     )
 
@@ -131,14 +138,14 @@ def build_page(
     from studio.page.tabs.voices import VoicesTab
 
     builders: dict[str, Callable[[Page, gr.Tab], object]] = {
-        "Convert": ConvertTab,
-        "Live": partial(LiveTab, sessions=sessions or LiveSessions(studio)),
-        "History": HistoryTab,
-        "Voices": VoicesTab,
-        "Create": CreateTab,
-        "Train": TrainTab,
-        "Explore": ExploreTab,
-        "Settings": SettingsTab,
+        tr("Convert"): ConvertTab,
+        tr("Live"): partial(LiveTab, sessions=sessions or LiveSessions(studio)),
+        tr("History"): HistoryTab,
+        tr("Voices"): VoicesTab,
+        tr("Create"): CreateTab,
+        tr("Train"): TrainTab,
+        tr("Explore"): ExploreTab,
+        tr("Settings"): SettingsTab,
     }
     tabs = tabs_of(studio.service.is_demo)
     kept = _DELETE_DEMO_CACHE_S if studio.service.is_demo else _DELETE_CACHE_S
@@ -157,17 +164,28 @@ def build_page(
     return blocks
 
 
+def _words() -> dict[str, dict[str, str]]:
+    """Return gradio's words by its codes of our languages."""
+    said = {code: {key: translator(code).say(text) for key, text in _WORDS.items()} for code in LANGUAGES}
+    return {_GRADIO_CODES.get(code, code): words for code, words in said.items()}
+
+
 def _largest_file(service: ServiceSettings) -> int | None:
     """Return the bytes that gradio lets pass."""
     return service.page_upload_mb and _BEYOND * service.page_upload_mb * MEGABYTE
 
 
 def _demo_terms(service: ServiceSettings) -> str:
-    return (
-        f"<p>Demo limits: recordings of up to {in_words(60 * service.longest_audio_minutes)}, trainings of up to "
-        f"{service.epochs_at_most} epochs; all your data is deleted after {in_words(60 * service.visitor_minutes)}. "
-        "There are no limits when you run the studio yourself.</p>"
+    terms = ntr(
+        "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epoch; all your "
+        "data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        "Demo limits: recordings of up to {longest_audio_minutes}, trainings of up to {epochs_at_most} epochs; all "
+        "your data is deleted after {visitor_minutes}. There are no limits when you run the studio yourself.",
+        epochs_at_most=service.epochs_at_most,
+        longest_audio_minutes=in_words(60 * service.longest_audio_minutes),
+        visitor_minutes=in_words(60 * service.visitor_minutes),
     )
+    return "<p>" + terms + "</p>"
 
 
 def _local(studio: Studio) -> Callable[["gr.Request"], Account]:

@@ -1,12 +1,11 @@
-"""The catalogues of the languages as the page's script reads them: /page-languages/de.json.
+"""The languages of the page: which one a visitor reads, and its catalogue for the scripts (/page-languages/de.json).
 
-They hold nothing of anybody, and the form to log in needs them too, so they are for everyone.
+Catalogues hold nothing of anybody, and the form to log in is in languages too, so they are for everyone.
 """
 
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping
 from functools import cache
 from html import escape
 
@@ -14,10 +13,11 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from studio.languages.catalogues import Entry, entries_of
+from studio.languages.catalogues import entries_of
 from studio.languages.known import LANGUAGES, Language, accepted, chosen_by
-from studio.languages.templates import NAMES, Template
+from studio.languages.reading import read_in
 from studio.page.cookies import read_cookie
 
 CATALOGUES = "/page-languages"
@@ -30,16 +30,37 @@ def catalogue_route() -> Route:
     return Route(f"{CATALOGUES}/{{code}}.json", _answer, methods=["GET"])
 
 
-def language_script(path_prefix: str, source: str) -> str:
-    """Return the tag of the script that finds the page's language; source: its path."""
-    known = json.dumps([[one.code, one.name, one.direction] for one in LANGUAGES.values()], ensure_ascii=False)
-    return f'<script src="{source}" data-catalogues="{path_prefix}{CATALOGUES}" data-known="{escape(known)}"></script>'
+def language_script(path_prefix: str, source: str, headers: Headers) -> str:
+    """Return the tag of the script that begins the page in its visitor's language; source: its path."""
+    known = json.dumps([[one.code, one.name] for one in LANGUAGES.values()], ensure_ascii=False)
+    language, choice = language_of(headers), read_cookie(headers, COOKIE) or ""
+    data = {
+        "catalogue": f"{path_prefix}{CATALOGUES}/{language.code}.json", "code": language.code,
+        "direction": language.direction, "choice": choice, "known": known,
+    }  # fmt: skip
+    given = "".join(f' data-{name}="{escape(value)}"' for name, value in data.items())
+    return f'<script src="{source}"{given}></script>'
 
 
 def language_of(headers: Headers) -> Language:
     """Return the language of a visitor: the one chosen in Settings, else the one that the browser prefers."""
     choice = read_cookie(headers, COOKIE)
     return chosen_by([choice]) if choice else accepted(headers.get("accept-language"))
+
+
+class VisitorLanguage:
+    """Middleware that lets what answers a request know the language of its visitor."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer in the language of the request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with read_in(language_of(Headers(scope=scope)).code):
+            await self._app(scope, receive, send)
 
 
 async def _answer(request: Request) -> Response:
@@ -57,32 +78,12 @@ async def _answer(request: Request) -> Response:
 
 @cache
 def _catalogue(code: str) -> tuple[bytes, str]:
-    """Return a catalogue and its entity tag."""
-    body = json.dumps(catalogue_of(code, entries_of(code)), ensure_ascii=False, separators=(",", ":")).encode()
+    """Return a catalogue as `texts.js` reads it, and its entity tag."""
+    given = {"code": code, "plurals": LANGUAGES[code].plurals, "texts": dict(entries_of(code))}
+    body = json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()
     return body, f'"{hashlib.sha256(body).hexdigest()[:20]}"'
 
 
 @cache
 def _packed(code: str) -> bytes:
     return gzip.compress(_catalogue(code)[0])
-
-
-def catalogue_of(code: str, texts: Mapping[str, Entry]) -> dict[str, object]:
-    """Return a catalogue as `languages.js` reads it, whose templates come in the order of their certainty."""
-    entries = {Template(source): entry for source, entry in texts.items()}
-    templates = sorted((one for one in entries if one.fields and one.fixed_length), key=lambda one: -one.fixed_length)
-    return {
-        "code": code,
-        "plurals": LANGUAGES[code].plurals,
-        "comma": LANGUAGES[code].comma,
-        "names": sorted(NAMES),
-        "texts": {one.text: entry.forms[-1] for one, entry in entries.items() if not one.fields},
-        "templates": [
-            [one.pattern, one.keyword, one.fields, entries[one].forms, _place(one, entries[one].counted)]
-            for one in templates
-        ],
-    }
-
-
-def _place(template: Template, counted: str) -> int:
-    return template.fields.index(counted) if counted in template.fields else -1

@@ -1,17 +1,19 @@
 """Run some of our scripts before Gradio's own, which precede anything in the `head` that Gradio accepts."""
 
-from starlette.datastructures import MutableHeaders
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEAD = b"<head>"
 
 
 class EarlyScripts:
-    """Middleware that inserts scripts at the beginning of the page's head. tags: their HTML."""
+    """Middleware that inserts scripts at the beginning of the page's head. tags: makes their HTML for a request."""
 
-    def __init__(self, app: ASGIApp, tags: str) -> None:
+    def __init__(self, app: ASGIApp, tags: Callable[[Headers], str]) -> None:
         self._app = app
-        self._tags = tags.encode()
+        self._tags = tags
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Insert the scripts into the response if it is the page."""
@@ -30,17 +32,17 @@ class EarlyScripts:
                 parts.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                body = self._changed(b"".join(parts), start)
+                body = self._changed(b"".join(parts), start, Headers(scope=scope))
                 await send(start)
                 message = {"type": "http.response.body", "body": body}
             await send(message)
 
         await self._app(scope, receive, with_scripts)
 
-    def _changed(self, body: bytes, start: Message) -> bytes:
+    def _changed(self, body: bytes, start: Message, asked: Headers) -> bytes:
         headers = MutableHeaders(scope=start)
         if not headers.get("content-type", "").startswith("text/html") or "content-encoding" in headers:
             return body
-        body = body.replace(_HEAD, _HEAD + self._tags, 1)
+        body = body.replace(_HEAD, _HEAD + self._tags(asked).encode(), 1)
         headers["content-length"] = str(len(body))
         return body

@@ -4,11 +4,9 @@ Whoever is not logged in gets the form and nothing else. A log-in ends with its 
 page that is open, looks the token up again.
 """
 
-import re
 import secrets
 from collections.abc import Collection
-from functools import cache
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 
 from anyio import CapacityLimiter, to_thread
@@ -19,12 +17,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.errors import Unauthorised
 from studio.http.bodies import BodyLimits
 from studio.http.origin_guard import is_https
 from studio.http.problem import problem_of
 from studio.http.uploads import INCOMING, UploadPlace, received_form
-from studio.languages.known import LANGUAGES
 from studio.languages.translation import translator
 from studio.page.catalogues import language_of
 from studio.page.cookies import new_cookie, read_cookie
@@ -47,11 +45,14 @@ OPEN = frozenset(
         "robots.txt",
     }
 )
-_TEXT = re.compile(r"(?<=>)[^<>]*[^\W\d_][^<>]*(?=<)")
+_TEXTS = {  # by their places in the form
+    "WHAT": tr("Log in with your account and one of its tokens."), "ACCOUNT": tr("Account"), "TOKEN": tr("Token"),
+    "LOG-IN": tr("Log in"),
+}  # fmt: skip
 _MOST_OF_ACCOUNT = 100  # log-ins; its oldest ends first, and nobody else's
-_WRONG = "There is no such account with this token."
+_WRONG = tr("There is no such account with this token.")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'self'; base-uri 'none'"
-_ENDED = "You are not logged in, or the token you logged in with has expired or been revoked. Log in again."
+_ENDED = tr("You are not logged in, or the token you logged in with has expired or been revoked. Log in again.")
 
 
 class LogIns:
@@ -134,15 +135,10 @@ class LogIn:
 
 def _page(asked: Headers, message: str = "", status: int = 200) -> HTMLResponse:
     """Return the form in the language of a request, with a message."""
-    code = language_of(asked).code
-    headers = {"Cache-Control": "no-store", "Content-Security-Policy": _POLICY}
-    said = escape(translator(code).translate(message))
-    return HTMLResponse(_form(code).replace("<!--message-->", said), status, headers)
-
-
-@cache
-def _form(code: str) -> str:
-    """Return the form in a language."""
-    head, body = FORM.read_text(encoding="utf-8").split("<body>")
-    head = head.replace('lang="en"', f'lang="{code}" dir="{LANGUAGES[code].direction}"')
-    return head + "<body>" + _TEXT.sub(lambda text: escape(translator(code).translate(unescape(text[0]))), body)
+    language = language_of(asked)
+    say = translator(language.code).say
+    texts = {"MESSAGE": message, **_TEXTS}
+    form = FORM.read_text(encoding="utf-8").replace('lang="en"', f'lang="{language.code}" dir="{language.direction}"')
+    for name, text in texts.items():
+        form = form.replace(f"<!--{name}-->", escape(say(text)))
+    return HTMLResponse(form, status, {"Cache-Control": "no-store", "Content-Security-Policy": _POLICY})

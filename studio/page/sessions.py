@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.errors import Invalid, NotFound, Unauthorised
 from studio.http.problem import problem_of
 from studio.page.cookies import visitor_of
@@ -61,7 +62,7 @@ class SessionRegister:
         """Raise Unauthorised if the session is another visitor's."""
         session = self._sessions.get(name)
         if session is not None and session.visitor != visitor:
-            raise Unauthorised("This session belongs to another visitor. Reload the page.", "log_in")
+            raise Unauthorised(tr("This session belongs to another visitor. Reload the page."), "log_in")
 
     def use(self, name: str, visitor: str, address: str, now_s: float) -> Sequence[str]:
         """Note an event of a session; return the sessions that give way. Raises Unauthorised and TooMany."""
@@ -117,7 +118,7 @@ class PageSessions:
         route, _, rest = scope["path"].removeprefix(PREFIX).partition("/")
         try:
             if "".join(route.partition("=")[:2]) not in USED:
-                raise NotFound("The page does not use this address.")
+                raise NotFound(tr("The page does not use this address."))
             if scope["method"] == "POST" and route in ("queue", "cancel"):
                 body = await _body(receive)
                 await self._note(scope, _session_in(body), is_event=route == "queue")
@@ -189,8 +190,8 @@ def _session_in(body: bytes) -> str:
     try:
         event = json.loads(body)
     except (ValueError, RecursionError) as cause:
-        raise Invalid([("body", "The event is not valid JSON.")], "malformed_body") from cause
+        raise Invalid([("body", tr("The event is not valid JSON."))], "malformed_body") from cause
     name = event.get("session_hash") if isinstance(event, dict) else None
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isalnum():
-        raise Invalid([("session_hash", "The event names no session of the page.")])
+        raise Invalid([("session_hash", tr("The event names no session of the page."))])
     return name

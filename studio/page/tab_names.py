@@ -1,7 +1,18 @@
 """The tabs of the page, from left to right."""
 
-TABS = ("Convert", "Live", "History", "Voices", "Create", "Train", "Explore", "Settings")
-_OF_THE_HOST = {"Settings"}  # tokens and the machine
+from engine.texts import tr
+
+TABS = (
+    tr("Convert"),
+    tr("Live"),
+    tr("History"),
+    tr("Voices"),
+    tr("Create"),
+    tr("Train"),
+    tr("Explore"),
+    tr("Settings"),
+)
+_OF_THE_HOST = {tr("Settings")}  # tokens and the machine
 
 
 def tabs_of(is_demo: bool) -> tuple[str, ...]:

@@ -13,12 +13,13 @@ from pathlib import Path
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.http.problem import problem_of
 from studio.page.cookies import visitor_of
 
 UPLOAD, FILE = "/gradio_api/upload", "/gradio_api/file="
-_GONE = "This file was not uploaded here. Choose it again."
+_GONE = tr("This file was not uploaded here. Choose it again.")
 
 
 class UploadNames:

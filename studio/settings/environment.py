@@ -9,6 +9,7 @@ from engine.errors import SettingsError
 from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
 from engine.provenance.installation import VARIABLES as PREFIX
 from engine.songs.separator_file import FOLDER
+from engine.texts import tr
 from studio.settings.options import read_settings
 from studio.settings.service import DEMO, ServiceSettings
 
@@ -44,8 +45,8 @@ class Settings:
         return self.data / "work"
 
 
-READ_ONLY = "The data folder cannot be written to. Make it writable for the user who runs the studio."
-VANISHED = "The data folder is gone. Put it back where it was, or start the studio again with another one."
+READ_ONLY = tr("The data folder cannot be written to. Make it writable for the user who runs the studio.")
+VANISHED = tr("The data folder is gone. Put it back where it was, or start the studio again with another one.")
 
 
 def make_folder(folder: Path) -> None:
@@ -53,8 +54,11 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as cause:
-        why = "it is a file" if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
-        text = f'The folder "{folder}" cannot be used ({why}): set {HOME_VARIABLE} to another folder.'
+        why = tr("it is a file") if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
+        text = tr(
+            'The folder "{folder}" cannot be used ({why}): set {home_variable} to another folder.',
+            folder=folder, why=why, home_variable=HOME_VARIABLE,
+        )
         raise SettingsError(text) from cause
 
 
@@ -81,11 +85,17 @@ def trace_exporter(environment: Mapping[str, str] | None = None) -> str | None:
     if exporter == "none" or given.get("OTEL_SDK_DISABLED") == "true":
         return None
     if exporter not in ("otlp", "console"):
-        raise SettingsError(f"OTEL_TRACES_EXPORTER must be otlp, console or none, not {exporter}.")
+        raise SettingsError(tr(
+            "OTEL_TRACES_EXPORTER must be otlp, console or none, not {exporter}.",
+            exporter=exporter,
+        ))
     protocols = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     protocol = next((given[name] for name in protocols if given.get(name)), "http/protobuf")
     if exporter == "otlp" and protocol != "http/protobuf":
-        raise SettingsError(f"{protocols[1]} must be http/protobuf, not {protocol}.")
+        raise SettingsError(tr(
+            "{protocols} must be http/protobuf, not {protocol}.",
+            protocols=protocols[1], protocol=protocol,
+        ))
     return exporter
 
 
@@ -117,4 +127,7 @@ def load_service_settings(
 def _refuse_constant(name: str, environment: Mapping[str, str]) -> None:
     variable = PREFIX + name.upper()
     if environment.get(variable, "").strip():
-        raise SettingsError(f"{variable} is not a setting any more: remove it from the environment.")
+        raise SettingsError(tr(
+            "{variable} is not a setting any more: remove it from the environment.",
+            variable=variable,
+        ))

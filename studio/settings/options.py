@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, get_args, get_ori
 import typer
 
 from engine.errors import SettingsError
+from engine.texts import joined, tr
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 S = TypeVar("S", bound="DataclassInstance")
 Kinds = tuple[object, ...]  # of a field
-DEFAULT = "(Default: {default}.)"  # what the help says
+# what the help says after the meaning
+DEFAULT = tr("(Default: {default}.)")
+OR_THE_PRESETS = tr("(Default: {default}, or the preset's.)")
+OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 DeviceOption = Annotated[
-    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help="What to compute on; auto takes a GPU that works.")
+    str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
 
 
@@ -57,8 +61,9 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
 
 
 def _option(field: Field[object], kinds: Kinds, panel: str, default: str) -> inspect.Parameter:
-    stated = f" {default.format(default=field.default)}" if field.default != "" else ""
-    meaning = field.metadata["meaning"] + stated
+    meaning = field.metadata["meaning"]
+    if field.default != "":
+        meaning = joined(" ", (meaning, default.format(default=field.default)))
     shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
@@ -86,12 +91,12 @@ def _value(name: str, text: str, kinds: Kinds) -> int | float | str:
 
 def _wrong(flag: str, text: str, is_fraction: bool, words: str) -> str:
     if is_fraction and words:
-        return f"{flag} takes a number or {words}, not '{text}'."
+        return tr("{flag} takes a number or {words}, not '{text}'.", flag=flag, words=words, text=text)
     if is_fraction:
-        return f"{flag} takes a number, not '{text}'."
+        return tr("{flag} takes a number, not '{text}'.", flag=flag, text=text)
     if words:
-        return f"{flag} takes a whole number or {words}, not '{text}'."
-    return f"{flag} takes a whole number, not '{text}'."
+        return tr("{flag} takes a whole number or {words}, not '{text}'.", flag=flag, words=words, text=text)
+    return tr("{flag} takes a whole number, not '{text}'.", flag=flag, text=text)
 
 
 def _flag(name: str) -> str:

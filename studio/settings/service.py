@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from engine.errors import SettingsError
 from engine.settings import check_settings, setting, text_setting
+from engine.texts import tr
 
 MEGABYTE = 1_000_000
 LARGEST_LIVE_MESSAGE = 128 << 10  # bytes; a block of 320 ms at 96 kHz has 122,884
@@ -46,67 +47,81 @@ class ServiceSettings(ServiceConstants):
     (TIMBRE_STUDIO_LONGEST_AUDIO_MINUTES); the option wins.
     """
 
-    host: str = text_setting("127.0.0.1", "The address to listen on; 0.0.0.0 accepts other machines.")
-    port: int = setting(7860, 0, 65535, "The port to listen on; 0 chooses a free one.")
+    host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
+    port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))
     base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
     root_path: str = text_setting("", "The path that a proxy serves this under, as /studio; default: that of base_url.")
     cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
-    page: str = text_setting("auto", "Serve the page: auto, on or off. Other machines need a token.",
+    page: str = text_setting("auto", tr("Serve the page: auto, on or off. Other machines need a token."),
                              ("auto", "on", "off"))  # fmt: skip
-    api: str = text_setting("auto", "Serve the HTTP interface: on, off, or auto, which is on except in a demo.",
+    api: str = text_setting("auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."),
                             ("auto", "on", "off"))  # fmt: skip
-    demo: str = text_setting("auto", "Serve a public demo, with an account per browser: auto (on a hosted Space), "
-                             "on or off.", ("auto", "on", "off"))  # fmt: skip
-    open_page: str = text_setting("off", "Open the page in the browser of this machine once it is served: on or off.",
+    demo: str = text_setting("auto", tr("Serve a public demo, with an account per browser: auto (on a hosted Space), "
+                             "on or off."), ("auto", "on", "off"))  # fmt: skip
+    open_page: str = text_setting("off", tr(
+        "Open the page in the browser of this machine once it is served: on or off.",
+    ),
                                   ("on", "off"))  # fmt: skip
     database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
-    executor: str = text_setting("local", "Where tasks run: processes here, a Ray cluster, or not here.",
+    executor: str = text_setting("local", tr("Where tasks run: processes here, a Ray cluster, or not here."),
                                  ("local", "ray", "none"))  # fmt: skip
-    ray_address: str = text_setting("", "HOST:PORT of the Ray cluster; by default executor=ray starts one here.")
-    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a conversion.")
-    ray_training_gpus: float = setting(0.0, 0.0, 16.0, "GPUs, or a share of one, that Ray reserves for a training.")
-    ray_trainings: int = setting(4, 0, 100_000, "Concurrent trainings on the Ray cluster, in addition to conversions.")
-    conversion_workers: int = setting(1, 1, 64, "Concurrent conversions on this machine.")
-    training_workers: int = setting(1, 0, 16, "Concurrent trainings on this machine, in addition to conversions.")
-    device: str = text_setting("auto", "The device for the networks; auto uses a GPU that has been tested.",
+    ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
+    ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, tr(
+        "GPUs, or a share of one, that Ray reserves for a conversion.",
+    ))
+    ray_training_gpus: float = setting(0.0, 0.0, 16.0, tr("GPUs, or a share of one, that Ray reserves for a training."))
+    ray_trainings: int = setting(4, 0, 100_000, tr(
+        "Concurrent trainings on the Ray cluster, in addition to conversions.",
+    ))
+    conversion_workers: int = setting(1, 1, 64, tr("Concurrent conversions on this machine."))
+    training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
+    device: str = text_setting("auto", tr("The device for the networks; auto uses a GPU that has been tested."),
                                ("auto", "cpu", "cuda", "mps"))  # fmt: skip
-    threads: int = setting(0, 0, 256, "Processor threads of each worker; 0 shares the cores among them.")
-    largest_upload_mb: int = setting(100, 1, 100_000, "The largest request, in millions of bytes.")
-    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, "The longest recording accepted.")
+    threads: int = setting(0, 0, 256, tr("Processor threads of each worker; 0 shares the cores among them."))
+    largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
+    longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
     largest_conversion_minutes: float = setting(
-        300.0, 0.1, 1_000_000.0, "The largest conversion: minutes of the recording x its channels x takes."
+        300.0, 0.1, 1_000_000.0, tr("The largest conversion: minutes of the recording x its channels x takes.")
     )
     submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
-    conversions_per_account: int = setting(100, 1, 1_000_000, "Queued or running conversions per account.")
-    trainings_per_account: int = setting(10, 1, 100_000, "Queued or running trainings per account.")
-    models_per_account: int = setting(1000, 1, 10_000_000, "Voices per account.")
-    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, "Recordings and results are deleted after this; 0: never.")
-    credentials: str = text_setting("on", "Sign results as synthetic with C2PA content credentials.", ("on", "off"))
+    conversions_per_account: int = setting(100, 1, 1_000_000, tr("Queued or running conversions per account."))
+    trainings_per_account: int = setting(10, 1, 100_000, tr("Queued or running trainings per account."))
+    models_per_account: int = setting(1000, 1, 10_000_000, tr("Voices per account."))
+    keep_outputs_days: float = setting(0.0, 0.0, 36_500.0, tr(
+        "Recordings and results are deleted after this; 0: never.",
+    ))
+    credentials: str = text_setting("on", tr("Sign results as synthetic with C2PA content credentials."), ("on", "off"))
     certificate: str = text_setting(
         "", "PEM file of a certificate to sign with, and its authorities; default: our own."
     )
     certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
-    consent: str = text_setting("optional", "Whether a voice must state its owner's consent to be created, imported or "
-                                "used.", ("optional", "required"))  # fmt: skip
+    consent: str = text_setting("optional", tr(
+        "Whether a voice must state its owner's consent to be created, imported or used.",
+    ), ("optional", "required"))  # fmt: skip
     allow_unknown_fields: str = text_setting(
-        "off", "Ignore unknown fields of calls, and name them in the header Ignored-Fields.", ("on", "off")
+        "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )
-    callbacks: str = text_setting("public", "Addresses that calls may have results reported to (callback_url): public "
-                                  "ones, any (also of this machine and of private networks), or off.",
+    callbacks: str = text_setting("public", tr(
+        "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine and "
+        "of private networks), or off.",
+    ),
                                   ("public", "any", "off"))  # fmt: skip
     speech_url: str = text_setting(
         "", "A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."
     )
-    speech_voice: str = text_setting("alloy", "The voice that this service speaks with.")
-    speech_model: str = text_setting("tts-1", "The model that this service speaks with.")
-    speech_key: str = text_setting("", "The API key of this service, if it wants one.")
-    grace_s: float = setting(20.0, 0.0, 3600.0, "Seconds a running task has to finish when the service stops.")
+    speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
+    speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))
+    speech_key: str = text_setting("", tr("The API key of this service, if it wants one."))
+    grace_s: float = setting(20.0, 0.0, 3600.0, tr("Seconds a running task has to finish when the service stops."))
 
     def __post_init__(self) -> None:
         check_settings(self)
         if not _PATH.fullmatch(self.path_prefix):
-            raise SettingsError(f"root_path must be a path like /studio, not {self.path_prefix}.")
+            raise SettingsError(tr(
+                "root_path must be a path like /studio, not {path_prefix}.",
+                path_prefix=self.path_prefix,
+            ))
 
     @property
     def path_prefix(self) -> str:
@@ -126,7 +141,10 @@ class ServiceSettings(ServiceConstants):
 
     def raised_by(self, limit: str) -> str:
         """Return a sentence, after a space, on how to raise a limit of this name; none in a demo."""
-        return "" if self.is_demo else f" Its host can raise this limit with --{limit.replace('_', '-')}."
+        return "" if self.is_demo else " " + tr(
+            "Its host can raise this limit with --{value}.",
+            value=limit.replace("_", "-"),
+        )
 
     @property
     def has_api(self) -> bool:

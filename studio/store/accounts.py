@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Select, and_, bindparam, case, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, StudioError
 from studio.store.database import Columns, Database, Now, insert_or_keep
 from studio.store.tables import accounts, tokens
@@ -62,23 +63,29 @@ def local_account(database: Database) -> Account:
 def find_account(database: Database, name: str) -> Account:
     """Return the account called `name`. Raises NotFound."""
     return _select_account(
-        database, accounts.c.name == _checked_name(name, "An account"), f"There is no account '{name}' here."
+        database, accounts.c.name == _checked_name(name, tr("An account")), tr(
+            "There is no account '{name}' here.",
+            name=name,
+        )
     )
 
 
 def account_of_id(database: Database, account_id: str) -> Account:
     """Return the account with this id. Raises NotFound."""
-    return _select_account(database, accounts.c.id == account_id, "There is no such account here.")
+    return _select_account(database, accounts.c.id == account_id, tr("There is no such account here."))
 
 
 def create_account(database: Database, name: str) -> Account:
     """Create an account called `name`. Raises Invalid for a name that is empty, too long or taken."""
-    account = _new_account(_checked_name(name, "An account"))
+    account = _new_account(_checked_name(name, tr("An account")))
     try:
         with database.write() as connection:
             connection.execute(insert(accounts).values(_row_of(account)))
     except IntegrityError as cause:
-        raise Invalid([("name", f"There is already an account '{name}': choose another name.")]) from cause
+        raise Invalid([("name", tr(
+            "There is already an account '{name}': choose another name.",
+            name=name,
+        ))]) from cause
     return account
 
 
@@ -90,7 +97,7 @@ def create_token(
     expires_s: lifetime in seconds; None: until revoked. Raises Invalid.
     """
     if expires_s is not None and not 0 < expires_s < 1e11:
-        raise Invalid([("expires", "The lifetime of a token must be above 0.")])
+        raise Invalid([("expires", tr("The lifetime of a token must be above 0."))])
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
     token_id = secrets.token_hex(12)
     with database.write() as connection:
@@ -124,9 +131,16 @@ def revoke_token(database: Database, id_or_name: str, account: Account | None = 
     valid = [token for token in list_tokens(database, account) if token.is_valid]
     meant = [one for one in valid if one.id == id_or_name] or [one for one in valid if one.name == id_or_name]
     if not meant:
-        raise NotFound(f"There is no valid token '{id_or_name}': `token list` shows all tokens.")
+        raise NotFound(tr(
+            "There is no valid token '{id_or_name}': `token list` shows all tokens.",
+            id_or_name=id_or_name,
+        ))
     if len(meant) > 1:
-        raise Invalid([("token", f"{len(meant)} tokens are called '{id_or_name}'. Give the id of one.")])
+        raise Invalid([("token", ntr(
+            "{meant} token is called '{id_or_name}'. Give the id of one.",
+            "{meant} tokens are called '{id_or_name}'. Give the id of one.",
+            meant=len(meant), id_or_name=id_or_name,
+        ))])
     [token] = meant
     with database.write() as connection:
         connection.execute(
@@ -203,7 +217,11 @@ def _row_of(account: Account) -> Columns:
 
 def _checked_name(name: str, what: str) -> str:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise Invalid([("name", f"{what} needs a name of 1 to {LONGEST_NAME} printable characters.")])
+        raise Invalid([("name", ntr(
+            "{what} needs a name of 1 to {longest_name} printable character.",
+            "{what} needs a name of 1 to {longest_name} printable characters.",
+            longest_name=LONGEST_NAME, what=what,
+        ))])
     return name
 
 

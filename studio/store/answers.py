@@ -8,6 +8,7 @@ both exist, or neither does. Each account and each of the POST calls has its own
 from pydantic import JsonValue
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
+from engine.texts import ntr, tr
 from studio.errors import Invalid
 from studio.store.database import Database, Now
 from studio.store.tables import answers
@@ -26,7 +27,11 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     used with different content.
     """
     if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        raise Invalid([(FIELD, f"The {FIELD} must have 1 to {LONGEST_KEY} printable characters.")])
+        raise Invalid([(FIELD, ntr(
+            "The {field} must have 1 to {longest_key} printable character.",
+            "The {field} must have 1 to {longest_key} printable characters.",
+            longest_key=LONGEST_KEY, field=FIELD,
+        ))])
     _hold(connection, account_id, call, key)
     known = select(answers.c.fingerprint, answers.c.answer).where(
         _named(account_id, call, key), answers.c.created_at > Now() - KEPT_S
@@ -35,7 +40,7 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     if row is None:
         return None
     if row.fingerprint != fingerprint:
-        text = f"This {FIELD} was used for a call with different content: use a new one for each call."
+        text = tr("This {field} was used for a call with different content: use a new one for each call.", field=FIELD)
         raise Invalid([(FIELD, text)], "idempotency_key_reused")
     answer: Answer = row.answer
     return answer

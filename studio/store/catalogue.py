@@ -16,15 +16,17 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TypedDict, Unpack
 
 from sqlalchemy import ColumnElement, Connection, and_, case, delete, exists, func, select, update
 from sqlalchemy import tuple_ as row_of
+from typing_extensions import TypedDict, Unpack
 
 from engine.spelling import folded
+from engine.texts import as_data, from_data, joined, ntr, tr
 from engine.voices.card import DEMO_VOICES, VoiceCard, earlier_voice, list_voices, new_identifier
 from engine.voices.card_rules import FORMAT, is_identifier
 from studio.errors import Invalid, NotFound, TooMany, WrongState
+from studio.languages.stored import read_text, stored_text
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.database import AnyRow, Database, Now, insert_or_keep
@@ -44,9 +46,9 @@ _KEPT = (*PUBLISHED, "licence", "source", "consent", "consent_seal", "format", "
 _NARROWED = ("genre", "gender", "age", "voice_type", "base_language")
 _LENGTHS = {name: models.c[name].type.length for name in _NARROWED}  # type: ignore[attr-defined]
 _NOT_READY = {
-    PENDING: "The voice '{model_id}' is not trained yet: train it first.",
-    TRAINING: "The voice '{model_id}' is still being trained: it can be used once training has finished.",
-    FAILED: "The voice '{model_id}' is not ready, as its training failed: train it again.",
+    PENDING: tr("The voice '{model_id}' is not trained yet: train it first."),
+    TRAINING: tr("The voice '{model_id}' is still being trained: it can be used once training has finished."),
+    FAILED: tr("The voice '{model_id}' is not ready, as its training failed: train it again."),
 }
 _TRIES = 8
 _LATER_S = 30.0  # by then one may have been deleted
@@ -93,7 +95,9 @@ class Model:
     def too_little(self) -> str | None:
         """The reason its recordings, as far as examined, cannot make a voice; None if they can."""
         findings = (self.data_report or {}).get("findings") or ()
-        return next((f"{one['reason']} {one['remedy']}" for one in findings if one["code"] == "too_little"), None)
+        return next(
+            (joined(" ", (one["reason"], one["remedy"])) for one in findings if one["code"] == "too_little"), None
+        )
 
     @property
     def is_usable_untrained(self) -> bool:
@@ -129,7 +133,10 @@ def find_model(database: Database, account: Account, model_id: str) -> Model:
         for voice in _demo_voices():
             if voice.id == model_id:
                 return voice
-    raise NotFound(f"There is no voice '{model_id}'. GET /models lists the voices you can use.", "model_not_found")
+    raise NotFound(tr(
+        "There is no voice '{model_id}'. GET /models lists the voices you can use.",
+        model_id=model_id,
+    ), "model_not_found")
 
 
 def find_usable(database: Database, account: Account, model_id: str, untrained: bool = False) -> Model:
@@ -154,7 +161,7 @@ def held_model(connection: Connection, account_id: str, model_id: str) -> Model:
     # SQLite has one writer at a time and no FOR UPDATE
     row = connection.execute(select(models).where(_named(account_id, model_id)).with_for_update()).one_or_none()
     if row is None:
-        raise NotFound("There is no such voice.", "model_not_found")
+        raise NotFound(tr("There is no such voice."), "model_not_found")
     return _model(row)
 
 
@@ -180,7 +187,10 @@ def list_models(
     """Return the published fields of usable voices, the account's own and the demo voices, by name; and the `cursor` of
     the next page. q: words to find in their texts. Raises Invalid."""
     if limit is not None and not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
+        raise Invalid([("limit", tr(
+            "limit must be 1 to {most_listed}, not {limit}.",
+            most_listed=MOST_LISTED, limit=limit,
+        ))])
     after = None if cursor is None else sort_values(cursor, str, str)
     wanted = {name: str(value) for name, value in filters.items() if value is not None}
     words = folded(q).split() if q else []
@@ -237,7 +247,11 @@ def refuse_too_many(connection: Connection, account_id: str, service: ServiceSet
     most = service.models_per_account
     if count_models(connection, account_id) >= most:
         hint = service.raised_by("models_per_account")
-        text = f"There are already {most} voices: delete one to create another.{hint}"
+        text = ntr(
+            "There is already {most} voice: delete it to create another.{hint}",
+            "There are already {most} voices: delete one to create another.{hint}",
+            most=most, hint=hint,
+        )
         raise TooMany(text, _LATER_S, "too_many_models")
 
 
@@ -335,7 +349,7 @@ def training_completed(
 
 def training_failed(connection: Connection, account_id: str, model_id: str, error: str) -> None:
     """Record a failed training; its progress is kept for the next."""
-    _change(connection, account_id, model_id, state=FAILED, error=error, failure_told=0)
+    _change(connection, account_id, model_id, state=FAILED, error=stored_text(error), failure_told=0)
 
 
 def training_stopped(connection: Connection, account_id: str, model_id: str) -> None:
@@ -372,7 +386,7 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
     """Delete a voice's row, last in a transaction within `Storage.deleting`; its `take_away` gets the prefixes of the
     voice's files. Raises NotFound if it is already gone."""
     if not _delete_row(connection, account, model.id, model.name):
-        raise NotFound("There is no such voice.", "model_not_found")
+        raise NotFound(tr("There is no such voice."), "model_not_found")
     prefix = account_prefix(account)
     places = {f"{prefix}{kind}/{model.id}" for kind in (VOICES, DATASETS, TRAININGS, PACKAGES)}
     places |= {key for key in (model.voice_key, model.dataset_key) if key is not None}
@@ -385,7 +399,8 @@ def remove_model(connection: Connection, take_away: Callable[[str], None], accou
 
 def _model(row: AnyRow) -> Model:
     values = {one.name: row._mapping[one.name] for one in fields(Model)}
-    model = Model(**values | {"failure_told": bool(row.failure_told)})
+    said = {"error": read_text(row.error), "data_report": from_data(row.data_report)}
+    model = Model(**values | said | {"failure_told": bool(row.failure_told)})
     if model.is_earlier and model.state == COMPLETED:  # its epochs belong to a training that cannot continue
         return replace(model, state=PENDING, epoch=0, epochs=0)
     return model
@@ -431,7 +446,7 @@ def _fits(name: str, value: object) -> bool:
 
 def plain_report(report: Mapping[str, object]) -> Json:
     """Return a report that both databases can store: non-finite numbers become null."""
-    plain: Json = json.loads(json.dumps(report), parse_constant=lambda word: None)
+    plain: Json = json.loads(json.dumps(as_data(report)), parse_constant=lambda word: None)
     return plain
 
 

@@ -24,6 +24,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED, make_folder
 
@@ -147,13 +148,13 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
             "The database's address is not valid. Write it as sqlite:///FILE or postgresql://..."
         ) from cause
     except ImportError as cause:
-        raise SettingsError("PostgreSQL requires another package: pip install 'psycopg[binary]'.") from cause
+        raise SettingsError(tr("PostgreSQL requires another package: pip install 'psycopg[binary]'.")) from cause
     return Database(engine)
 
 
 def _create_sqlite(file: str | None) -> None:
     if not file or file == ":memory:":
-        raise SettingsError("The database must be a file that all processes of the studio can open.")
+        raise SettingsError(tr("The database must be a file that all processes of the studio can open."))
     make_folder(Path(file).parent)
     _keep_private(Path(file))
 
@@ -236,7 +237,7 @@ def _trouble(cause: Exception) -> Exception | None:
         if kind in _SQLITE_READ_ONLY:
             return Unavailable(READ_ONLY, 60.0, "database_unreachable")
         if kind in _SQLITE_DAMAGED:
-            text = "The database file is not a database, or is damaged. Choose another, or restore it."
+            text = tr("The database file is not a database, or is damaged. Choose another, or restore it.")
             return Unavailable(text, 60.0, "database_damaged")
         away = isinstance(said, sqlite3.OperationalError) and kind != sqlite3.SQLITE_ERROR
     else:
@@ -245,9 +246,11 @@ def _trouble(cause: Exception) -> Exception | None:
         lost = isinstance(cause, DBAPIError) and cause.connection_invalidated
         away = lost or isinstance(cause, OperationalError | InterfaceError)
     if full:
-        return DiskFull("The disk of the database is full. Free some space and try again.")
+        return DiskFull(tr("The disk of the database is full. Free some space and try again."))
     if busy:
-        return Unavailable("The database is busy. Try again in a moment.", RETRY_S, "database_busy")
+        return Unavailable(tr("The database is busy. Try again in a moment."), RETRY_S, "database_busy")
     if away:
-        return Unavailable("The database cannot be reached. Try again in a moment.", RETRY_S, "database_unreachable")
+        return Unavailable(tr(
+            "The database cannot be reached. Try again in a moment.",
+        ), RETRY_S, "database_unreachable")
     return None

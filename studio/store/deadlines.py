@@ -4,6 +4,7 @@ from contextlib import suppress
 
 from sqlalchemy import and_, delete, select, update
 
+from engine.texts import tr
 from studio.errors import NotFound, WrongState
 from studio.store.database import Database, Now, insert_or_keep
 from studio.store.tables import deadlines, tasks
@@ -11,8 +12,8 @@ from studio.store.tasks import Also, request_cancel
 
 NOT_BEGUN, RUNNING = "deadline_before_start", "deadline"  # error codes of tasks
 _REASONS = {
-    NOT_BEGUN: "The task did not begin before its deadline (Cancel-After).",
-    RUNNING: "The task did not finish before its deadline (Cancel-After).",
+    NOT_BEGUN: tr("The task did not begin before its deadline (Cancel-After)."),
+    RUNNING: tr("The task did not finish before its deadline (Cancel-After)."),
 }
 _AT_ONCE = 100
 

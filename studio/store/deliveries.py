@@ -16,6 +16,7 @@ from typing import Literal
 from sqlalchemy import ColumnElement, and_, delete, or_, select, update
 from sqlalchemy import tuple_ as row_of
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.database import AnyRow, Database, Now, insert_or_keep
 from studio.store.paging import cursor_after, sort_values
@@ -165,7 +166,7 @@ def _own(account_id: str, delivery_id: str) -> ColumnElement[bool]:
 
 def _one_of(row: AnyRow | None) -> Delivery:
     if row is None:
-        raise NotFound("There is no such callback. GET /callbacks lists all callbacks.", "callback_not_found")
+        raise NotFound(tr("There is no such callback. GET /callbacks lists all callbacks."), "callback_not_found")
     return _delivery(row)
 
 

@@ -7,6 +7,7 @@ task.
 import shutil
 from typing import Protocol
 
+from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import VANISHED, Settings
 from studio.settings.service import MEGABYTE, ServiceSettings
@@ -36,4 +37,4 @@ def refuse_full_disk(installation: Installation, needed: float = 0.0) -> None:
         raise Unavailable(VANISHED, _RETRY_S, "storage_unreachable") from cause
     rooms = [own, installation.storage.free_bytes()]
     if any(room is not None and room < needed + installation.service.free_disk_mb * MEGABYTE for room in rooms):
-        raise DiskFull("There is not enough free space on the disk of the service. Delete something and try again.")
+        raise DiskFull(tr("There is not enough free space on the disk of the service. Delete something and try again."))

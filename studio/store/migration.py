@@ -10,6 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, select
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.store.database import Database
 from studio.store.tables import METADATA
 
@@ -34,7 +35,7 @@ def upgrade(database: Database) -> None:
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         versions = _versions(connection)
         if not versions <= {script.revision for script in known.walk_revisions()}:
-            raise SettingsError("The database was written by a later version of Timbre Studio. Use that version.")
+            raise SettingsError(tr("The database was written by a later version of Timbre Studio. Use that version."))
         config.attributes["connection"] = connection
         if versions:
             command.upgrade(config, "head")

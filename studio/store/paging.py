@@ -5,6 +5,7 @@ import json
 import math
 from typing import TypeVar
 
+from engine.texts import tr
 from studio.errors import Invalid
 
 First = TypeVar("First", str, float)
@@ -23,7 +24,7 @@ def sort_values(cursor: str, kind: type[First], other_kind: type[Second]) -> tup
         if (type(first), type(second)) != (kind, other_kind) or not (_is_storable(first) and _is_storable(second)):
             raise ValueError(cursor)
     except (ValueError, TypeError, RecursionError) as cause:
-        text = "The cursor is not valid: send `next_cursor` unchanged, or leave it out."
+        text = tr("The cursor is not valid: send `next_cursor` unchanged, or leave it out.")
         raise Invalid([("cursor", text)]) from cause
     return first, second
 

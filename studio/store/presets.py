@@ -1,12 +1,14 @@
 """Saved settings of conversions, by name, and what an account prefers."""
 
 from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 from sqlalchemy import delete, func, select, update
+from typing_extensions import TypedDict
 
 from engine.effects.settings import Effects
 from engine.spelling import composed, folded
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.database import Database, Now, insert_into
 from studio.store.tables import accounts, presets
@@ -45,7 +47,7 @@ def remove(database: Database, account_id: str, name: str) -> None:
     with database.write() as connection:
         gone = delete(presets).where(presets.c.account_id == account_id, presets.c.name.in_({name, composed(name)}))
         if not connection.execute(gone).rowcount:
-            raise NotFound(f"There is no preset '{name}'.", "preset_not_found")
+            raise NotFound(tr("There is no preset '{name}'.", name=name), "preset_not_found")
 
 
 def preferences_of(database: Database, account_id: str) -> Mapping[str, object]:

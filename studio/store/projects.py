@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 from sqlalchemy import tuple_ as row_of
 
 from engine.spelling import folded
+from engine.texts import tr
 from studio.errors import Invalid, NotFound
 from studio.store.database import Database, insert_into
 from studio.store.kinds import CONVERSION
@@ -99,7 +100,10 @@ def _full_id(database: Database, account_id: str, project_id: str) -> str:
     with database.read() as connection:
         ids = list(connection.scalars(found)) if is_id else []
     if not ids:
-        raise NotFound("There is no such project.", "project_not_found")
+        raise NotFound(tr("There is no such project."), "project_not_found")
     if len(ids) > 1:
-        raise Invalid([("project", f"Several projects begin with '{project_id}': write more of the id.")])
+        raise Invalid([("project", tr(
+            "Several projects begin with '{project_id}': write more of the id.",
+            project_id=project_id,
+        ))])
     return str(ids[0])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, select
 
+from engine.texts import ntr
 from studio.errors import StudioError, TooMany
 from studio.store.database import Database, Now, insert_into
 from studio.store.tables import rates
@@ -121,4 +122,8 @@ def _take(database: Database, account_id: str, what: str, number: int, per_minut
 
 
 def _too_many(per_minute: int, wait_s: float) -> TooMany:
-    return TooMany(f"More than {per_minute} calls per minute. Continue in {math.ceil(wait_s)} s.", wait_s, "rate_limit")
+    return TooMany(ntr(
+        "More than {per_minute} call per minute. Continue in {wait_s} s.",
+        "More than {per_minute} calls per minute. Continue in {wait_s} s.",
+        per_minute=per_minute, wait_s=math.ceil(wait_s),
+    ), wait_s, "rate_limit")

@@ -25,6 +25,7 @@ from obstore.store import LocalStore, S3Store
 
 from engine.errors import SettingsError, is_full_disk
 from engine.files import UNFINISHED, replacing, sync_to_disk
+from engine.texts import tr
 from studio.errors import DiskFull, NotFound, StudioError, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED
 
@@ -77,7 +78,7 @@ class _Stored:
         """
         stored = self.head(key)
         if stored is None:
-            raise NotFound("There is no such file.", "file_not_found")
+            raise NotFound(tr("There is no such file."), "file_not_found")
         return self._blocks(stored, max(start, 0), stored.size if stop is None else min(stop, stored.size))
 
     def _blocks(self, stored: StoredFile, start: int, stop: int) -> Iterator[bytes]:
@@ -121,7 +122,7 @@ class ObjectStorage(_Stored):
                     break
         except Unavailable as trouble:
             if "NoSuchBucket" in str(trouble.__cause__):
-                raise SettingsError("The storage has no such bucket. Create it, or choose another.") from trouble
+                raise SettingsError(tr("The storage has no such bucket. Create it, or choose another.")) from trouble
             raise
 
     def put_bytes(self, data: bytes, key: str) -> None:
@@ -140,7 +141,7 @@ class ObjectStorage(_Stored):
         except NotFound as cause:
             if isinstance(content, Path) and not content.exists():
                 raise
-            raise Unavailable("The storage has no such bucket.", _RETRY_S, UNREACHABLE) from cause
+            raise Unavailable(tr("The storage has no such bucket."), _RETRY_S, UNREACHABLE) from cause
 
     def copy(self, key: str, target: str) -> None:
         """Copy a stored file to a second key; later changes to either leave the other alone.
@@ -164,7 +165,7 @@ class ObjectStorage(_Stored):
         below = f"{prefix.rstrip('/')}/"
         keys = list(self.list_keys(prefix))
         if not keys:
-            raise NotFound("There are no such files.", "file_not_found")
+            raise NotFound(tr("There are no such files."), "file_not_found")
         _at_once(lambda key: self._download(key, folder / _as_path(key.removeprefix(below))), keys)
 
     def _download(self, key: str, path: Path) -> Path:
@@ -215,7 +216,7 @@ class FolderStorage(_Stored):
     def check(self) -> None:
         """Check that the folder is writable. Raises SettingsError."""
         if not os.access(self._root, os.W_OK | os.X_OK):
-            raise SettingsError(f'Nothing can be written to "{self._root}": choose another data folder.')
+            raise SettingsError(tr('Nothing can be written to "{root}": choose another data folder.', root=self._root))
 
     def put_bytes(self, data: bytes, key: str) -> None:
         """Store a small file."""
@@ -255,7 +256,7 @@ class FolderStorage(_Stored):
         """Return the stored file itself, which must not be changed. Raises NotFound."""
         path = self._root / checked(key)
         if not path.is_file():
-            raise NotFound("There is no such file.", "file_not_found")
+            raise NotFound(tr("There is no such file."), "file_not_found")
         return path
 
     def pull_folder(self, prefix: str, folder: Path) -> None:
@@ -320,7 +321,7 @@ def checked(key: str) -> str:
     parts = key.split("/")
     odd = any(ord(letter) < 32 or letter in "\\\x7f" or "\ud800" <= letter <= "\udfff" for letter in key)
     if odd or any(part in ("", ".", "..") for part in parts) or len(key.encode("utf-8", "replace")) > LONGEST_KEY:
-        raise NotFound("There is no such file.", "file_not_found")
+        raise NotFound(tr("There is no such file."), "file_not_found")
     return key
 
 
@@ -333,7 +334,10 @@ def _open_s3(url: str, data: Path) -> ObjectStorage:
     if parsed.scheme != "s3" or not parsed.netloc or "@" in parsed.netloc or ":" in parsed.netloc:
         raise SettingsError("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
     if unknown := [name for name in options if name not in _S3_OPTIONS]:
-        raise SettingsError(f"The storage's address may have {' and '.join(_S3_OPTIONS)}, not {', '.join(unknown)}.")
+        raise SettingsError(tr(
+            "The storage's address may have {s3_options}, not {unknown}.",
+            s3_options=" and ".join(_S3_OPTIONS), unknown=", ".join(unknown),
+        ))
     config = cast("S3Config", options)
     try:
         store = S3Store(
@@ -370,7 +374,7 @@ def _as_key(path: Path) -> str:
 def _as_path(key: str) -> Path:
     parts = [unquote(part, errors="surrogateescape") for part in key.split("/")]
     if any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts):
-        raise NotFound("There is no such file.", "file_not_found")
+        raise NotFound(tr("There is no such file."), "file_not_found")
     return Path(*parts)
 
 
@@ -395,7 +399,7 @@ def _make(folder: Path) -> None:
         with _understood():
             folder.mkdir(parents=True, exist_ok=True)
     except NotFound as cause:
-        raise Unavailable("There is a file where the storage needs a folder.", _RETRY_S, UNREACHABLE) from cause
+        raise Unavailable(tr("There is a file where the storage needs a folder."), _RETRY_S, UNREACHABLE) from cause
 
 
 def _move(source: Path, target: Path) -> None:
@@ -430,7 +434,7 @@ def _understood() -> Iterator[None]:
     except StudioError:
         raise
     except FileNotFoundError as cause:
-        raise NotFound("There is no such file.", "file_not_found") from cause
+        raise NotFound(tr("There is no such file."), "file_not_found") from cause
     except (BaseError, OSError) as cause:
         raise _trouble(cause) from cause
 
@@ -440,12 +444,12 @@ def _trouble(cause: Exception) -> StudioError:
         return DiskFull()
     number = cause.errno if isinstance(cause, OSError) else int((_OS_ERROR.findall(str(cause)) or ["0"])[0])
     if number in (errno.ENOTDIR, errno.EISDIR):  # a file instead of a folder, or vice versa
-        return NotFound("There is no such file.", "file_not_found")
+        return NotFound(tr("There is no such file."), "file_not_found")
     if isinstance(cause, PreconditionError):
-        return Unavailable("The file was replaced while it was being read. Try again.", _RETRY_S, UNREACHABLE)
+        return Unavailable(tr("The file was replaced while it was being read. Try again."), _RETRY_S, UNREACHABLE)
     if number in (errno.EROFS, errno.EACCES, errno.EPERM) and isinstance(cause, OSError):
         return Unavailable(READ_ONLY, _RETRY_S, UNREACHABLE)
     if isinstance(cause, PermissionDeniedError | UnauthenticatedError | PermissionError):
-        text = "The storage denies access. The operator of the service must check its permissions and credentials."
+        text = tr("The storage denies access. The operator of the service must check its permissions and credentials.")
         return Unavailable(text, _RETRY_S, UNREACHABLE)
-    return Unavailable("The storage cannot be reached. Try again in a moment.", _RETRY_S, UNREACHABLE)
+    return Unavailable(tr("The storage cannot be reached. Try again in a moment."), _RETRY_S, UNREACHABLE)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
+from engine.texts import tr
 from studio.errors import NotFound
 from studio.store.records.codec import Json, read
 from studio.store.tables import tasks
@@ -28,7 +29,7 @@ def write_label(connection: Connection, task: Task, take: int, label: TakeLabel)
     own = (tasks.c.id == task.id, tasks.c.account_id == task.account_id)
     row = connection.execute(select(tasks.c.take_labels).where(*own).with_for_update()).one_or_none()
     if row is None:
-        raise NotFound("There is no such task.", "task_not_found")
+        raise NotFound(tr("There is no such task."), "task_not_found")
     labels: dict[str, Json] = {one: found for one, found in (row.take_labels or {}).items() if one != str(take)}
     if label != TakeLabel():
         labels[str(take)] = {"name": label.name, "starred": label.starred}

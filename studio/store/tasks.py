@@ -43,7 +43,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
+from engine.texts import Text, as_data, from_data, tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
+from studio.languages.stored import read_text, stored_text
 from studio.store.database import AnyRow, Columns, Database, Now
 from studio.store.kinds import KIND_OF, KINDS, LANE_OF, QUEUES
 from studio.store.paging import cursor_after, sort_values
@@ -59,7 +61,7 @@ ENDED = ("completed", "failed", "cancelled")
 ACTIVE = ("queued", "running")
 MOST_LISTED = 1000
 WORKER_LOST = "worker_lost"
-_NOT_ENDED = "This task has not ended. Cancel it first, or wait for it."
+_NOT_ENDED = tr("This task has not ended. Cancel it first, or wait for it.")
 _BACKOFF_S = (1.0, 4.0, 16.0)  # before the second, third and every later attempt
 _CLAIMS_TRIED = 8
 _DAY_S = 86_400.0
@@ -286,7 +288,7 @@ def renew(
     if progress is not None and math.isfinite(progress):
         values["progress"] = min(max(progress, 0.0), 1.0)
     if message is not None:
-        values["message"] = _storable(message)
+        values["message"] = stored_text(message)
     if headway:
         values["attempt"] = 1
     with database.write() as connection:
@@ -301,7 +303,7 @@ def complete(connection: Connection, task: Task, result: Json) -> Task:
 
 def fail(connection: Connection, task: Task, text: str, code: str) -> Task:
     """End a task with a sentence for the user and a code for programs. Raises LeaseLost."""
-    return _end(connection, task, "failed", error=_storable(text), error_code=code)
+    return _end(connection, task, "failed", error=stored_text(text), error_code=code)
 
 
 def cancelled(connection: Connection, task: Task) -> Task:
@@ -336,7 +338,7 @@ def _write(connection: Connection, task: Task, values: Columns) -> Task:
     held = and_(tasks.c.id == task.id, tasks.c.fence == task.fence, tasks.c.state == "running")
     row = connection.execute(update(tasks).where(held).values(values).returning(tasks)).one_or_none()
     if row is None:
-        raise LeaseLost(f"Task {task.id} is no longer held under fence {task.fence}.")
+        raise LeaseLost(tr("Task {id} is no longer held under fence {fence}.", id=task.id, fence=task.fence))
     return _task(row)
 
 
@@ -362,7 +364,7 @@ def _back_or_failed(attempts: int, text: str, code: str) -> Columns:
         **_back({"not_before": Now() + pause}),
         "state": case((unwanted, "cancelled"), (used_up, "failed"), else_="queued"),
         "finished_at": case((or_(unwanted, used_up), Now()), else_=None),
-        "error": case((used_up, _storable(text)), else_=None),
+        "error": case((used_up, stored_text(text)), else_=None),
         "error_code": case((used_up, code), else_=None),
     }
 
@@ -388,7 +390,7 @@ def request_cancel(database: Database, account_id: str, task_id: str, also: Also
         if row is not None and also is not None:
             also(connection, _task(row))
     if row is None:
-        raise WrongState("This task has ended and can no longer be cancelled.", "task_ended")
+        raise WrongState(tr("This task has ended and can no longer be cancelled."), "task_ended")
     return _task(row)
 
 
@@ -425,10 +427,13 @@ def recover(
     ended; `also` runs for each of them in the same transaction.
     """
     text = (
-        f"The worker crashed {attempts} times during this task, so it will not be tried again. "
-        "This machine may be short of memory: close other programs, or try a shorter recording."
+        tr(
+            "The worker crashed {attempts} times during this task, so it will not be tried again. This machine may be "
+            "short of memory: close other programs, or try a shorter recording.",
+            attempts=attempts,
+        )
         if attempts > 1
-        else "The worker crashed during this task: try again."
+        else tr("The worker crashed during this task: try again.")
     )
     lost = or_(tasks.c.lease_until < Now(), tasks.c.owner.in_(dead_owners))
     with database.read() as connection:  # usually nothing to do, so no write lock
@@ -458,10 +463,13 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
         with database.read() as connection:
             row = connection.execute(_select_task(), {"asked_id": task_id, "asked_account": account_id}).one_or_none()
     if row is None:
-        raise NotFound("There is no such task. GET /tasks lists all tasks.", "task_not_found")
+        raise NotFound(tr("There is no such task. GET /tasks lists all tasks."), "task_not_found")
     if kind not in (None, row.kind):
         raise NotFound(
-            f"This task is a {row.kind}, not a {kind}. GET /tasks/{row.id} reports its state.", "task_not_found"
+            tr(
+                "This task is a {kind}, not a {kind2}. GET /tasks/{id} reports its state.",
+                kind=row.kind, kind2=kind, id=row.id,
+            ), "task_not_found"
         )
     return _task(row)
 
@@ -487,7 +495,10 @@ def list_tasks(
     wanted: in place of state and kind. UNLISTED kinds are included only if requested.
     """
     if not 1 <= limit <= MOST_LISTED:
-        raise Invalid([("limit", f"limit must be 1 to {MOST_LISTED}, not {limit}.")])
+        raise Invalid([("limit", tr(
+            "limit must be 1 to {most_listed}, not {limit}.",
+            most_listed=MOST_LISTED, limit=limit,
+        ))])
     place = row_of(tasks.c.created_at, tasks.c.id)
     found_by = (wanted or TaskFilter(state, kind)).condition()
     selected = select(tasks).where(tasks.c.account_id == account_id, found_by)
@@ -581,12 +592,16 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
-_CANCEL_REQUESTED = [column.name for column in tasks.c].index("cancel_requested")
+_READ: dict[str, Callable[[object], object]] = {  # of columns that are held otherwise than they are read
+    "cancel_requested": bool, "message": read_text, "error": read_text, "result": from_data,
+}  # fmt: skip
+_PLACES = [([column.name for column in tasks.c].index(name), read_value) for name, read_value in _READ.items()]
 
 
 def _task(row: AnyRow) -> Task:
     values = list(row._data)  # in the order of the columns, which is that of the fields
-    values[_CANCEL_REQUESTED] = bool(values[_CANCEL_REQUESTED])
+    for place, read_value in _PLACES:
+        values[place] = read_value(values[place])
     return Task(*values)
 
 
@@ -596,9 +611,6 @@ def _plain(value: object) -> object:
         return {name: _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
+    if isinstance(value, Text):
+        return as_data(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _storable(text: str) -> str:
-    """Remove what the databases cannot store from untrusted text: NUL and lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

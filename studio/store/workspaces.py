@@ -26,6 +26,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from engine.datasets.dataset import REPORT_FILE, TRAINING_FOLDER, UNTRAINED_FOLDER, load_dataset
 from engine.errors import DatasetError, VoiceError
 from engine.progress import Report
+from engine.texts import tr
 from engine.training.history import HISTORY_FILE
 from engine.voices.card import CARD_FILE, DEMO_VOICES, WEIGHTS_FILE, load_card, new_voice_folder
 from studio.errors import NotFound, StudioError, Unavailable, WrongState
@@ -57,7 +58,7 @@ def voice_folder(storage: Storage, model: Model) -> Path:
     if model.is_demo:
         return DEMO_VOICES / model.id
     if model.voice_key is None:
-        raise WrongState(f"The voice '{model.id}' is not trained yet: train it first.", "model_not_ready")
+        raise WrongState(tr("The voice '{id}' is not trained yet: train it first.", id=model.id), "model_not_ready")
     return storage.folder(model.voice_key) or _cached(storage, model.voice_key)
 
 
@@ -78,7 +79,7 @@ def untrained_folder(storage: Storage, account: Account, model: Model, report: R
         workspace.make_untrained(report, device)
     made = _stored_untrained(storage, key)
     if made is None:  # its recordings were changed or deleted meanwhile
-        raise Unavailable("The voice was changed while it was made: try again.", _LOOK_S, "model_busy")
+        raise Unavailable(tr("The voice was changed while it was made: try again."), _LOOK_S, "model_busy")
     return made
 
 
@@ -188,7 +189,7 @@ def _cached(storage: Storage, voice_key: str) -> Path:
     files = [storage.head(f"{voice_key}/{name}") for name in (WEIGHTS_FILE, CARD_FILE)]
     state = [file.etag for file in files if file is not None]
     if len(state) < len(files):
-        raise NotFound("The voice has been deleted.", "model_not_found")
+        raise NotFound(tr("The voice has been deleted."), "model_not_found")
     cache = storage.scratch / CACHE_FOLDER
     home = cache / sha256(" ".join([voice_key, *state]).encode()).hexdigest()[:32]
     if not (home / CARD_FILE).exists():
@@ -273,11 +274,14 @@ def dataset_workspace(
     """
     key = model.dataset_key
     if key is None:
-        raise WrongState(f"The voice '{model.id}' was not made of recordings here: it cannot be trained.", "no_dataset")
+        raise WrongState(tr(
+            "The voice '{id}' was not made of recordings here: it cannot be trained.",
+            id=model.id,
+        ), "no_dataset")
     home = storage.folder(key)
     if home is not None:
         if not home.is_dir():
-            raise NotFound(f"The recordings of '{model.id}' have been deleted.", "model_not_found")
+            raise NotFound(tr("The recordings of '{id}' have been deleted.", id=model.id), "model_not_found")
         with alone_in_training(home, wait_s) if training else _nobody_asked():
             yield Workspace(home)
         return
@@ -301,7 +305,9 @@ def alone_in_training(home: Path, wait_s: float = LOCK_WAIT_S) -> Iterator[None]
     try:
         held = _acquired(home / LOCK_FILE, wait_s)
     except Timeout as cause:
-        text = "This voice is already being trained, by the studio or on the command line: wait, or stop that training."
+        text = tr(
+            "This voice is already being trained, by the studio or on the command line: wait, or stop that training.",
+        )
         raise Unavailable(text, wait_s, "training_busy") from cause
     try:
         yield
@@ -318,7 +324,7 @@ def alone_with_untrained(home: Path, report: Report) -> Iterator[None]:
         try:
             held = _acquired(home / UNTRAINED_LOCK_FILE, _LOOK_S)
         except Timeout:
-            report(0.0, "waiting for the analysis of its recordings")
+            report(0.0, tr("waiting for the analysis of its recordings"))
     try:
         yield
     finally:
@@ -333,7 +339,7 @@ def _acquired(lock_file: Path, wait_s: float) -> BaseFileLock:
     except Timeout:
         raise
     except OSError as cause:
-        text = f"The folder of the recordings cannot be written to: {cause.strerror or cause}."
+        text = tr("The folder of the recordings cannot be written to: {strerror}.", strerror=cause.strerror or cause)
         raise StudioError(text, "not_writable") from cause
     return held
 
@@ -360,7 +366,9 @@ def refuse_in_training(home: Path) -> None:
         with alone_in_training(home, wait_s=0.0):
             pass
     except Unavailable as cause:
-        text = "This voice is being trained, by the studio or on the command line: wait, or stop that training first."
+        text = tr(
+            "This voice is being trained, by the studio or on the command line: wait, or stop that training first.",
+        )
         raise WrongState(text, "model_busy") from cause
 
 
@@ -370,7 +378,7 @@ def refuse_busy(home: Path) -> None:
     try:
         _acquired(home / UNTRAINED_LOCK_FILE, 0.0).release()
     except Timeout as cause:
-        text = "The recordings of this voice are being analysed: wait until that has finished."
+        text = tr("The recordings of this voice are being analysed: wait until that has finished.")
         raise WrongState(text, "model_busy") from cause
 
 

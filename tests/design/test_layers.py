@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 # room: what it holds. A module that lies in no room is one itself, named by its file.
 ENGINE = {
     "errors": "what is told to users",
+    "texts": "texts that remember their templates",
     "spelling": "names composed, and folded for searches",
     "units": "frames, semitones, decibels",
     "version": "of this program",
@@ -46,7 +47,7 @@ ENGINE = {
 }
 STUDIO = {
     "errors": "what the service answers with",
-    "languages": "catalogues of translations, and texts recognised by their templates",
+    "languages": "catalogues of translations, and who speaks them",
     "client": "the service from Python",
     "doctor": "what works on this machine",
     "addresses": "those that others gave, checked and called",

@@ -26,6 +26,7 @@ from typing import Protocol
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors import leader_lock
 from studio.executors.ray.cluster import LOST, WITHDRAWN, RayCluster
@@ -155,10 +156,13 @@ class Dispatcher:
             self._connecting.failed()
             leader_lock.release(self._database, LOCK, self._owner)  # another process may succeed
             self.leads, self._renew_at = False, self._connecting.not_before
-            raise StudioError(f"Ray at {self._service.ray_address or 'this machine'}: {cause}", "ray") from cause
+            raise StudioError(tr(
+                "Ray at {ray_address}: {cause}",
+                ray_address=self._service.ray_address or tr("this machine"), cause=cause,
+            ), "ray") from cause
         self._connected = True
         self._connecting.succeeded()
-        self._log.info("ray_joined", address=self._service.ray_address or "this machine")
+        self._log.info("ray_joined", address=self._service.ray_address or tr("this machine"))
 
     def _receive(self) -> None:
         """Receive the outcomes of workers, and requeue the tasks of lost ones."""

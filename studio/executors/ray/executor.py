@@ -20,6 +20,7 @@ from pathlib import Path
 from structlog.typing import FilteringBoundLogger
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.executors.process import OrderedProcess, environment_of, start_process
 from studio.executors.retries import LONGEST_BACKOFF_S, Backoff
 from studio.executors.worker import OVERDUE_S, WAKE, Order
@@ -134,10 +135,13 @@ def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, 
     """Raise SettingsError if tasks could not be placed on Ray, or could not run there."""
     address = service.ray_address
     if importlib.util.find_spec("ray") is None:
-        raise SettingsError("executor=ray requires another package on every machine: pip install 'ray==2.60.*'.")
+        raise SettingsError(tr("executor=ray requires another package on every machine: pip install 'ray==2.60.*'."))
     host, _, port = address.rpartition(":")
     if address and not (host and "/" not in host and port.isdigit()):
-        raise SettingsError(f"ray_address must be HOST:PORT, as `ray start --head` prints it, not '{address}'.")
+        raise SettingsError(tr(
+            "ray_address must be HOST:PORT, as `ray start --head` prints it, not '{address}'.",
+            address=address,
+        ))
     if is_of_this_machine(address):
         if address:
             _refuse_without_token(os.environ if environment is None else environment)
@@ -161,6 +165,8 @@ def _refuse_without_token(environment: Mapping[str, str]) -> None:
     path = environment.get("RAY_AUTH_TOKEN_PATH")
     if not (Path(path) if path else Path.home() / _TOKEN_FILE).is_file():
         raise SettingsError(
-            "The token of the Ray cluster is missing. Copy the head's ~/.ray/auth_token to the same place here, or set "
-            " RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one."
+            tr(
+                "The token of the Ray cluster is missing. Copy the head's ~/.ray/auth_token to the same place here, "
+                "or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH. `ray get-auth-token --generate` makes one.",
+            )
         )

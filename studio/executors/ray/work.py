@@ -16,6 +16,7 @@ from pathlib import Path
 import structlog
 
 from engine.cores import wait_quietly
+from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
@@ -111,4 +112,7 @@ def refuse_other_version(wanted: str) -> None:
     """Raise StudioError if this node has a different version of the program than the service."""
     here = version(PACKAGE)
     if here != wanted:
-        raise StudioError(f"{os.uname().nodename} has Timbre Studio {here}, but the service has {wanted}.", "version")
+        raise StudioError(tr(
+            "{nodename} has Timbre Studio {here}, but the service has {wanted}.",
+            nodename=os.uname().nodename, here=here, wanted=wanted,
+        ), "version")

@@ -12,6 +12,7 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 
+from engine.texts import tr
 from studio.errors import Invalid
 from studio.http.bodies import BodyLimits, Form
 from studio.http.field_names import unknown_fields
@@ -108,7 +109,7 @@ class Call:
             return
         given, known = self.request.query_params, query_names(self._route)
         if twice := [name for name in known if len(given.getlist(name)) > 1]:
-            raise Invalid([(name, f"{name} is given more than once.") for name in twice])
+            raise Invalid([(name, tr("{name} is given more than once.", name=name)) for name in twice])
         others = [name for name in given if name not in known]
         if others and not self._ignores_others:
             names = form_names(self._route)
@@ -138,7 +139,10 @@ class Call:
         if key is None:
             return None
         if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
-            raise Invalid([(KEY_HEADER, f"{KEY_HEADER} must be 1 to {_LONGEST_KEY} printable ASCII characters.")])
+            raise Invalid([(KEY_HEADER, tr(
+                "{key_header} must be 1 to {longest_key} printable ASCII characters.",
+                key_header=KEY_HEADER, longest_key=_LONGEST_KEY,
+            ))])
         return Idempotency(call, key, form.fingerprint)
 
     @property

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from engine.errors import SettingsError
 from engine.settings import Limits, out_of_range
+from engine.texts import tr
 from studio.errors import Invalid
 from studio.http.bodies import Form, UploadedFile
 
@@ -39,9 +40,9 @@ class Fields:
         """Read a required text."""
         value = self.value_of(name)
         if not value:
-            self._wrong(name, f"{name} is missing.")
+            self._wrong(name, tr("{name} is missing.", name=name))
         elif len(value) > longest:
-            self._wrong(name, f"{name} has more than {longest} characters.")
+            self._wrong(name, tr("{name} has more than {longest} characters.", name=name, longest=longest))
         return value
 
     def has(self, name: str) -> bool:
@@ -60,7 +61,12 @@ class Fields:
         """Read one of several words."""
         value = self.value_of(name) or default
         if value not in words:
-            self._wrong(name, f"{name} must be one of {', '.join(words)}, not {shown(value)}.")
+            self._wrong(
+                name,
+                tr(
+                    "{name} must be one of {words}, not {value}.", name=name, words=", ".join(words), value=shown(value)
+                ),
+            )
         return value
 
     def parsed(self, name: str, parse: Callable[[str], T], default: str) -> T | None:
@@ -75,17 +81,19 @@ class Fields:
         """Read true or false."""
         value = self.value_of(name).lower()
         if value and value not in _FLAGS:
-            self._wrong(name, f"{name} must be true or false, not {shown(value)}.")
+            self._wrong(name, tr("{name} must be true or false, not {value}.", name=name, value=shown(value)))
         return _FLAGS.get(value, default)
 
     def numbers(self, name: str, most: int = 10_000) -> list[int]:
         """Read whole numbers above zero, separated by commas; required."""
         text = self._form.fields.get(name, "").replace(" ", "")
         if not text:
-            self._wrong(name, f"{name} is missing.")
+            self._wrong(name, tr("{name} is missing.", name=name))
             return []
         if not _NUMBERS.fullmatch(text) or text.count(",") >= most:
-            self._wrong(name, f"{name} must be whole numbers separated by commas, not {shown(text)}.")
+            self._wrong(name, tr(
+                "{name} must be whole numbers separated by commas, not {text}.", name=name, text=shown(text)
+            ))
             return []
         return [int(one) for one in text.split(",")]
 
@@ -98,7 +106,7 @@ class Fields:
         is_whole = isinstance(lowest, int)
         if not text:
             if default is None:
-                self._wrong(name, f"{name} is missing.")
+                self._wrong(name, tr("{name} is missing.", name=name))
             return default or 0
         if text in words:
             return text
@@ -116,9 +124,9 @@ class Fields:
         if value_of:
             self._refuse_both(*value_of)
         elif misplaced := [name for name in names if name in self._form.fields]:
-            self._wrong(misplaced[0], f"{misplaced[0]} must be a file: with curl, -F {misplaced[0]}=@FILE.")
+            self._wrong(misplaced[0], tr("{name} must be a file: with curl, -F {name}=@FILE.", name=misplaced[0]))
         else:
-            self._wrong(names[0], f"{names[0]} is missing: with curl, -F {names[0]}=@FILE.")
+            self._wrong(names[0], tr("{name} is missing: with curl, -F {name}=@FILE.", name=names[0]))
         return None
 
     def sent(self, name: str) -> bool:
@@ -140,7 +148,9 @@ class Fields:
         return float(self.setting(name, Limits(minimum=lowest, maximum=highest)))
 
     def _refuse_both(self, *value_of: str) -> None:
-        self._wrong(value_of[1], f"{value_of[1]} is the same as {value_of[0]}: send one of them.")
+        self._wrong(
+            value_of[1], tr("{one} is the same as {other}: send one of them.", one=value_of[1], other=value_of[0])
+        )
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
 from engine.audio.containers import CONTAINERS
+from engine.texts import tr
 from studio.actions.recordings import open_file
 from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
 from studio.http.routes.call import Calling
@@ -59,7 +60,7 @@ async def get_file(call: Calling, request: Request, key: str, expires: Expires, 
     try:
         part = wanted_part(request.headers, file.size, etag, file.modified_s)
     except Unsatisfiable as cause:
-        text = f"The file has {file.size} bytes, none of them in the requested range."
+        text = tr("The file has {size} bytes, none of them in the requested range.", size=file.size)
         raise HTTPException(416, text, {"Content-Range": f"bytes */{file.size}"}) from cause
     start, stop = (part.start, part.stop) if part else (0, file.size)
     headers["Content-Length"] = str(stop - start)

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from starlette.responses import JSONResponse, Response
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.errors import StudioError, Unavailable
 from studio.http.metrics import CONTENT_TYPE
 from studio.http.middleware import RETRY_S
@@ -64,7 +65,7 @@ class Checkup:
 async def health(call: Calling) -> JSONResponse:
     """Report whether the service is usable. No token is needed."""
     if call.server.shutting_down:
-        raise Unavailable("The service is shutting down.", RETRY_S, "shutting_down")
+        raise Unavailable(tr("The service is shutting down."), RETRY_S, "shutting_down")
     await to_thread.run_sync(call.request.app.state.checkup.check, limiter=call.server.health_threads)
     executor = call.request.app.state.executor
     workers = None if executor is None else int(executor.alive()["workers"])

@@ -22,6 +22,7 @@ from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.live import LiveSession, LiveSessions
 from studio.errors import Invalid
 from studio.http.origin_guard import is_own_origin
@@ -38,7 +39,7 @@ _SILENT_S = 30.0  # without a message: the browser is gone
 _LEAST_PACE = 0.1  # of real time
 _FOREIGN, _ENDED = 4403, 4000
 _OURS = "Something went wrong in the studio. See its log for details."
-_GARBAGE = "The browser sent something else than a live session needs."
+_GARBAGE = tr("The browser sent something else than a live session needs.")
 
 
 class _Hello(BaseModel):

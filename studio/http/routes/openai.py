@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from engine.audio.containers import CONTAINERS
+from engine.texts import tr
 from studio.actions.account import FORMATS
 from studio.actions.conversions import ConversionRequest, start_conversion
 from studio.actions.downloads import first_take
@@ -88,7 +89,7 @@ async def list_openai_models(call: Calling) -> JSONResponse:
 async def show_openai_model(call: Calling, model_id: Annotated[str, Path(max_length=64)]) -> JSONResponse:
     """Show a usable voice as OpenAI's services show models."""
     if known_model_id(model_id) not in {one["id"] for one in await _voices(call)}:
-        raise NotFound("There is no such voice. GET /v1/models lists the voices you can use.", "model_not_found")
+        raise NotFound(tr("There is no such voice. GET /v1/models lists the voices you can use."), "model_not_found")
     return JSONResponse(_model(model_id))
 
 
@@ -174,7 +175,7 @@ async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
         raise
     if not has_ended:
         await _cancel(call, task_id)
-        raise TooLarge("The recording is too long for this call: use /convert.", "too_long")
+        raise TooLarge(tr("The recording is too long for this call: use /convert."), "too_long")
     take = await call.apart(first_take, call.account, task_id, kind)
     headers = {"Content-Length": str(take.size), "X-Task-ID": task_id}
     blocks: AsyncIterator[bytes] = iterate_in_threadpool(call.studio.storage.read(take.key, 0, take.size))

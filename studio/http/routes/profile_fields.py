@@ -3,6 +3,7 @@
 import json
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, LONGEST_TEXT, VOICE_TYPES
 from studio.http.routes.documentation import Described, also_named
 from studio.http.routes.fields import Fields, shown
@@ -68,4 +69,4 @@ def _json(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as cause:
-        raise SettingsError(f"This is not valid JSON: {shown(text)}.") from cause
+        raise SettingsError(tr("This is not valid JSON: {text}.", text=shown(text))) from cause

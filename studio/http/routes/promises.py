@@ -16,6 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from engine.errors import SettingsError
+from engine.texts import tr
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
 from studio.errors import Invalid, TooMany
@@ -118,7 +119,7 @@ def parse_callback(call: Call, fields: Fields) -> str | None:
 
     def checked(written: str) -> str:
         if allowed == "off":
-            raise SettingsError("Callbacks are switched off here: ask for the task instead, or follow its events.")
+            raise SettingsError(tr("Callbacks are switched off here: ask for the task instead, or follow its events."))
         return checked_address(written, private=allowed == "any")
 
     return fields.parsed(CALLBACK, checked, "")
@@ -220,6 +221,9 @@ def _deadline_s(written: str | None) -> int | None:
     hours, minutes, seconds = (int(part or 0) for part in match.groups()) if match else (0, 0, 0)
     found = hours * 3600 + minutes * 60 + seconds
     if not 1 <= found <= LONGEST_DEADLINE_S:
-        text = f"{CANCEL_AFTER} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {shown(written)}."
+        text = tr(
+            "{cancel_after} must be seconds, or like 90s, 5m or 1h30m, up to 30 days, not {written}.",
+            cancel_after=CANCEL_AFTER, written=shown(written),
+        )
         raise Invalid([(CANCEL_AFTER, text)])
     return found

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
+from engine.texts import tr
 from studio.actions.edits import TakeOf, start_comp
 from studio.actions.takes import LONGEST_NAME, label_take
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
@@ -118,7 +119,7 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         numbers, promises = fields.numbers("takes"), promises_of(call, fields)
         fields.check()
         if min(numbers) < 1:
-            raise Invalid([("takes", "takes must be numbers of takes, 1 for the first.")])
+            raise Invalid([("takes", tr("takes must be numbers of takes, 1 for the first."))])
         choice: list[TakeOf] = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
         async with true_to_the_queue(call, CONVERSION):

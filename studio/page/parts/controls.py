@@ -11,12 +11,13 @@ import gradio as gr
 from gradio.blocks import Block
 
 from engine.settings import title_of
+from engine.texts import tr
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Control = gr.Slider | gr.Number | gr.Dropdown | gr.Textbox
-STYLES = {"melodic": "Singing", "rhythmic": "Rap", "spoken": "Speech"}  # by preset of ConversionSettings
+STYLES = {"melodic": tr("Singing"), "rhythmic": tr("Rap"), "spoken": tr("Speech")}  # by preset of ConversionSettings
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 

@@ -4,11 +4,14 @@ Elements build their content through the DOM, never from HTML text, so names giv
 """
 
 import json
-from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import gradio as gr
+from starlette.datastructures import Headers
+from typing_extensions import TypedDict, Unpack
 
+from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script
 
 FILES = "/page-files"
@@ -20,6 +23,21 @@ customElements.whenDefined("%(tag)s").then(show);
 watch("value", show);
 for (const name of %(events)s) part.addEventListener("tell-" + name, event => trigger(name, { told: event.detail }));
 """
+
+
+class _Data(Text):
+    """The data of an element."""
+
+    data: object
+
+    def __new__(cls, data: object) -> "_Data":
+        made = cast(_Data, super().__new__(cls, json.dumps(data)))
+        made.data = data
+        return made
+
+    def said(self, speaker: Speaker) -> str:
+        """Return the data with its texts in the language."""
+        return json.dumps(speaker.say_all(self.data))
 
 
 class Placed(TypedDict, total=False):
@@ -48,14 +66,18 @@ def element(tag: str, events: Sequence[str] = (), data: object = None, **options
 
 
 def shown(data: object) -> str:
-    """Return the value of an element with this data; None shows nothing."""
-    return "" if data is None else json.dumps(data)
+    """Return the value of an element with this data, whose texts are said when it is shown; None shows nothing."""
+    return "" if data is None else _Data(data)
 
 
-def first_scripts(path_prefix: str) -> str:
-    """Return the scripts of a page under this path that must run before Gradio's."""
+def first_scripts(path_prefix: str) -> Callable[[Headers], str]:
+    """Return what makes the scripts, for a request, of a page under this path that must run before Gradio's."""
     files = path_prefix + FILES
-    return language_script(path_prefix, f"{files}/first.js") + f'<script src="{files}/frames.js"></script>'
+
+    def scripts(headers: Headers) -> str:
+        return language_script(path_prefix, f"{files}/first.js", headers) + f'<script src="{files}/frames.js"></script>'
+
+    return scripts
 
 
 def head(path_prefix: str) -> str:

@@ -1,7 +1,9 @@
 """What our elements are given, as the classes of `page/static` read it."""
 
 from collections.abc import Sequence
-from typing import NotRequired, TypedDict
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from studio.actions.analyses import Download
 from studio.actions.voice_cards import Avatar

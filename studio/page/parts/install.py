@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import gradio as gr
 
+from engine.texts import joined, tr
 from studio.actions.fetched_models import Addition
 from studio.actions.installation import InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
@@ -37,13 +38,13 @@ class InstallOffer:
         self._install = WatchedTask(_POLL_S)
         with gr.Column(visible=not self.is_installed, elem_id=elem_id, elem_classes="install") as self._place:
             with gr.Row(elem_classes="facts"):
-                gr.HTML(f"<p>{self._sentence()}</p>", elem_classes="install-what")
+                gr.HTML("<p>" + self._sentence() + "</p>", elem_classes="install-what")
                 self._begin = gr.Button(
                     self._label(), size="sm", scale=0, min_width=150, visible=self._may, elem_id=f"{elem_id}-begin"
                 )
             with gr.Row(visible=False, elem_classes="progress-line") as self._going:
                 self._progress = gr.HTML()
-                self._stop = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+                self._stop = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
             self._problem = notice(f"{elem_id}-problem")
         self.outputs = [
             self.installed, self._install.timer, self._place, self._begin, self._going, self._progress, self._problem,
@@ -61,14 +62,16 @@ class InstallOffer:
     def show(self, visit: Visit) -> Updates:
         """Return updates that show how far it is."""
         seen = self._page.installs.view(self._addition())
-        message = "stopping" if seen.is_stopped else seen.message or "connecting"
+        message = tr("stopping") if seen.is_stopped else seen.message or tr("connecting")
         return {
             self.installed: seen.is_installed,
             **self._install.begin(seen.is_running),
             self._place: gr.Column(visible=not seen.is_installed),
             self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
             self._going: gr.Row(visible=seen.is_running),
-            self._progress: progress_bar(seen.progress, f"{message}: {seen.progress:.0%}") if seen.is_running else "",
+            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{seen.progress:.0%}")))
+            if seen.is_running
+            else "",
             self._problem: _end(seen),
         }
 
@@ -85,7 +88,10 @@ class InstallOffer:
     def _label(self) -> str:
         addition = self._addition()
         megabytes = addition.file.megabytes
-        return f"Resume installation ({megabytes} MB)" if addition.received else f"Install ({megabytes} MB)"
+        return tr("Resume installation ({megabytes} MB)", megabytes=megabytes) if addition.received else tr(
+            "Install ({megabytes} MB)",
+            megabytes=megabytes,
+        )
 
     def _sentence(self) -> str:
         if self._may:
@@ -99,4 +105,4 @@ def _end(seen: InstallView) -> gr.HTML:
         return silent()
     if seen.error:
         return show_error(seen.error)
-    return inform("Cancelled. What has been received is kept.") if seen.is_stopped else silent()
+    return inform(tr("Cancelled. What has been received is kept.")) if seen.is_stopped else silent()

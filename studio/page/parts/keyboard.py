@@ -3,12 +3,13 @@
 The SVG contains nothing written by a user unescaped: notes are numbers, and labels are escaped.
 """
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.texts import joined, numeral, tr
 from engine.units import note_name
+from studio.page.parts.markup import markup
 
 _BLACK = {1: 1, 3: 2, 6: 4, 8: 5, 10: 6}  # pitch class -> white keys of its octave that lie left of it
 _WHITE = {0: 0, 2: 1, 4: 2, 5: 3, 7: 4, 9: 5, 11: 6}
@@ -53,7 +54,7 @@ def keyboard_svg(stretches: Sequence[Stretch], seconds: Mapping[int, float] | No
     drawn += [part for row, one in enumerate(stretches) for part in _marked(one, left, width, top + _ROW * row)]
     drawn += _keys(range(first, last + 1), inside if stretches else None, left, keys_at)
     height = keys_at + _KEY_HEIGHT + _LETTERS
-    said = html.escape(_said(stretches, sung, inside))
+    said = markup(_said(stretches, sung, inside))
     return (
         f'<svg class="keyboard" role="img" aria-label="{said}" viewBox="0 0 {width:g} {height:g}" '
         f'style="max-width: {2 * width:g}px">{"".join(drawn)}</svg>'
@@ -93,7 +94,7 @@ def _marked(one: Stretch, left: float, width: float, y: float) -> list[str]:
     place, anchor = (middle, "middle") if 70 < middle < width - 70 else (0, "start") if middle <= 70 else (width, "end")
     return [
         f'<text class="label" x="{place:.1f}" y="{y + _ROW - _BAR - 3:.1f}" text-anchor="{anchor}">'
-        f"{html.escape(one.label)}</text>",
+        f"{markup(one.label)}</text>",
         f'<rect class="stretch {one.kind}" x="{start:.1f}" y="{y + _ROW - _BAR - 0.5:.1f}" width="{stop - start:.1f}" '
         f'height="{_BAR - 1:g}" rx="2"/>',
     ]
@@ -117,10 +118,16 @@ def _keys(notes: range, inside: tuple[int, int] | None, left: float, y: float) -
 
 def _said(stretches: Sequence[Stretch], sung: Mapping[int, float], inside: tuple[int, int]) -> str:
     """Describe the picture in words."""
-    parts = [f"{one.label}: {note_name(one.low)} to {note_name(one.high)}" for one in stretches]
+    parts = [tr(
+        "{label}: {low} to {high}",
+        label=one.label, low=note_name(one.low), high=note_name(one.high),
+    ) for one in stretches]
     outside_s = sum(time_s for note, time_s in sung.items() if not inside[0] <= note <= inside[1])
     if sung and stretches:
         parts.append(
-            f"{outside_s:.0f} of {sum(sung.values()):.0f} s of singing are outside this range" if outside_s else ""
+            tr(
+                "{outside_s} of {sung} s of singing are outside this range",
+                outside_s=numeral(outside_s, ".0f"), sung=numeral(sum(sung.values()), ".0f"),
+            ) if outside_s else ""
         )
-    return "Keyboard. " + ". ".join(part for part in parts if part)
+    return tr("Keyboard.") + " " + joined(". ", (part for part in parts if part))

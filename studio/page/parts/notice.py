@@ -1,13 +1,15 @@
 """Messages shown beside the form or list they belong to, not in a corner of the page."""
 
-import html
 import re
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.errors import Invalid
+from studio.languages.reading import said
+from studio.page.parts.markup import markup
 
-_FOR_PROGRAMS = re.compile(r"[:.] GET /.*")
+_FOR_PROGRAMS = re.compile(r"(?<=[.:\u3002\u0964])\s*[^.:\u3002\u0964]*GET /.*")  # the sentence, in any language
 
 
 def notice(elem_id: str | None = None) -> gr.HTML:
@@ -35,13 +37,15 @@ def show_problems(error: Exception) -> gr.HTML:
     problems = error.problems if isinstance(error, Invalid) else ()
     if len(problems) < 2:
         return show_error(sentence_of(error))
-    rows = "".join(f"<li>{html.escape(message)}</li>" for _, message in problems)
+    rows = "".join(f"<li>{markup(message)}</li>" for _, message in problems)
     return gr.HTML(value=f'<ul role="alert" class="wrong">{rows}</ul>', visible=True)
 
 
 def sentence_of(error: Exception) -> str:
-    """Return the message of an error without API requests, which only help programs."""
-    return _FOR_PROGRAMS.sub(": it may have been deleted.", str(error))
+    """Return the message of an error in the reader's language, without API requests, which only help programs."""
+    text = said(str(error))
+    brief = _FOR_PROGRAMS.sub("", text)
+    return text if brief == text else f"{brief} {said(tr('It may have been deleted.'))}"
 
 
 def silent() -> gr.HTML:
@@ -50,4 +54,4 @@ def silent() -> gr.HTML:
 
 
 def _notice(text: str, role: str, kind: str) -> gr.HTML:
-    return gr.HTML(value=f'<p role="{role}" class="{kind}">{html.escape(text)}</p>', visible=True)
+    return gr.HTML(value=f'<p role="{role}" class="{kind}">{markup(text)}</p>', visible=True)

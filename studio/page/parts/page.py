@@ -14,6 +14,7 @@ from gradio.events import Dependency
 from typing_extensions import TypedDict  # pydantic reads Wish, which needs this one before Python 3.12
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.installation import Installs
 from studio.page.parts.memory import recalled, stored
 from studio.page.parts.notice import sentence_of, show_error, show_problems, silent
@@ -69,7 +70,7 @@ class Options(TypedDict, total=False):
     js: str | None
 
 
-_OURS = "Something went wrong in the studio. See its log for details."
+_OURS = tr("Something went wrong in the studio. See its log for details.")
 _FRESH_S = 10.0  # another tab's wish arrives just before this one is shown
 LATEST: Latest = {"trigger_mode": "always_last"}  # of quick choices the last one counts
 _AT_ONCE = 8  # calls of the same event by different visitors

@@ -8,29 +8,34 @@ from datetime import date
 import gradio as gr
 from gradio.blocks import Block
 
+from engine.texts import tr
 from engine.units import note_name
 from engine.voices.profile import AGES, GENDERS, GENRES, LONGEST_NAME, MOST_TRAITS, VOICE_TYPES
 from studio.page.parts.values import Given, Values
 
-MINE = "This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it."
-AGREED = "The person heard has agreed that a voice model is trained on this and that recordings are converted to it."
+MINE = tr("This is my own voice. I agree that a voice model is trained on it and that recordings are converted to it.")
+AGREED = tr(
+    "The person heard has agreed that a voice model is trained on this and that recordings are converted to it.",
+)
 # the statement; and who says so, where a voice has the name of its owner
 _STATED = f"(said, name, by) => [said, by || (said === {json.dumps(MINE)} ? name : '')]"
 _UNSPECIFIED = ""
-_DETECTED = "automatic"
-_MORE = "More about the voice (optional)"
+_DETECTED = tr("automatic")
+_MORE = tr("More about the voice (optional)")
 _LANGUAGES = {
-    "ar": "Arabic", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French", "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian",
-    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian",
-    "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "ta": "Tamil",
-    "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
+    "ar": tr("Arabic"), "bn": tr("Bengali"), "cs": tr("Czech"), "da": tr("Danish"), "de": tr("German"),
+    "el": tr("Greek"), "en": tr("English"), "es": tr("Spanish"), "fa": tr("Persian"), "fi": tr("Finnish"),
+    "fr": tr("French"), "he": tr("Hebrew"), "hi": tr("Hindi"), "hu": tr("Hungarian"), "id": tr("Indonesian"),
+    "it": tr("Italian"), "ja": tr("Japanese"), "ko": tr("Korean"), "nl": tr("Dutch"), "no": tr("Norwegian"),
+    "pl": tr("Polish"), "pt": tr("Portuguese"), "ro": tr("Romanian"), "ru": tr("Russian"), "sv": tr("Swedish"),
+    "ta": tr("Tamil"), "th": tr("Thai"), "tr": tr("Turkish"), "uk": tr("Ukrainian"), "ur": tr("Urdu"),
+    "vi": tr("Vietnamese"), "yo": tr("Yoruba"), "zh": tr("Chinese"),
 }  # fmt: skip
 _TRAITS = (
-    "airy", "breathy", "bright", "clear", "close", "dark", "deep", "intimate", "natural", "powerful", "raspy", "rough",
-    "smoky", "soft", "warm", "young",
+    tr("airy"), tr("breathy"), tr("bright"), tr("clear"), tr("close"), tr("dark"), tr("deep"), tr("intimate"),
+    tr("natural"), tr("powerful"), tr("raspy"), tr("rough"), tr("smoky"), tr("soft"), tr("warm"), tr("young"),
 )  # fmt: skip
-_LICENCES = ("All rights reserved", "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
+_LICENCES = (tr("All rights reserved"), "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "CC-BY-NC-4.0")
 _NOTES = [note_name(number) for number in range(24, 97)]  # C1 to C7
 _MEASURED: dict[str, Sequence[str]] = {  # fields that the recordings tell, and their choices
     "voice_type": VOICE_TYPES, "vocal_range.min": _NOTES, "vocal_range.max": _NOTES,
@@ -94,7 +99,7 @@ class ProfileForm:
     def found(self, measured: Mapping[str, str]) -> Values:
         """Return updates that say what the measured fields are if nothing is stated: values by names of controls."""
         return {
-            self.controls[name]: gr.Dropdown([(f"automatic: {value}", _UNSPECIFIED), *_MEASURED[name]])
+            self.controls[name]: gr.Dropdown([(tr("automatic: {value}", value=value), _UNSPECIFIED), *_MEASURED[name]])
             for name, value in measured.items()
         }
 
@@ -104,7 +109,7 @@ def profile_form() -> ProfileForm:
     made: dict[str, Control] = {}
     _lay_out_name(made)
     made |= more_form(is_open=True).controls
-    gr.HTML("<h3>Consent</h3>")
+    gr.HTML("<h3>" + tr("Consent") + "</h3>")
     _lay_out_consent(made, "")
     return ProfileForm(made)
 
@@ -126,53 +131,54 @@ def more_form(is_open: bool = False) -> ProfileForm:
 
 
 def _lay_out_name(made: dict[str, Control]) -> None:
-    made["name"] = gr.Textbox(label="Name", max_length=LONGEST_NAME)
+    made["name"] = gr.Textbox(label=tr("Name"), max_length=LONGEST_NAME)
 
 
 def _lay_out_consent(made: dict[str, Control], day: str) -> None:
     whose = gr.Radio(
-        [("My own voice", MINE), ("Someone else's (with consent)", AGREED)],
-        label="Whose voice is it?", value=None,
+        [(tr("My own voice"), MINE), (tr("Someone else's (with consent)"), AGREED)],
+        label=tr("Whose voice is it?"), value=None,
     )  # fmt: skip
     made["consent.statement"] = gr.Textbox(
-        label="Statement", lines=2, max_lines=5, info="Stored with the voice and included when you share it."
+        label=tr("Statement"), lines=2, max_lines=5, info=tr("Stored with the voice and included when you share it.")
     )
     with gr.Row():
-        made["consent.by"] = gr.Textbox(label="Consent given by", placeholder="Name of the person heard")
-        made["consent.date"] = gr.Textbox(day, label="Date of consent", placeholder="2026-03-31")
+        made["consent.by"] = gr.Textbox(label=tr("Consent given by"), placeholder=tr("Name of the person heard"))
+        made["consent.date"] = gr.Textbox(day, label=tr("Date of consent"), placeholder="2026-03-31")
     stated, by = made["consent.statement"], made["consent.by"]
     whose.input(None, [whose, made["name"], by], [stated, by], js=_STATED, api_visibility="private")
 
 
 def _lay_out_more(made: dict[str, Control]) -> None:
     """Lay out what can be left out."""
-    made["description"] = gr.Textbox(label="Description", max_lines=4, placeholder="One sentence")
+    made["description"] = gr.Textbox(label=tr("Description"), max_lines=4, placeholder=tr("One sentence"))
     with gr.Row():
-        made["gender"] = _choice("Gender", GENDERS)
-        made["age"] = _choice("Age", AGES)
-        made["voice_type"] = _choice("Voice type", VOICE_TYPES, _DETECTED)
+        made["gender"] = _choice(tr("Gender"), GENDERS)
+        made["age"] = _choice(tr("Age"), AGES)
+        made["voice_type"] = _choice(tr("Voice type"), VOICE_TYPES, _DETECTED)
     with gr.Row():
         languages = [(name, code) for code, name in sorted(_LANGUAGES.items(), key=lambda one: one[1])]
         made["base_language"] = gr.Dropdown(
-            [("not specified", _UNSPECIFIED), *languages], value=_UNSPECIFIED, label="Language", allow_custom_value=True
+            [(tr("not specified"), _UNSPECIFIED), *languages], value=_UNSPECIFIED, label=tr("Language"),
+            allow_custom_value=True,
         )  # fmt: skip
-        made["genre"] = _choice("Genre", GENRES)
+        made["genre"] = _choice(tr("Genre"), GENRES)
         made["traits"] = gr.Dropdown(
-            list(_TRAITS), value=[], label="Traits (choose or type your own)", multiselect=True,
+            list(_TRAITS), value=[], label=tr("Traits (choose or type your own)"), multiselect=True,
             allow_custom_value=True, max_choices=MOST_TRAITS,
         )  # fmt: skip
     with gr.Row():
-        made["vocal_range.min"] = _choice("Lowest note", _NOTES, _DETECTED)
-        made["vocal_range.max"] = _choice("Highest note", _NOTES, _DETECTED)
+        made["vocal_range.min"] = _choice(tr("Lowest note"), _NOTES, _DETECTED)
+        made["vocal_range.max"] = _choice(tr("Highest note"), _NOTES, _DETECTED)
     with gr.Row():
         made["licence"] = gr.Dropdown(
-            [("not specified", _UNSPECIFIED), *_LICENCES], value=_UNSPECIFIED, label="Licence",
-            allow_custom_value=True, info="What others may do with the voice if you share it.",
+            [(tr("not specified"), _UNSPECIFIED), *_LICENCES], value=_UNSPECIFIED, label=tr("Licence"),
+            allow_custom_value=True, info=tr("What others may do with the voice if you share it."),
         )  # fmt: skip
-        made["source"] = gr.Textbox(label="Source", info="Where the recordings come from and whom to credit.")
+        made["source"] = gr.Textbox(label=tr("Source"), info=tr("Where the recordings come from and whom to credit."))
 
 
-def _choice(label: str, choices: Sequence[str], otherwise: str = "not specified") -> gr.Dropdown:
+def _choice(label: str, choices: Sequence[str], otherwise: str = tr("not specified")) -> gr.Dropdown:
     return gr.Dropdown([(otherwise, _UNSPECIFIED), *choices], value=_UNSPECIFIED, label=label)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.page.parts.page import Page
 
 _OF_GRADIO = "audio.wav"
@@ -23,4 +24,4 @@ def name_of(path: str, is_recorded: bool, now_s: float) -> str:
     name = Path(path).name
     if not is_recorded or name != _OF_GRADIO:
         return name
-    return f"Recording {time.strftime('%d %b %H.%M.%S', time.localtime(now_s))}.wav"
+    return tr("Recording {value}.wav", value=time.strftime("%d %b %H.%M.%S", time.localtime(now_s)))

@@ -2,6 +2,7 @@
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.analyses import SAMPLES
 
 
@@ -11,6 +12,6 @@ def sample_row() -> tuple[gr.Row, dict[str, gr.Button]]:
     Not gr.Examples, which asks for a part of gradio's interface that is closed here.
     """
     with gr.Row(elem_classes="samples") as row:
-        gr.HTML("<span>Or try a sample:</span>", elem_classes="samples-title")
+        gr.HTML("<span>" + tr("Or try a sample:") + "</span>", elem_classes="samples-title")
         buttons = {sample.title: gr.Button(sample.title, size="sm", scale=0, min_width=110) for sample in SAMPLES}
     return row, buttons

@@ -6,11 +6,12 @@ import gradio as gr
 from gradio.blocks import Block
 from pydantic import TypeAdapter, ValidationError
 
+from engine.texts import tr
 from studio.errors import Invalid
 
 T = TypeVar("T")
 Values = dict[Block, object]  # new values by component: plain ones, or components with what changes of them
-NOT_OURS = "This is not what the page sends: reload it, and try again."
+NOT_OURS = tr("This is not what the page sends: reload it, and try again.")
 
 
 class Given(dict[Block, object]):

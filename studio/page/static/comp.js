@@ -6,6 +6,7 @@
 // take to be made, and `labelled` {task, take, name, starred} when a take is named or starred.
 
 import { make, tell } from "./dom.js";
+import { fixed, tr } from "./texts.js";
 
 const LONGEST_NAME = 60;
 const NARROWEST = 0.5; // of the usual phrase
@@ -38,9 +39,9 @@ class Comp extends HTMLElement {
     const canComp = takes.length > 1 && starts.length > 1;
     const lanes = takes.map((one, index) => this.#lane(one, index, canComp));
     const order = () => tell(this, "ordered", { choice: this.#choice.map((index) => ({ task: takes[index].task, take: takes[index].take })) });
-    const made = make("button", { type: "button", class: "order", onclick: order }, "Build comp");
-    const why = takes.length > 1 ? "This recording is one phrase, so there is nothing to comp: star the take you like best." : "Make another take to comp, phrase by phrase.";
-    const hint = canComp ? "Choose the best take of each phrase." : why;
+    const made = make("button", { type: "button", class: "order", onclick: order }, tr("Build comp"));
+    const why = takes.length > 1 ? tr("This recording is one phrase, so there is nothing to comp: star the take you like best.") : tr("Make another take to comp, phrase by phrase.");
+    const hint = canComp ? tr("Choose the best take of each phrase.") : why;
     this.replaceChildren(make("p", { class: "hint" }, hint), ...lanes, ...(canComp ? [made] : []));
     this.#mark();
   }
@@ -49,8 +50,8 @@ class Comp extends HTMLElement {
     const time = new Date(1000 * one.created_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     const title = one.task === this.#data.task ? one.title : `${one.title}, ${time}`; // of another conversion
     const label = one.name ? `${title}, ${one.name}` : title;
-    const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": `Star ${label}`, title: "Star", onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
-    const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: "Name", "aria-label": `Name of ${title}`, onchange: (event) => this.#label(one, { name: event.target.value }) });
+    const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": tr("Star {label}", { label }), title: tr("Star"), onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
+    const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: tr("Name"), "aria-label": tr("Name of {title}", { title }), onchange: (event) => this.#label(one, { name: event.target.value }) });
     const cells = canComp ? this.#data.starts_s.map((start, phrase) => this.#cell(label, index, phrase, start)) : [];
     return make("div", { class: "lane" }, star, make("span", { class: "title" }, title), name, make("div", { class: "cells" }, cells));
   }
@@ -64,7 +65,7 @@ class Comp extends HTMLElement {
       this.#mark();
       document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id: this.#data.follows, seconds: start + this.#data.offset_s } }));
     };
-    const said = `Phrase ${phrase + 1} from ${label}, at ${start.toFixed(1)} s`;
+    const said = tr("Phrase {phrase} from {label}, at {start} s", { phrase: phrase + 1, label, start: fixed(start, 1) });
     return make("button", { type: "button", class: "cell", style: `flex-grow: ${wide.toFixed(2)}`, "aria-label": said, title: said, onclick: act }, String(phrase + 1));
   }
 

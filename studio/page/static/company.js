@@ -3,6 +3,7 @@
 
 import { make } from "./dom.js";
 import { openSound } from "./sound.js";
+import { tr } from "./texts.js";
 
 const LOWEST_DB = -60, HIGHEST_DB = 12;
 const METER_DB = 48; // from its lower to its upper end
@@ -96,12 +97,12 @@ export class Company {
   /** Return a channel: {name, label, title}; away: called to take it out, if it can be; hasLabel: whether it is named. */
   channel({ name, label, title, url }, away = null, hasLabel = true) {
     const now = this.#of(name);
-    const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": `Level of ${label}`, "aria-valuetext": `${now.gain_db} dB`, title: `${now.gain_db} dB` });
+    const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": tr("Level of {label}", { label }), "aria-valuetext": tr("{gain_db} dB", { gain_db: now.gain_db }), title: tr("{gain_db} dB", { gain_db: now.gain_db }) });
     fader.value = now.gain_db;
     const set = (level) => {
       now.gain_db = Number(level);
       fader.value = level;
-      fader.title = fader.ariaValueText = `${now.gain_db} dB`;
+      fader.title = fader.ariaValueText = tr("{gain_db} dB", { gain_db: now.gain_db });
       this.#balance();
     };
     fader.addEventListener("input", () => set(fader.value));
@@ -115,10 +116,10 @@ export class Company {
       } }, letter);
       return made;
     };
-    const remove = away && make("button", { type: "button", class: "away", "aria-label": `Remove ${label}`, title: `Remove ${label}`, onclick: away }, "×");
+    const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
     const heading = hasLabel ? make("span", { class: "label", title }, label, url ? null : make("i", {}, " …")) : null;
     return make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name }, heading, remove,
-      make("div", { class: "mix" }, toggle("M", "mute", `Mute ${label}`), toggle("S", "solo", `Solo ${label}`), fader, make("i", { class: "meter", "aria-hidden": "true" })));
+      make("div", { class: "mix" }, toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label })), fader, make("i", { class: "meter", "aria-hidden": "true" })));
   }
 
   /** Show how loud each channel is now. */

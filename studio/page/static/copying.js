@@ -1,11 +1,12 @@
 // A button that copies a text, even where the browser denies scripts the clipboard (a page without https).
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
-export function copyButton(text, label = "Copy") {
+export function copyButton(text, label = tr("Copy")) {
   const button = make("button", { type: "button", class: "plain copy", onclick: async () => {
     const done = await copied(text);
-    button.textContent = done ? "Copied" : "Select the text and press Ctrl+C";
+    button.textContent = done ? tr("Copied") : tr("Select the text and press Ctrl+C");
     setTimeout(() => { button.textContent = label; }, 2500);
   } }, label);
   button.setAttribute("aria-live", "polite");

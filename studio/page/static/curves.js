@@ -7,7 +7,7 @@
 // {epoch}.
 
 import { make, tell } from "./dom.js";
-import { translated } from "./languages.js";
+import { tr } from "./texts.js";
 
 const LOWEST = 180, HIGHEST = 380, SHAPE = 0.6; // of the chart in pixels, and to its width
 const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;
@@ -17,7 +17,7 @@ class Curves extends HTMLElement {
   /** @type {import("./types").CurvesData} */
   #data = null;
   #title = ""; // of the chart on display
-  #tabs = make("div", { class: "charts", role: "group", "aria-label": "Curves" });
+  #tabs = make("div", { class: "charts", role: "group", "aria-label": tr("Curves") });
   #place = make("div", { class: "stage" });
   #width = 0;
   #resized = new ResizeObserver(() => this.#width !== this.#measured() && this.#draw());
@@ -77,7 +77,7 @@ class Curves extends HTMLElement {
     const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
       viewBox: `0 0 ${width} ${height}`, height, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
-      "aria-label": [chart.title, chart.unit].filter(Boolean).map(translated).join(", "),
+      "aria-label": [chart.title, chart.unit].filter(Boolean).map((one) => tr(one)).join(", "),
       "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
       "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
     });
@@ -87,10 +87,10 @@ class Curves extends HTMLElement {
     ]).flat()));
     svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
       make("text", { x: across(tick), y: height - 15, "text-anchor": "middle" }, String(tick))),
-      make("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, "epoch")));
+      make("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, tr("epoch"))));
     if (Number.isFinite(kept)) {
       svg.append(marker("kept", across(kept)), make("g", { class: "grid" },
-        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > width - 30 ? "end" : "middle" }, "best")));
+        make("text", { x: across(kept), y: TOP - 7, "text-anchor": across(kept) > width - 30 ? "end" : "middle" }, tr("best"))));
     }
     if (Number.isFinite(chosen) && chosen !== kept) svg.append(marker("chosen", across(chosen)));
     for (const line of chart.lines) svg.append(this.#line(line, across, up));
@@ -161,9 +161,9 @@ function digitsOf(step) {
 function sayAt(chart, epoch, digits) {
   const said = chart.lines.map((line) => {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
-    return before ? `${translated(line.label)} ${translated(before[1].toFixed(digits + 2))}` : null;
+    return before ? `${tr(line.label)} ${fixed(before[1], digits + 2)}` : null;
   });
-  return [translated(`epoch ${epoch}`), ...said.filter(Boolean)].join(" · ");
+  return [tr("epoch {epoch}", { epoch }), ...said.filter(Boolean)].join(" · ");
 }
 
 // Round numbers that enclose low..high.

@@ -69,7 +69,7 @@ export function when(seconds) {
   const clock = time.toLocaleTimeString(navigator.language, clockParts);
   const days = Math.round((Date.parse(today.toDateString()) - Date.parse(time.toDateString())) / 86_400_000);
   if (days === 0) return clock;
-  if (days === 1) return `yesterday, ${clock}`;
+  if (days === 1) return tr("yesterday, {clock}", { clock });
   const year = time.getFullYear() === today.getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
   return time.toLocaleString(navigator.language, { day: "numeric", month: "short", ...year, ...clockParts });
 }

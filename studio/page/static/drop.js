@@ -4,6 +4,7 @@
 
 import { Listener, make } from "./dom.js";
 import { compare, give, until } from "./places.js";
+import { tr } from "./texts.js";
 
 const VOICE = /\.voice\.zip$|\.(pth|onnx|index)$/i, ZIP = /\.zip$/i;
 // as engine/audio/containers.py lists them
@@ -18,13 +19,13 @@ const tabNow = () => location.hash.slice(1) || "convert";
 
 /** What can be done with files, by name: what it is called, and how. */
 const JOBS = {
-  convert: ["Convert it", ([file]) => convert(file)],
-  batch: ["Convert all of them", (files) => inside("several", () => give("#convert-files", files))],
-  song: ["Make a song of them", song],
-  voice: ["Make a voice of them", (files) => within("create", () => give("#create-files", files))],
-  import: ["Import it", (files) => within("voices", () => give("#voices", files))],
-  explore: ["Analyse it", (files) => within("explore", () => give(freePlace(), files))],
-  compare: ["Compare them", (files) => within("explore", () => compare(files))],
+  convert: [tr("Convert it"), ([file]) => convert(file)],
+  batch: [tr("Convert all of them"), (files) => inside("several", () => give("#convert-files", files))],
+  song: [tr("Make a song of them"), song],
+  voice: [tr("Make a voice of them"), (files) => within("create", () => give("#create-files", files))],
+  import: [tr("Import it"), (files) => within("voices", () => give("#voices", files))],
+  explore: [tr("Analyse it"), (files) => within("explore", () => give(freePlace(), files))],
+  compare: [tr("Compare them"), (files) => within("explore", () => compare(files))],
 };
 
 function within(tab, act) {
@@ -105,7 +106,7 @@ class Drop extends Listener {
   #over = (event) => {
     if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    if (!this.dataset.state) this.#show("over", make("p", {}, make("b", {}, "Drop it anywhere."), " A vocal, a vocal and its backing, several recordings, a folder, a ZIP, a voice or a model of RVC."));
+    if (!this.dataset.state) this.#show("over", make("p", {}, make("b", {}, tr("Drop it anywhere.")), " " + tr("A vocal, a vocal and its backing, several recordings, a folder, a ZIP, a voice or a model of RVC.")));
     clearTimeout(this.#still);
     this.#still = setTimeout(() => this.dataset.state === "over" && this.#close(), STILL_MS);
   };
@@ -125,22 +126,22 @@ class Drop extends Listener {
     const tab = tabNow(), { files, jobs } = known(given, tab);
     if (!jobs.length && tab === "voices" && given.length) return this.#do("import", given); // which says what it is
     if (!jobs.length) {
-      return this.#ask([make("p", {}, "The studio opens recordings, a ZIP or a folder of them, voices (.voice.zip) and models of RVC (.pth, .onnx).")]);
+      return this.#ask([make("p", {}, tr("The studio opens recordings, a ZIP or a folder of them, voices (.voice.zip) and models of RVC (.pth, .onnx)."))]);
     }
     if (jobs.length === 1) return this.#do(jobs[0], files);
     const count = files.length;
     const buttons = jobs.map((job, place) => make("button", { type: "button", class: place ? "job" : "job first", onclick: () => this.#do(job, files) }, JOBS[job][0]));
-    this.#ask([make("p", {}, `${count} recordings: what would you like to do with them?`), ...buttons]);
+    this.#ask([make("p", {}, tr("{count} recordings: what would you like to do with them?", { count })), ...buttons]);
     buttons[0].focus();
   }
 
   #do(job, files) {
     this.#close();
-    Promise.resolve(JOBS[job][1](files)).catch(() => this.#ask([make("p", {}, "The page was not ready for that. Drop it again.")]));
+    Promise.resolve(JOBS[job][1](files)).catch(() => this.#ask([make("p", {}, tr("The page was not ready for that. Drop it again."))]));
   }
 
   #ask(content) {
-    this.#show("asks", ...content, make("button", { type: "button", class: "job", onclick: () => this.#close() }, "Cancel"));
+    this.#show("asks", ...content, make("button", { type: "button", class: "job", onclick: () => this.#close() }, tr("Cancel")));
   }
 
   #show(state, ...content) {

@@ -1,6 +1,5 @@
 // The elements of the page. Each is a module that defines one custom element.
 import "./fields.js";
-import "./languages.js";
 import "./restart.js";
 import "./returning.js";
 import "./address.js";

@@ -1,29 +1,17 @@
-// Which language the page is in, known before Gradio begins: this is a plain script and no module, so that it runs first.
-// The choice of this browser (Settings, under Appearance) goes before the browser's own wishes. Our modules find what it
-// found in `timbreLanguage`: {code, tag, known: [[code, name, direction]], choice, catalogue: promise of its catalogue}.
+// The language of the page, which the server found in its cookie or in the browser's wishes: this is a plain script and no
+// module, so that it runs before Gradio, whose own texts and dates follow it too. Our modules find it in `timbreLanguage`:
+// {known: [[code, name]], choice: code or "", catalogue: promise of its catalogue}.
 {
-  const { known: given, catalogues } = document.currentScript.dataset;
-  const known = JSON.parse(given);
-  const primary = (tag) => tag.replace("_", "-").split("-")[0].toLowerCase();
-  const find = (tag) => known.find(([code]) => primary(code) === primary(tag));
-  const kept = () => {
-    try {
-      return localStorage.getItem("timbre-language");
-    } catch {
-      return null; // storage is blocked
-    }
-  };
-  const choice = known.some(([code]) => code === kept()) ? kept() : null;
-  const wishes = choice ? [choice] : [...(navigator.languages ?? [])];
-  const wish = wishes.find(find) ?? "en";
-  const [code, , direction] = find(wish);
-  // of dates and of Gradio's own texts: with the region that the browser names, and as Gradio names Chinese
-  const tag = code === "zh-Hans" ? "zh-CN" : choice ?? wish;
+  const { code, direction, choice, known, catalogue } = document.currentScript.dataset;
+  const primary = (tag) => tag.split("-")[0].toLowerCase();
+  // with the region that the browser names, and as Gradio names Chinese
+  const own = [...(navigator.languages ?? [])].find((tag) => primary(tag) === primary(code));
+  const tag = code === "zh-Hans" ? "zh-CN" : choice || own || code;
   document.documentElement.lang = code;
   document.documentElement.dir = direction;
   Object.defineProperty(navigator, "language", { get: () => tag, configurable: true });
   Object.defineProperty(navigator, "languages", { get: () => [tag], configurable: true });
   // what is in the page's first HTML must not set them back
-  const catalogue = fetch(`${catalogues}/${code}.json`).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
-  globalThis.timbreLanguage = { code, tag, known, choice, catalogue };
+  const fetched = fetch(catalogue).then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
+  globalThis.timbreLanguage = { known: JSON.parse(known), choice, catalogue: fetched };
 }

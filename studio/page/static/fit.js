@@ -8,6 +8,7 @@
 
 import { Listener, make, tell } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
+import { ntr, tr } from "./texts.js";
 
 const DRAWN_SHIFT = 12; // the picture has room for this much, and for the present one
 const HEIGHT = 64, KEYS = 14; // of the picture, in its own units
@@ -54,10 +55,10 @@ class Fit extends Listener {
     if (!best) return [];
     const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
     if (gained >= now) return [];
-    if (Math.abs(best.semitones) > DRAWN_SHIFT) return [make("p", { class: "unsuited" }, "This voice does not suit the recording: its notes would have to move by more than an octave. Choose another voice.")];
-    const key = best.semitones === 0 ? "original key" : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
+    if (Math.abs(best.semitones) > DRAWN_SHIFT) return [make("p", { class: "unsuited" }, tr("This voice does not suit the recording: its notes would have to move by more than an octave. Choose another voice."))];
+    const key = best.semitones === 0 ? tr("original key") : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
     const act = () => tell(this, "best", { semitones: best.semitones });
-    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, `Best key: ${key}`), ` ${gain(gained, now)}`)];
+    return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, tr("Best key: {key}", { key })), ` ${gain(gained, now)}`)];
   }
 
   #picture(shift) {
@@ -94,49 +95,49 @@ class Fit extends Listener {
     const { voice, histogram, auto } = this.#data;
     const said = make("p", { role: "status" });
     if (!histogram.length) {
-      if (this.#data.isAnalysed) said.append("No notes found in the recording. ");
-      said.append(voice.low === null ? `${voice.name}'s range is unknown.` : `${voice.name}'s range: ${noteName(voice.low)} to ${noteName(voice.high)}.`);
+      if (this.#data.isAnalysed) said.append(tr("No notes found in the recording.") + " ");
+      said.append(voice.low === null ? tr("{name}'s range is unknown.", { name: voice.name }) : tr("{name}'s range: {low} to {high}.", { name: voice.name, low: noteName(voice.low), high: noteName(voice.high) }));
       return said;
     }
     said.append(make("b", {}, isAuto && auto !== null ? autoShift(shift) : ownShift(shift)), " ");
-    if (this.#owner && this.#owner !== voice.name) said.append(`You set this for ${this.#owner}. `);
+    if (this.#owner && this.#owner !== voice.name) said.append(tr("You set this for {owner}.", { owner: this.#owner }) + " ");
     if (voice.low === null) return said;
     const out = outside(histogram, voice, shift);
     const all = histogram.filter((one) => one.seconds >= SHORTEST_S);
     if (!all.length) {
-      said.append("No pitch is long enough to compare.");
+      said.append(tr("No pitch is long enough to compare."));
       return said;
     }
     if (!out.length) {
       said.className = "good";
       const count = all.length;
-      said.append(`All ${count} pitches are within ${voice.name}'s range.`);
+      said.append(tr("All {count} pitches are within {name}'s range.", { count, name: voice.name }));
       return said;
     }
     const count = out.length, notes = all.length, share = Math.max(1, Math.round((100 * sum(out)) / sum(histogram)));
     const low = noteName(voice.low), high = noteName(voice.high);
     const isAbove = out.some((one) => one.midi + shift > voice.high), isBelow = out.some((one) => one.midi + shift < voice.low);
-    const sides = isAbove && isBelow ? `above ${high} and below ${low}` : isAbove ? `above ${high}` : `below ${low}`;
+    const sides = isAbove && isBelow ? tr("above {high} and below {low}", { high, low }) : isAbove ? tr("above {high}", { high }) : tr("below {low}", { low });
     said.className = "warn";
-    said.append(`${count} of ${notes} pitches are outside ${voice.name}'s range (${sides}): ${share} % of the singing.`);
+    said.append(tr("{count} of {notes} pitches are outside {name}'s range ({sides}): {share} % of the singing.", { count, notes, name: voice.name, sides, share }));
     return said;
   }
 }
 
 function gain(gained, now) {
-  return gained ? `${gained} % outside instead of ${now} %` : `all notes in range (now ${now} % outside)`;
+  return gained ? tr("{gained} % outside instead of {now} %", { gained, now }) : tr("all notes in range (now {now} % outside)", { now });
 }
 
 function autoShift(shift) {
   const semitones = Math.abs(shift);
-  if (!shift) return "Auto: original key.";
-  return shift > 0 ? `Auto: up ${semitones} semitones.` : `Auto: down ${semitones} semitones.`;
+  if (!shift) return tr("Auto: original key.");
+  return shift > 0 ? ntr("Auto: up {semitones} semitone.", "Auto: up {semitones} semitones.", { semitones }) : ntr("Auto: down {semitones} semitone.", "Auto: down {semitones} semitones.", { semitones });
 }
 
 function ownShift(shift) {
   const semitones = Math.abs(shift);
-  if (!shift) return "Original key.";
-  return shift > 0 ? `Up ${semitones} semitones.` : `Down ${semitones} semitones.`;
+  if (!shift) return tr("Original key.");
+  return shift > 0 ? ntr("Up {semitones} semitone.", "Up {semitones} semitones.", { semitones }) : ntr("Down {semitones} semitone.", "Down {semitones} semitones.", { semitones });
 }
 
 /** Return the notes that are outside a voice's range when moved by `shift`. */

@@ -4,10 +4,11 @@
 import { Listener, iconButton, make, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 import { length } from "./report.js";
+import { ntr, tr } from "./texts.js";
 
-const ADVICE = [[60, "more will sound much better: aim for three minutes"], [180, "aim for at least three minutes"],
-  [600, "a good start; ten minutes or more is better"], [Infinity, "plenty"]];
-const EMPTY = "No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.";
+const ADVICE = [[60, tr("more will sound much better: aim for three minutes")], [180, tr("aim for at least three minutes")],
+  [600, tr("a good start; ten minutes or more is better")], [Infinity, tr("plenty")]];
+const EMPTY = tr("No recordings yet. Three minutes of clean, dry voice is a good start; ten or more is better.");
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", REMOVE = "M6 6l12 12M18 6L6 18";
 
 class Gathered extends Listener {
@@ -34,17 +35,17 @@ class Gathered extends Listener {
     const seconds = this.#recordings.reduce((sum, one) => sum + one.duration_s, 0);
     const count = this.#recordings.length;
     const advice = ADVICE.find(([most]) => seconds < most)[1];
-    const clear = make("button", { type: "button", class: "clear", onclick: () => tell(this, "cleared", {}) }, "Remove all");
+    const clear = make("button", { type: "button", class: "clear", onclick: () => tell(this, "cleared", {}) }, tr("Remove all"));
     return make("div", { class: "total", role: "status" },
-      make("strong", {}, `${count} recordings, ${length(seconds)}`), make("span", {}, advice), count > 1 ? clear : null);
+      make("strong", {}, ntr("{count} recording, {seconds}", "{count} recordings, {seconds}", { count, seconds: length(seconds) })), make("span", {}, advice), count > 1 ? clear : null);
   }
 
   #list() {
-    return make("ul", { class: "list", "aria-label": "Recordings" }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
-      iconButton("play", PLAY, `Play ${one.name}`, () => this.#listening.toggle(one.id, one.url)),
+    return make("ul", { class: "list", "aria-label": tr("Recordings") }, this.#recordings.map((one) => make("li", { class: "row", "data-id": one.id },
+      iconButton("play", PLAY, tr("Play {name}", { name: one.name }), () => this.#listening.toggle(one.id, one.url)),
       make("span", { class: "name", translate: "no" }, one.name),
       make("span", { class: "length" }, length(one.duration_s)),
-      iconButton("remove", REMOVE, `Remove ${one.name}`, () => tell(this, "removed", { id: one.id })))));
+      iconButton("remove", REMOVE, tr("Remove {name}", { name: one.name }), () => tell(this, "removed", { id: one.id })))));
   }
 
   #mark() {

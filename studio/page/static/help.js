@@ -2,9 +2,10 @@
 // until it is pressed, and with it the list of keys. The key ? does the same.
 
 import { Listener, make } from "./dom.js";
+import { tr } from "./texts.js";
 
 class Help extends Listener {
-  #button = make("button", { type: "button", "aria-expanded": "false", "aria-label": "Help", title: "Explain the controls (?)", onclick: () => this.#toggle() }, "?");
+  #button = make("button", { type: "button", "aria-expanded": "false", "aria-label": tr("Help"), title: tr("Explain the controls (?)"), onclick: () => this.#toggle() }, "?");
 
   connectedCallback() {
     super.connectedCallback();

@@ -25,6 +25,7 @@ import { Player } from "./player.js";
 import "./pitch-editor.js";
 import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
 import { ZOOM } from "./roll.js";
+import { fixed, ntr, tr } from "./texts.js";
 
 const ID = "instrument";
 const SHORTEST_S = 0.5; // that is left when trimming
@@ -33,9 +34,9 @@ const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 44; // height of a lane
-const LAYERS = { waveform: ["Waveform", "Show the waveform"], spectrogram: ["Spectrogram", "Show the spectrogram"], pitch: ["Pitch", "Show the pitch"] };
-const KEYS = "Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.";
-const WELCOME = "Press play or the space bar, and change the lane: one performance in three voices.", DROP = "Drop your own vocal anywhere.";
+const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
+const KEYS = tr("Space plays. 0 to 9 choose a lane, B goes back to the lane before, at the same position. L repeats, E edits the pitch. Arrow keys on the picture move the cursor, Enter plays from there; + and − zoom.");
+const WELCOME = tr("Press play or the space bar, and change the lane: one performance in three voices."), DROP = tr("Drop your own vocal anywhere.");
 const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
 class Instrument extends Player {
@@ -50,7 +51,7 @@ class Instrument extends Player {
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
-  #display = menu("display", "Display");
+  #display = menu("display", tr("Display"));
   #voices = []; // of the parts of the recording: [{start, voice}]
   #drawn = null; // the part that is drawn: {from, to}
   #company = new Company(() => this.#mixed());
@@ -135,7 +136,7 @@ class Instrument extends Player {
 
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes();
-    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: "Recording", url: takes.before };
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
     const earliest = Math.min(0, ...begins);
     if (first) first.offset_s = -earliest;
@@ -208,29 +209,29 @@ class Instrument extends Player {
 
   drawn(bar, wave) {
     wave.remove();
-    const edit = this.#button("Edit pitch", "Edit the pitch of the chosen take (E)", () => this.#edit(), true, "edit");
+    const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     bar.classList.add("transport");
-    bar.append(this.#button("A/B", "Go back to the lane before, at the same position (B)", () => this.#swap(), this.data.tracks.length > 1), edit);
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
-      make("span", { class: "zooms" }, [["−", "Zoom out", 1 / ZOOM], ["+", "Zoom in", ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
+      make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
     view.hidden = this.#isWelcome;
-    for (const [row, label] of [[bar, "Transport"], [view, "View"]]) {
+    for (const [row, label] of [[bar, tr("Transport")], [view, tr("View")]]) {
       row.setAttribute("role", "toolbar");
       row.setAttribute("aria-label", label);
     }
     const lanes = this.querySelector(".tracks");
-    lanes?.setAttribute("aria-label", "Lanes");
+    lanes?.setAttribute("aria-label", tr("Lanes"));
     this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     if (this.#company.isThere) this.#screen.append(this.#channels());
-    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, "Use the whole recording");
+    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
-      make("button", { type: "button", class: "with", title: name, "aria-label": `Convert with ${name}`, onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " (untrained)" : ""));
-    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, "Convert with"), again);
+      make("button", { type: "button", class: "with", title: name, "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " " + tr("(untrained)") : ""));
+    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
     const foot = make("div", { class: "foot" }, also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
@@ -242,12 +243,12 @@ class Instrument extends Player {
   offered(first, ...others) {
     if (!first) return [];
     const formats = menu("formats", "\u25be");
-    formats.firstChild.ariaLabel = "Other formats";
+    formats.firstChild.ariaLabel = tr("Other formats");
     const stem = ({ label, name, url }) => make("a", { class: "download", href: url, download: `${name}.wav` }, label, " (wav)");
     const { song, url } = this.data.tracks[this.chosen];
-    const stems = song ? [{ label: "Vocal", name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
+    const stems = song ? [{ label: tr("Vocal"), name: VOCAL, url }, ...this.#company.lanes].filter((lane) => lane.url).map(stem) : [];
     formats.append(make("div", { class: "choices" }, others, stems));
-    return [make("span", { class: "what" }, "Export"), first, formats];
+    return [make("span", { class: "what" }, tr("Export")), first, formats];
   }
 
   #button(text, title, act, isThere = true, kind = "") {
@@ -282,7 +283,7 @@ class Instrument extends Player {
     const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: "Position", id: this.data.id, group: ID,
+      shown: roll?.shown ?? ["notes"], layers: this.#isWelcome ? ["waveform"] : [...this.#layers], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
       colour: this.data.tracks[this.chosen].avatar?.colour,
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
@@ -310,7 +311,7 @@ class Instrument extends Player {
 
   #channels() {
     const made = this.#company.lanes.map((lane) => this.#company.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
-    const vocal = this.#company.channel({ name: VOCAL, label: "Vocal", title: null, url: true }, null, this.data.tracks.length === 1);
+    const vocal = this.#company.channel({ name: VOCAL, label: tr("Vocal"), title: null, url: true }, null, this.data.tracks.length === 1);
     made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
     return make("div", { class: "channels" }, vocal, made);
   }
@@ -439,13 +440,13 @@ class Instrument extends Player {
       Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${this.#roll.offsetTop + box.y}px`, height: `${box.height}px` });
       handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
       handle.setAttribute("aria-valuenow", seconds.toFixed(2));
-      handle.setAttribute("aria-valuetext", `${seconds.toFixed(2)} seconds`);
+      handle.setAttribute("aria-valuetext", ntr("{seconds} second", "{seconds} seconds", { seconds: fixed(seconds, 2) }));
     }
     const { start, stop } = ends, trim = this.querySelector(".trim");
     if (!trim) return;
     trim.hidden = !this.#trim || this.#isEditing();
     this.querySelector(".kept").textContent = this.#trim
-      ? `Only ${start.toFixed(1)} s to ${stop.toFixed(1)} s will be converted (${(stop - start).toFixed(1)} s).`
+      ? tr("Only {start} s to {stop} s will be converted ({start2} s).", { start: fixed(start, 1), stop: fixed(stop, 1), start2: fixed((stop - start), 1) })
       : "";
   }
 
@@ -453,7 +454,7 @@ class Instrument extends Player {
 
   #handle(end) {
     return make("i", {
-      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? "Start" : "End", "aria-valuemin": 0,
+      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? tr("Start") : tr("End"), "aria-valuemin": 0,
       onkeydown: (event) => this.#nudge(event, end),
       onblur: () => this.#waits && this.#tell(),
       onpointerdown: (event) => this.#drag(event, end),
@@ -512,7 +513,7 @@ function fileOf(url) {
 }
 
 function labelOf({ label, names }) {
-  return names?.some(Boolean) ? label : translated(label);
+  return names?.some(Boolean) ? label : tr(label);
 }
 
 /** What a roll shows, so many seconds later. */

@@ -2,12 +2,16 @@
 // Tab key with arrow keys inside; sliders are one stop, their number; names agree with what is written.
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
 const ROW = "#tabs [role=tablist], .samples, .transport, timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
 const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
+// what it names in English only
+const NAMED = { "Upload file": tr("Upload file"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
+const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label}", { label }), "range slider for ": (label) => tr("range slider for {label}", { label }) };
 const LATER_MS = 100; // for all changes of a moment together
 
 const isSeen = (one) => one.offsetParent !== null && getComputedStyle(one).visibility === "visible";
@@ -43,15 +47,22 @@ function mend(row, current) {
 function mendAll() {
   for (const row of document.querySelectorAll(ROW)) mend(row);
   for (const one of document.querySelectorAll(SECOND)) one.tabIndex = -1;
+  for (const [english, text] of Object.entries(NAMED)) for (const one of document.querySelectorAll(`[aria-label="${english}"]`)) one.ariaLabel = text;
+  for (const [english, named] of Object.entries(OF_SLIDERS)) {
+    for (const one of document.querySelectorAll(`[aria-label^="${english}"]`)) {
+      const text = named(one.ariaLabel.slice(english.length));
+      if (one.ariaLabel !== text) one.ariaLabel = text;
+    }
+  }
   for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
-  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, "Record"));
+  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, tr("Record")));
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
     if (!isSeen(one)) continue;
     one.dataset.seen = "";
     one.closest(".notice").scrollIntoView({ block: "nearest" }); // an error is in sight
   }
   if (!document.querySelector(".skip") && document.querySelector("#tabs")) {
-    document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, "Skip to the content"));
+    document.body.prepend(make("button", { type: "button", class: "skip", onclick: skip }, tr("Skip to the content")));
   }
 }
 

@@ -1,6 +1,7 @@
 // <timbre-language>: the language of the page: the browser's, or one that this browser keeps. Another one reloads the page.
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
 const KEY = "timbre-language", COOKIE = "timbre_language"; // the cookie tells it to the server
 const YEAR_S = 365 * 24 * 3600;
@@ -9,8 +10,8 @@ class Language extends HTMLElement {
   set data(_) {
     const { known, choice } = globalThis.timbreLanguage;
     const options = known.map(([code, name]) => make("option", { value: code, lang: code, translate: "no", selected: code === choice }, name));
-    this.replaceChildren(make("label", {}, make("span", {}, "Language"),
-      make("select", { onchange: (event) => choose(event.target.value) }, make("option", { value: "" }, "Browser's language"), options)));
+    this.replaceChildren(make("label", {}, make("span", {}, tr("Language")),
+      make("select", { onchange: (event) => choose(event.target.value) }, make("option", { value: "" }, tr("Browser's language")), options)));
   }
 }
 

@@ -4,6 +4,7 @@
 // is open; the lamp stays until the next one.
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
 const LOWEST_DB = -60;
 const CLIPPED = 0.99; // of full scale
@@ -43,7 +44,7 @@ class Level extends HTMLElement {
 
   #build() {
     const range = { "aria-valuemin": LOWEST_DB, "aria-valuemax": 0, "aria-valuenow": LOWEST_DB };
-    const needle = make("div", { class: "meter", role: "meter", "aria-label": "Input level", ...range }, make("i", {}));
+    const needle = make("div", { class: "meter", role: "meter", "aria-label": tr("Input level"), ...range }, make("i", {}));
     this.replaceChildren(needle, make("span", { class: "lamp", role: "status" }));
     this.hidden = true;
   }
@@ -87,7 +88,7 @@ class Level extends HTMLElement {
     const lamp = this.querySelector(".lamp");
     if (lamp.classList.contains("lit") === this.#clipped) return;
     lamp.classList.toggle("lit", this.#clipped);
-    lamp.textContent = this.#clipped ? "Clipped: record again, more softly or further away." : "";
+    lamp.textContent = this.#clipped ? tr("Clipped: record again, more softly or further away.") : "";
   }
 }
 

@@ -3,23 +3,25 @@
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
+import { tr } from "./texts.js";
 
 const SHOWN = 240; // meters of the service that are drawn
 const LOWEST_DB = -60, WARM_DB = -6; // of the level meters
 const FALL_DB = 3; // of a level meter, with each picture
 const HOLD_MS = 1500; // of its mark
 const LEAST_SPAN = 19, ROOM = 2; // semitones of the curve's axis
-const WORDS = { melodic: "Singing", rhythmic: "Rap", spoken: "Speech", listener: "Accurate", student: "Fast" }; // as everywhere on the page
+const WORDS = { melodic: tr("Singing"), rhythmic: tr("Rap"), spoken: tr("Speech"), listener: tr("Accurate"), student: tr("Fast") }; // as everywhere on the page
 const NAMES = {
-  block_ms: "Buffer (ms)", look_ahead_ms: "Look-ahead (ms)", content: "Quality", reserve_ms: "Safety margin (ms)", accent: "Accent",
-  consonant_protection: "Consonant protection", texture: "Texture",
+  block_ms: tr("Buffer (ms)"), look_ahead_ms: tr("Look-ahead (ms)"), content: tr("Quality"), reserve_ms: tr("Safety margin (ms)"), accent: tr("Accent"),
+  consonant_protection: tr("Consonant protection"), texture: tr("Texture"),
 };
 const PRESETS = {
   Fast: { block_ms: 40, look_ahead_ms: 40, reserve_ms: 20 },
   Balanced: { block_ms: 60, look_ahead_ms: 60, reserve_ms: 60 },
   Safe: { block_ms: 120, look_ahead_ms: 100, reserve_ms: 160 },
 };
-const NEXT_TIME = "This counts from the next start.";
+const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
+const NEXT_TIME = tr("This counts from the next start.");
 
 const midi = (hertz) => 69 + 12 * Math.log2(hertz / 440);
 
@@ -36,7 +38,7 @@ function level(label) {
       bar.style.setProperty("--share", share(now));
       mark.style.setProperty("--share", share(held));
       bar.classList.toggle("hot", held > WARM_DB);
-      said.textContent = held > LOWEST_DB ? `${Math.round(held)} dB`.replace("-", "\u2212") : "";
+      said.textContent = held > LOWEST_DB ? tr("{held} dB", { held: Math.round(held) }).replace("-", "\u2212") : "";
     },
   };
 }
@@ -55,18 +57,18 @@ export class LivePanel {
   #meters = [];
   #settings;
   #inputs = {};
-  #in = level("You");
-  #out = level("Out");
-  #sung = note("You sing");
-  #heard = note("You hear");
+  #in = level(tr("You"));
+  #out = level(tr("Out"));
+  #sung = note(tr("You sing"));
+  #heard = note(tr("You hear"));
   #needle = make("i", { class: "needle" });
   #cents = make("span", { class: "cents" }, "");
-  #canvas = make("canvas", { role: "img", "aria-label": "Pitch of the last seconds" });
-  #voices = make("div", { class: "voices", role: "radiogroup", "aria-label": "Voice", onkeydown: (event) => this.#key(event) });
+  #canvas = make("canvas", { role: "img", "aria-label": tr("Pitch of the last seconds") });
+  #voices = make("div", { class: "voices", role: "radiogroup", "aria-label": tr("Voice"), onkeydown: (event) => this.#key(event) });
   #light = make("i", { class: "light", "data-light": "off" });
   #delay = make("b", {}, "–");
   #delaySaid = make("span", {}, "");
-  #presets = Object.keys(PRESETS).map((name) => make("button", { type: "button", class: "pill", onclick: () => this.#preset(name) }, name));
+  #presets = Object.keys(PRESETS).map((name) => make("button", { type: "button", class: "pill", onclick: () => this.#preset(name) }, PRESET_NAMES[name]));
   #presetSaid = make("p", { class: "small", role: "status" }, "");
   #hurt = 0; // when sound was last lost
   #lost = 0;
@@ -78,9 +80,9 @@ export class LivePanel {
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
     this.record = make("input", { type: "checkbox" });
     this.bypass = make("input", { type: "checkbox", onchange: () => told.change({ bypass: this.bypass.checked }) });
-    this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, "Start");
-    this.status = make("p", { class: "status", role: "status" }, "Use headphones to avoid feedback.");
-    this.measure = make("button", { type: "button", class: "pill wide", onclick: () => told.measure() }, "Measure through the room");
+    this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
+    this.status = make("p", { class: "status", role: "status" }, tr("Use headphones to avoid feedback."));
+    this.measure = make("button", { type: "button", class: "pill wide", onclick: () => told.measure() }, tr("Measure through the room"));
     this.measured = make("p", { class: "small", role: "status" }, "");
     this.figures = make("p", { class: "small figures" });
     this.nodes = [this.#stage(), this.#dock()];
@@ -92,18 +94,18 @@ export class LivePanel {
     const tuner = make("div", { class: "tuner" }, make("div", { class: "scale" }, this.#needle), this.#cents);
     const middle = make("div", { class: "middle" }, make("div", { class: "notes" }, this.#sung.place, tuner, this.#heard.place), this.#canvas, this.#voices);
     const inspector = make("div", { class: "inspector" },
-      make("h2", {}, "Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
-      make("div", { class: "pills", role: "group", "aria-label": "Delay" }, this.#presets), this.#presetSaid, this.measure, this.measured,
-      make("h2", {}, "Key"), this.#steps("transpose", "Transpose"),
-      make("h2", {}, "Character"), this.#slider("formant_shift_semitones", "Formant shift"), make("label", { class: "choice" }, make("span", {}, "Style"), this.#inputs.style),
-      make("details", {}, make("summary", {}, "More settings"), make("div", { class: "more" }, Object.keys(NAMES).map(labelled)), this.figures));
+      make("h2", {}, tr("Delay")), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
+      make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#presetSaid, this.measure, this.measured,
+      make("h2", {}, tr("Key")), this.#steps("transpose", tr("Transpose")),
+      make("h2", {}, tr("Character")), this.#slider("formant_shift_semitones", tr("Formant shift")), make("label", { class: "choice" }, make("span", {}, tr("Style")), this.#inputs.style),
+      make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(NAMES).map(labelled)), this.figures));
     return make("div", { class: "live-stage" }, this.#in.place, middle, this.#out.place, inspector);
   }
 
   #dock() {
     return make("div", { class: "live-start" }, this.button,
-      make("label", { class: "tick" }, this.record, make("span", {}, "Record")), make("label", { class: "tick" }, this.bypass, make("span", {}, "Bypass")), this.status,
-      make("p", { class: "small hint" }, "Tap a voice, or press its number, while you sing."));
+      make("label", { class: "tick" }, this.record, make("span", {}, tr("Record"))), make("label", { class: "tick" }, this.bypass, make("span", {}, tr("Bypass"))), this.status,
+      make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 
   #steps(name, label) {
@@ -112,8 +114,8 @@ export class LivePanel {
       input.dispatchEvent(new Event("change"));
     };
     input.setAttribute("aria-label", label);
-    return make("div", { class: "steps" }, make("button", { type: "button", class: "pill", "aria-label": "Down a semitone", onclick: () => by(-1) }, "\u2212"), input,
-      make("button", { type: "button", class: "pill", "aria-label": "Up a semitone", onclick: () => by(1) }, "+"));
+    return make("div", { class: "steps" }, make("button", { type: "button", class: "pill", "aria-label": tr("Down a semitone"), onclick: () => by(-1) }, "\u2212"), input,
+      make("button", { type: "button", class: "pill", "aria-label": tr("Up a semitone"), onclick: () => by(1) }, "+"));
   }
 
   #slider(name, label) {
@@ -224,8 +226,8 @@ export class LivePanel {
     const isHurt = performance.now() - this.#hurt < 10_000;
     this.#light.dataset.light = meter.work > 1 ? "bad" : isHurt ? "warn" : "good";
     this.#delay.textContent = ms ?? "–";
-    this.#delaySaid.textContent = lost > 1 ? `ms, ${lost} dropouts` : lost ? "ms, one dropout" : "ms, no dropouts";
-    this.figures.textContent = `Algorithm ${algorithm} ms · CPU ${Math.round(100 * meter.work)} %`;
+    this.#delaySaid.textContent = lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts");
+    this.figures.textContent = tr("Algorithm {algorithm} ms · CPU {work} %", { algorithm, work: Math.round(100 * meter.work) });
     this.#sung.show(meter.hertz);
     this.#heard.show(meter.rendered_hertz);
     if (meter.hertz > 0) this.#tune(midi(meter.hertz));
@@ -235,7 +237,7 @@ export class LivePanel {
   #tune(pitch) {
     const cents = Math.round(100 * (pitch - Math.round(pitch)));
     this.#needle.style.left = `${50 + cents}%`;
-    this.#cents.textContent = `${cents > 0 ? "+" : cents < 0 ? "\u2212" : ""}${Math.abs(cents)} cents`;
+    this.#cents.textContent = tr("{cents}{cents2} cents", { cents: cents > 0 ? "+" : cents < 0 ? "\u2212" : "", cents2: Math.abs(cents) });
   }
 
   /** Nothing is sung any more. */

@@ -7,6 +7,7 @@
 import { Listener, tell } from "./dom.js";
 import { measureDelay } from "./live-latency.js";
 import { LivePanel } from "./live-panel.js";
+import { tr } from "./texts.js";
 
 const RATE = 48_000;
 const WHILE_SINGING = [
@@ -14,11 +15,11 @@ const WHILE_SINGING = [
 ];
 const SILENT_DB = -100;
 const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
-const INSECURE = "A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.";
-const REFUSED = "The browser did not give the microphone. Allow it for this page, and check that one is connected.";
-const GONE = "The microphone is gone. Connect it and press Start.";
-const CUT = "The connection to the studio has ended. Press Start to go on.";
-const UNHEARD = "The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.";
+const INSECURE = tr("A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.");
+const REFUSED = tr("The browser did not give the microphone. Allow it for this page, and check that one is connected.");
+const GONE = tr("The microphone is gone. Connect it and press Start.");
+const CUT = tr("The connection to the studio has ended. Press Start to go on.");
+const UNHEARD = tr("The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.");
 const exact = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
 
 /** Return a context with a stream as its source. Firefox connects no microphone of another rate than the context's. */
@@ -71,7 +72,7 @@ class LiveElement extends Listener {
   #build(settings) {
     this.#panel = new LivePanel(settings, {
       change: (values) => this.#change(values),
-      start: () => (this.#running || this.#stream ? this.#finish("Stopped.") : this.#start()),
+      start: () => (this.#running || this.#stream ? this.#finish(tr("Stopped.")) : this.#start()),
       measure: () => this.#measure(),
     });
     this.replaceChildren(...this.#panel.nodes);
@@ -98,7 +99,7 @@ class LiveElement extends Listener {
 
   /** Return the microphone's stream; null where the browser refuses it, which is said. */
   async #microphone() {
-    this.#panel.say("Asking for the microphone ...");
+    this.#panel.say(tr("Asking for the microphone ..."));
     try {
       return await navigator.mediaDevices.getUserMedia({ audio: exact });
     } catch {
@@ -107,12 +108,12 @@ class LiveElement extends Listener {
   }
 
   async #start() {
-    this.#panel.button.textContent = "Stop";
+    this.#panel.button.textContent = tr("Stop");
     this.#panel.measure.disabled = true;
     this.#panel.begin();
     this.#stream = await this.#microphone();
     if (!this.#stream) return this.#end(REFUSED);
-    this.#panel.say("Loading the voice ...");
+    this.#panel.say(tr("Loading the voice ..."));
     tell(this, "start", { model: this.#panel.voice, settings: this.#panel.values, record: this.#panel.record.checked, at: Date.now() });
   }
 
@@ -140,7 +141,7 @@ class LiveElement extends Listener {
     if (said.meter) this.#metered(running, said.meter);
     if (said.notice) this.#panel.say(said.notice, true);
     if (said.error) running.last = said.error;
-    if (said.finished) running.last = said.finished.task ? `${running.why ?? "Stopped."} The recording is in History.` : running.why ?? "Stopped.";
+    if (said.finished) running.last = said.finished.task ? tr("{why} The recording is in History.", { why: running.why ?? tr("Stopped.") }) : running.why ?? tr("Stopped.");
   }
 
   #ready(running, { block, lag, delay_ms, reserve }) {
@@ -158,7 +159,7 @@ class LiveElement extends Listener {
     [running.input, running.output] = [context.createAnalyser(), context.createAnalyser()];
     source.connect(running.input);
     running.node.connect(running.output);
-    this.#panel.say("Listening: sing!");
+    this.#panel.say(tr("Listening: sing!"));
     this.dataset.state = "running";
     this.#showLevels(running);
   }
@@ -175,7 +176,7 @@ class LiveElement extends Listener {
     const lost = (running.late ?? 0) + (running.dropped ?? 0) + running.unsent + meter.dropped;
     this.#panel.metered(meter, { ms, algorithm: running.delay, lost });
     Object.assign(this.dataset, { heard: ms ?? "-", lost, work: meter.work });
-    if (meter.work > 1) this.#panel.say("This machine is too slow for this delay: stop, and choose Safe.", true);
+    if (meter.work > 1) this.#panel.say(tr("This machine is too slow for this delay: stop, and choose Safe."), true);
   }
 
   /** Measure the delay from the speakers into the microphone. */
@@ -183,7 +184,7 @@ class LiveElement extends Listener {
     const panel = this.#panel, stream = await this.#microphone();
     if (!stream) return panel.say(REFUSED, true);
     panel.button.disabled = panel.measure.disabled = true;
-    panel.say("Measuring: clicks are played.");
+    panel.say(tr("Measuring: clicks are played."));
     let context = null;
     try {
       const sound = opened(stream);
@@ -191,7 +192,7 @@ class LiveElement extends Listener {
       await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
       await context.resume();
       this.#roomDelay = await measureDelay(context, sound.source);
-      panel.measured.textContent = this.#roomDelay === null ? UNHEARD : `Speakers to microphone: ${Math.round(1000 * this.#roomDelay)} ms. The delay counts this from now on.`;
+      panel.measured.textContent = this.#roomDelay === null ? UNHEARD : tr("Speakers to microphone: {roomdelay} ms. The delay counts this from now on.", { roomdelay: Math.round(1000 * this.#roomDelay) });
       panel.say("");
     } catch (error) {
       panel.say(String(error.message ?? error), true);
@@ -213,7 +214,7 @@ class LiveElement extends Listener {
     running.last = why;
     running.node?.disconnect();
     running.worker.postMessage({ send: { stop: true } });
-    this.#panel.say("Ending ...");
+    this.#panel.say(tr("Ending ..."));
     for (const track of running.stream.getTracks()) track.stop();
   }
 
@@ -228,7 +229,7 @@ class LiveElement extends Listener {
       running.context.close();
     }
     this.dataset.state = "stopped";
-    this.#panel.button.textContent = "Start";
+    this.#panel.button.textContent = tr("Start");
     this.#panel.measure.disabled = false;
     this.#panel.end();
     this.#panel.say(why, true);

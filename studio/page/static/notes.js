@@ -5,6 +5,7 @@
 
 import { Listener, make } from "./dom.js";
 import { clock, noteName, toHertz } from "./roll-drawing.js";
+import { fixed, ntr, tr } from "./texts.js";
 
 const BLACK = new Set([1, 3, 6, 8, 10]);
 const AROUND = 2; // semitones beside the lowest and highest
@@ -15,7 +16,7 @@ class Histogram extends HTMLElement {
   set data(given) {
     this.replaceChildren();
     const parts = given?.parts?.filter((one) => one.histogram.length) ?? [];
-    if (given && !parts.length) this.append(make("p", { class: "none" }, "No pitch found."));
+    if (given && !parts.length) this.append(make("p", { class: "none" }, tr("No pitch found.")));
     if (!parts.length) return;
     // shares of each recording, so that long and short ones can be compared
     const wholes = parts.map((one) => one.histogram.reduce((sum, { seconds }) => sum + seconds, 0));
@@ -29,14 +30,14 @@ class Histogram extends HTMLElement {
     for (let midi = low; midi <= high; midi++) {
       const column = make("div", { class: "column" });
       const heights = make("div", { class: "heights" });
-      const told = [`${noteName(midi)}, ${toHertz(midi).toFixed(0)} Hz`];
+      const told = [tr("{midi}, {midi2} Hz", { midi: noteName(midi), midi2: fixed(toHertz(midi), 0) })];
       parts.forEach((one, i) => {
         const sung = seconds[i].get(midi) ?? 0;
         const bar = make("i", { class: "bar" });
         bar.style.height = `${(100 * sung) / wholes[i] / most}%`;
         bar.style.background = one.colour;
         heights.append(bar);
-        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${sung.toFixed(1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
+        told.push(`${parts.length > 1 ? `${one.label}: ` : ""}${fixed(sung, 1)} s (${Math.round((100 * sung) / wholes[i])} %)`);
       });
       column.title = told.join("\n");
       const key = make("span", { class: `key${BLACK.has(midi % 12) ? " black" : ""}` });
@@ -57,7 +58,7 @@ class Histogram extends HTMLElement {
         const longest = [...one.histogram].sort((a, b) => b.seconds - a.seconds).slice(0, 3);
         const named = longest.map(({ midi, seconds }) => `${noteName(midi)} ${Math.round((100 * seconds) / wholes[i])} %`);
         const name = one.label;
-        return `${name}: from ${noteName(one.histogram[0].midi)} to ${noteName(one.histogram.at(-1).midi)}, mostly ${named.join(", ")}.`;
+        return tr("{name}: from {midi} to {midi2}, mostly {join}.", { name, midi: noteName(one.histogram[0].midi), midi2: noteName(one.histogram.at(-1).midi), join: named.join(", ") });
       })
       .join(" ");
   }
@@ -69,20 +70,20 @@ class Notes extends Listener {
   set data(given) {
     this.#data = given;
     this.replaceChildren();
-    if (given && !given.notes.length) this.append(make("p", { class: "none" }, "No notes found."));
+    if (given && !given.notes.length) this.append(make("p", { class: "none" }, tr("No notes found.")));
     if (!given?.notes.length) return;
-    const head = ["Time", "Note", "Tuning", "Length"].map((name) => make("th", { scope: "col" }, name));
+    const head = [tr("Time"), tr("Note"), tr("Tuning"), tr("Length")].map((name) => make("th", { scope: "col" }, name));
     const rows = given.notes.slice(0, MOST_ROWS).map((note, index) => this.#row(note, index));
     const table = make("table", {}, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
-    this.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Notes" }, table));
+    this.append(make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": tr("Notes") }, table));
     const left = given.notes.length - MOST_ROWS;
-    if (left > 0) this.append(make("p", { class: "more" }, `${left} more notes are in the MIDI file.`));
+    if (left > 0) this.append(make("p", { class: "more" }, ntr("{left} more note is in the MIDI file.", "{left} more notes are in the MIDI file.", { left })));
   }
 
   #row(note, index) {
     const cents = Math.round(note.cents);
-    const from = make("button", { class: "from", type: "button", "data-index": index, title: "Play from here" }, clock(note.start_s, 2));
-    const told = [noteName(note.midi), `${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`, `${(note.end_s - note.start_s).toFixed(2)} s`];
+    const from = make("button", { class: "from", type: "button", "data-index": index, title: tr("Play from here") }, clock(note.start_s, 2));
+    const told = [noteName(note.midi), tr("{cents}{cents2} ct", { cents: cents < 0 ? "−" : "+", cents2: Math.abs(cents) }), `${fixed(note.end_s - note.start_s, 2)} s`];
     return make("tr", {}, make("td", {}, from), told.map((one) => make("td", {}, one)));
   }
 

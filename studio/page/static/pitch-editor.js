@@ -10,10 +10,10 @@
 
 import { tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
-import { translated } from "./languages.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
+import { ntr, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
 const EDGE = 7, NEAR = 16, STILL = 4; // pixels
@@ -23,7 +23,7 @@ const LEAP = 1.5; // semitones; more is another note
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
-const HINT = "Drag to select. Double-click to select a note. Drag the selected curve to shift it. Click to play from there.";
+const HINT = tr("Drag to select. Double-click to select a note. Drag the selected curve to shift it. Click to play from there.");
 const KEYS = "[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Alt+Up and Alt+Down shift the selection.";
 
 export class PitchEditor extends HTMLElement {
@@ -336,8 +336,8 @@ export class PitchEditor extends HTMLElement {
     const { id, duration_s, step_s, confidence } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
     this.roll.data = {
-      shown: [], ...this.#backdrop, id: `pitch-${id}`, duration_s, isClose: true, label: "Pitch of the take", hint: HINT,
-      curves: [curve("As converted", BEFORE_COLOUR, this.#before), curve("Edited", NOW_COLOUR, this.#now)],
+      shown: [], ...this.#backdrop, id: `pitch-${id}`, duration_s, isClose: true, label: tr("Pitch of the take"), hint: HINT,
+      curves: [curve(tr("As converted"), BEFORE_COLOUR, this.#before), curve(tr("Edited"), NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();
     if (stage.dataset.pitch) return;
@@ -377,12 +377,12 @@ export class PitchEditor extends HTMLElement {
   }
 
   #where(middle) {
-    if (!this.selection) return "Nothing selected. Drag across the picture or double-click a note.";
+    if (!this.selection) return tr("Nothing selected. Drag across the picture or double-click a note.");
     const { start, end } = this.selection;
     const [from, to] = [clock(start, 2), clock(end, 2)];
-    if (!middle) return `${from} to ${to}, unvoiced`;
+    if (!middle) return tr("{from} to {to}, unvoiced", { from, to });
     const note = noteWithCents(toMidi(middle));
-    return `${from} to ${to}, ${note}`;
+    return tr("{from} to {to}, {note}", { from, to, note });
   }
 
   /** Return where the curve differs from the take's: [seconds, seconds]. */
@@ -448,7 +448,7 @@ export class PitchEditor extends HTMLElement {
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
     const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
-    const said = translated(`${shift} semitones`);
+    const said = ntr("{shift} semitone", "{shift} semitones", { shift });
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";

@@ -4,8 +4,9 @@
 
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
+import { fixed, tr } from "./texts.js";
 
-const NAMES = { shift: "Shift", smooth: "Smooth", octave: "Fix octave", snap: "Snap to notes", draw: "Draw" };
+const NAMES = { shift: tr("Shift"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
 const MIDDLE_C = 60;
 const TYPED_S = 0.5; // length of a selection of which only one end was typed
@@ -21,21 +22,21 @@ export class PitchTools {
   constructor(editor, tools) {
     this.#editor = editor;
     // typed beyond its other end, the selection moves and keeps its length: the other end is typed next
-    const from = this.#seconds("From", "From (seconds)", (seconds) => {
+    const from = this.#seconds(tr("From"), tr("From (seconds)"), (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
       editor.select(seconds, seconds < end ? end : seconds + end - start);
     });
-    const to = this.#seconds("to", "To (seconds)", (seconds) => {
+    const to = this.#seconds("to", tr("To (seconds)"), (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
       editor.select(seconds > start ? start : seconds - (end - start), seconds);
     });
-    const all = button("All", "Select the whole take (Ctrl+A)", () => editor.selectAll());
-    const none = button("None", "Clear the selection (Escape)", () => editor.select(null));
-    const before = button("◀", "Previous note (Alt+Left)", () => editor.selectNote(-1), "Previous note");
-    const after = button("▶", "Next note (Alt+Right)", () => editor.selectNote(1), "Next note");
+    const all = button(tr("All"), tr("Select the whole take (Ctrl+A)"), () => editor.selectAll());
+    const none = button(tr("None"), tr("Clear the selection (Escape)"), () => editor.select(null));
+    const before = button("◀", tr("Previous note (Alt+Left)"), () => editor.selectNote(-1), tr("Previous note"));
+    const after = button("▶", tr("Next note (Alt+Right)"), () => editor.selectNote(1), tr("Next note"));
     const where = make("p", { class: "pitch-where", role: "status" });
-    const stretch = group("Selection", from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
-    const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": "Tool" });
+    const stretch = group(tr("Selection"), from.label, to.label, make("span", { class: "pitch-unit" }, "s"), before, after, all, none);
+    const kinds = make("div", { class: "pitch-group", role: "radiogroup", "aria-label": tr("Tool") });
     for (const [name, { meaning }] of Object.entries(tools)) {
       const one = make("button", { type: "button", class: "pitch-tool", role: "radio", title: meaning, onclick: () => this.choose(name) }, NAMES[name] ?? name);
       one.addEventListener("keydown", (event) => this.#walk(event, Object.keys(tools)));
@@ -43,17 +44,17 @@ export class PitchTools {
       this.#options[name] = { radio: one, place: make("div", { class: "pitch-group pitch-options", hidden: true }), meaning };
     }
     this.#build(tools);
-    const undo = button("Undo", "Undo (Ctrl+Z)", () => editor.undo());
-    const redo = button("Redo", "Redo (Ctrl+Shift+Z)", () => editor.redo());
-    const away = button("Discard edits", "Revert to the take as converted", () => editor.removeAll());
-    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, "Render edits");
+    const undo = button(tr("Undo"), tr("Undo (Ctrl+Z)"), () => editor.undo());
+    const redo = button(tr("Redo"), tr("Redo (Ctrl+Shift+Z)"), () => editor.redo());
+    const away = button(tr("Discard edits"), tr("Revert to the take as converted"), () => editor.removeAll());
+    const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Render edits"));
     const extent = make("span", { class: "pitch-where" });
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds };
     this.element = make(
       "div", { class: "pitch-tools" },
       stretch, where, kinds, ...Object.values(this.#options).map(({ place }) => place),
     );
-    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group("Edits", undo, redo, away, render, extent));
+    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group(tr("Edits"), undo, redo, away, render, extent));
     this.choose(this.chosen, false);
   }
 
@@ -81,8 +82,8 @@ export class PitchTools {
     redo.disabled = !state.canRedo;
     away.disabled = !state.hasEdits;
     render.disabled = state.isRendered || state.isBusy;
-    render.textContent = state.isBusy ? "Rendering…" : "Render edits";
-    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? `${state.seconds.toFixed(1)} s to re-render.` : "The take will be restored as converted.";
+    render.textContent = state.isBusy ? tr("Rendering…") : tr("Render edits");
+    extent.textContent = state.isRendered ? "" : state.seconds > 0 ? tr("{seconds} s to re-render.", { seconds: fixed(state.seconds, 1) }) : tr("The take will be restored as converted.");
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
     }
@@ -93,31 +94,31 @@ export class PitchTools {
     const apply = (edit) => () => editor.apply(edit());
     const { shift, smooth, octave, snap, draw } = this.#options;
     const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
-    const by = number("Semitones", tools.shift.settings.semitones, 1, 0.1);
+    const by = number(tr("Semitones"), tools.shift.settings.semitones, 1, 0.1);
     shift.place.append(
-      shifted(-12, "−12", "Down an octave"), shifted(-1, "−1", "Down a semitone (Alt+Down)"), shifted(-0.1, "−0.1", "Down 10 cents (Alt+Shift+Down)"),
-      shifted(0.1, "+0.1", "Up 10 cents (Alt+Shift+Up)"), shifted(1, "+1", "Up a semitone (Alt+Up)"), shifted(12, "+12", "Up an octave"),
-      by.label, button("Shift", "Shift by this many semitones", apply(() => ({ tool: "shift", semitones: by.value() }))),
-      hint("Or drag the curve up or down."),
+      shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Alt+Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Shift+Down)")),
+      shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Shift+Up)")), shifted(1, "+1", tr("Up a semitone (Alt+Up)")), shifted(12, "+12", tr("Up an octave")),
+      by.label, button(tr("Shift"), tr("Shift by this many semitones"), apply(() => ({ tool: "shift", semitones: by.value() }))),
+      hint(tr("Or drag the curve up or down.")),
     );
-    const over = number("Milliseconds", tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
-    smooth.place.append(over.label, button("Smooth", tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
+    const over = number(tr("Milliseconds"), tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
+    smooth.place.append(over.label, button(tr("Smooth"), tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
     const fixed = (value, label, title) => button(label, title, apply(() => ({ tool: "octave", by: value })));
     octave.place.append(
-      fixed("auto", "Find and fix", tools.octave.meaning), fixed(-1, "Octave down", "Pitch detected an octave too high"),
-      fixed(1, "Octave up", "Pitch detected an octave too low"), hint("For octave jumps that were not sung. The analysis is corrected too."),
+      fixed("auto", tr("Find and fix"), tools.octave.meaning), fixed(-1, tr("Octave down"), tr("Pitch detected an octave too high")),
+      fixed(1, tr("Octave up"), tr("Pitch detected an octave too low")), hint(tr("For octave jumps that were not sung. The analysis is corrected too.")),
     );
-    const scale = make("select", { "aria-label": "Scale" }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
+    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
     const strength = number("Strength (%)", { minimum: 0, maximum: 100 }, 100, 5);
     snap.place.append(
       make("label", {}, "Scale ", scale), strength.label,
-      button("Snap", tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint("Vibrato and glides are kept."),
+      button(tr("Snap"), tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint(tr("Vibrato and glides are kept.")),
     );
-    const notes = make("select", { "aria-label": "Note" });
+    const notes = make("select", { "aria-label": tr("Note") });
     for (let midi = HIGHEST_NOTE; midi >= LOWEST_NOTE; midi--) notes.append(make("option", { value: midi, selected: midi === MIDDLE_C }, noteName(midi)));
     draw.place.append(
-      hint("Draw the new curve on the picture."), make("label", {}, "Or one note: ", notes),
-      button("Set note", "One steady note, without vibrato", () => editor.setNote(Number(notes.value))),
+      hint(tr("Draw the new curve on the picture.")), make("label", {}, tr("Or one note:") + " ", notes),
+      button(tr("Set note"), tr("One steady note, without vibrato"), () => editor.setNote(Number(notes.value))),
     );
   }
 

@@ -8,9 +8,9 @@
 
 import { avatar } from "./avatar.js";
 import { Listener, drag, iconButton, make, named, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { clock } from "./roll-drawing.js";
 import { COLUMNS, openSound, rest } from "./sound.js";
+import { tr } from "./texts.js";
 
 const SKIP_S = 5, FINE_SKIP_S = 1;
 const END_S = 0.01; // nearer to the end than this is at the end
@@ -101,7 +101,7 @@ export class Player extends Listener {
 
   /** Arrange the downloads, the preferred format first. */
   offered(...downloads) {
-    return [make("span", { class: "what" }, "Download"), ...downloads];
+    return [make("span", { class: "what" }, tr("Download")), ...downloads];
   }
 
   /** starting(sound): called just before a sound is heard; started(sound, offset, goesOn): just after; offset: where it
@@ -174,7 +174,7 @@ export class Player extends Listener {
     try {
       await sound.start(this.#position - offset, before, this.#offset - offset);
     } catch {
-      return this.#say("This recording could not be played.");
+      return this.#say(tr("This recording could not be played."));
     }
     before?.stop();
     if (turn !== this.#turn) return sound.stop();
@@ -282,12 +282,12 @@ export class Player extends Listener {
     const focused = this.contains(document.activeElement) ? document.activeElement.className : null;
     this.replaceChildren();
     if (!this.#data) return;
-    const slider = { role: "slider", tabindex: 0, "aria-label": "Position", "aria-valuemin": 0 };
+    const slider = { role: "slider", tabindex: 0, "aria-label": tr("Position"), "aria-valuemin": 0 };
     const wave = make("div", { class: "wave", ...slider, onpointerdown: (event) => this.#drag(event, wave) });
     wave.append(picture("whole"), picture("played"), make("i", { class: "head" }));
-    const repeat = iconButton("repeat", REPEAT, "Repeat", () => this.#toggleRepeat());
+    const repeat = iconButton("repeat", REPEAT, tr("Repeat"), () => this.#toggleRepeat());
     repeat.setAttribute("aria-pressed", this.#repeats);
-    const play = iconButton("play", PLAY, "Play", () => this.play());
+    const play = iconButton("play", PLAY, tr("Play"), () => this.play());
     this.append(make("div", { class: "bar" }, play, wave, make("span", { class: "time" }), repeat));
     this.append(make("p", { class: "trouble", role: "alert", hidden: true }));
     if (this.#data.tracks.length > 1) this.append(this.#tracks());
@@ -302,14 +302,14 @@ export class Player extends Listener {
     const tracks = this.#data.tracks.map((track, index) =>
       make(
         "button",
-        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && translated(track.note), index < 10 ? translated(`key ${index}`) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
+        { type: "button", role: "radio", class: `track track-${index}`, title: [track.label, track.note && tr(track.note), index < 10 ? tr("key {index}", { index }) : null].filter(Boolean).join(", "), onclick: () => this.choose(index) },
         index < 10 ? make("kbd", { class: "number", "aria-hidden": "true" }, String(index)) : null,
         avatar(track.avatar, "face"),
         make("span", { class: "said" }, make("span", { class: "label" }, named(track.label, track.names)),
           track.note ? make("span", { class: "note" }, track.brief ?? track.note) : null),
       ),
     );
-    return make("div", { class: "tracks", role: "radiogroup", "aria-label": "Tracks" }, tracks);
+    return make("div", { class: "tracks", role: "radiogroup", "aria-label": tr("Tracks") }, tracks);
   }
 
   /** Mark the chosen track, and offer its downloads. */
@@ -387,11 +387,11 @@ export class Player extends Listener {
       wave?.style.setProperty("--at", this.duration ? Math.min(1, seconds / this.duration) : 0);
       wave?.setAttribute("aria-valuemax", this.duration.toFixed(1));
       wave?.setAttribute("aria-valuenow", seconds.toFixed(1));
-      wave?.setAttribute("aria-valuetext", `${now} of ${whole}`);
+      wave?.setAttribute("aria-valuetext", tr("{now} of {whole}", { now, whole }));
       this.querySelector(".time").textContent = `${now} / ${whole}`;
       const play = this.querySelector(".play");
       play.querySelector("path").setAttribute("d", playing ? PAUSE : PLAY);
-      play.ariaLabel = playing ? "Pause" : "Play";
+      play.ariaLabel = playing ? tr("Pause") : tr("Play");
     }
     const detail = { id: this.#data?.id, seconds, playing };
     document.dispatchEvent(new CustomEvent("timbre-time", { detail, bubbles: true }));

@@ -4,6 +4,7 @@
 import { make } from "./dom.js";
 import { translated } from "./languages.js";
 import { clock, outlined } from "./roll-drawing.js";
+import { tr } from "./texts.js";
 
 const CHOSEN = "chosen", KEEP = "keep"; // instead of a voice: the one that is chosen; as the recording is
 const SHORTEST_S = 1; // as engine/songs/parts.py has it
@@ -52,15 +53,15 @@ export function drawRegion(context, plot, box, { start, end, voice }, colours) {
   context.beginPath();
   context.rect(left, box.y, right - left, box.height);
   context.clip();
-  outlined(context, name ?? (voice === KEEP ? translated("Original voice") : voice ?? ""), left + 6, box.y + 4, colour, colours);
+  outlined(context, name ?? (voice === KEEP ? translated(tr("Original voice")) : voice ?? ""), left + 6, box.y + 4, colour, colours);
   context.restore();
 }
 
 /** Return a menu of voices; chosen(voice): called with an id, "keep" or "chosen". `avatar` draws their pictures. */
 export function voiceMenu(chosen, avatar) {
   const offer = (voice, label, face = null) => make("button", { type: "button", role: "menuitem", title: label, onclick: () => chosen(voice) }, face, make("span", { translate: face ? "no" : null }, label));
-  const made = make("div", { class: "voice-menu", role: "menu", "aria-label": "Voice of this part" },
-    voices().map(({ id, name, avatar: data }) => offer(id, name, avatar(data, "face"))), offer(KEEP, "Original voice"), offer(CHOSEN, "The chosen voice"));
+  const made = make("div", { class: "voice-menu", role: "menu", "aria-label": tr("Voice of this part") },
+    voices().map(({ id, name, avatar: data }) => offer(id, name, avatar(data, "face"))), offer(KEEP, tr("Original voice")), offer(CHOSEN, tr("The chosen voice")));
   made.addEventListener("keydown", (event) => {
     const items = [...made.children], step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     event.stopPropagation();

@@ -4,13 +4,14 @@
 // voice_type, level_db, snr_db, reverberation_s, bandwidth_hertz, ...).
 
 import { make, row } from "./dom.js";
+import { fixed, ntr, tr } from "./texts.js";
 
 const VERDICTS = {
-  pass: ["✓", "Ready for training"],
-  warn: ["!", "Usable, with warnings"],
-  fail: ["✗", "Not suitable for training"],
+  pass: ["✓", tr("Ready for training")],
+  warn: ["!", tr("Usable, with warnings")],
+  fail: ["✗", tr("Not suitable for training")],
 };
-const STYLES = { melodic: "sung", rhythmic: "rapped", spoken: "spoken" };
+const STYLES = { melodic: tr("sung"), rhythmic: tr("rapped"), spoken: tr("spoken") };
 const ORDER = { fail: 0, warn: 1, pass: 2 };
 const FIRST = 12; // recordings listed at first
 
@@ -25,7 +26,7 @@ class Report extends HTMLElement {
 function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
   const [mark, words] = VERDICTS[verdict];
   const count = recordings.length;
-  const amount = `${length(usable)} of usable voice in ${count} recordings (${length(total)} in total)`;
+  const amount = ntr("{usable} of usable voice in {count} recording ({total} in total)", "{usable} of usable voice in {count} recordings ({total} in total)", { count, usable: length(usable), total: length(total) });
   return make("div", { class: "verdict", "data-verdict": verdict, role: "status" },
     make("span", { class: "mark", "aria-hidden": "true" }, mark),
     make("div", {}, make("strong", {}, words), make("span", {}, amount)));
@@ -33,23 +34,23 @@ function verdict({ verdict, total_s: total, usable_s: usable, recordings }) {
 
 function facts(report) {
   const rows = [
-    ["Detected", detected(report)],
-    ["Level", spread(number(report.level_db, "dB", 0), report.level_spread_db)],
-    ["Signal-to-noise ratio", number(report.snr_db, "dB", 0)],
-    ["Reverberation time", number(report.reverberation_s, "s", 2)],
-    ["Bandwidth", report.bandwidth_hertz === null ? "" : `up to ${(report.bandwidth_hertz / 1000).toFixed(1)} kHz`],
+    [tr("Detected"), detected(report)],
+    [tr("Level"), spread(number(report.level_db, "dB", 0), report.level_spread_db)],
+    [tr("Signal-to-noise ratio"), number(report.snr_db, "dB", 0)],
+    [tr("Reverberation time"), number(report.reverberation_s, "s", 2)],
+    [tr("Bandwidth"), report.bandwidth_hertz === null ? "" : tr("up to {bandwidth_hertz} kHz", { bandwidth_hertz: fixed((report.bandwidth_hertz / 1000), 1) })],
   ].filter(([, value]) => value);
   return make("dl", { class: "measured" }, rows.map(([label, value]) => make("div", {}, make("dt", {}, label), make("dd", {}, value))));
 }
 
 function detected({ style, vocal_range: range, voice_type: type }) {
-  if (!range) return "no voice found";
-  return row([STYLES[style] ?? style, `${range[0]} to ${range[1]}`, type]);
+  if (!range) return tr("no voice found");
+  return row([STYLES[style] ?? style, tr("{range} to {range2}", { range: range[0], range2: range[1] }), type]);
 }
 
 function findings(found) {
-  if (!found.length) return [make("p", { class: "nothing" }, "No problems found.")];
-  return [make("h3", { class: "part" }, "Findings"), make("ul", { class: "plain findings" }, found.map(finding))];
+  if (!found.length) return [make("p", { class: "nothing" }, tr("No problems found."))];
+  return [make("h3", { class: "part" }, tr("Findings")), make("ul", { class: "plain findings" }, found.map(finding))];
 }
 
 function finding({ verdict, reason, remedy }) {
@@ -65,7 +66,7 @@ function recordings(all) {
   const longest = Math.max(...all.map((one) => one.duration_s), 1);
   const count = { pass: 0, warn: 0, fail: 0, all: all.length };
   for (const one of all) count[one.verdict] += 1;
-  const told = [count.fail && `${count.fail} unsuitable`, count.warn && `${count.warn} with warnings`, count.pass && `${count.pass} good`];
+  const told = [count.fail && tr("{fail} unsuitable", { fail: count.fail }), count.warn && tr("{warn} with warnings", { warn: count.warn }), count.pass && tr("{pass} good", { pass: count.pass })];
   const list = make("ul", { class: "plain recordings" }, sorted.slice(0, FIRST).map((one) => recording(one, longest, advised)));
   const rest = sorted.slice(FIRST);
   const more = rest.length ? make("button", { type: "button", class: "more", onclick: () => {
@@ -74,7 +75,7 @@ function recordings(all) {
     more.remove();
     list.children[next].tabIndex = -1;
     list.children[next].focus();
-  } }, `Show all ${count.all}`) : null;
+  } }, tr("Show all {all}", { all: count.all })) : null;
   return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, row(told))), list, more);
 }
 
@@ -92,10 +93,10 @@ function recording(one, longest, advised) {
     make("i", { class: "whole", style: `width: ${share(one.duration_s)}` }),
     make("i", { class: "usable", style: `width: ${share(one.usable_s)}` }));
   const measures = [
-    one.duration_s ? `${length(one.usable_s)} of ${length(one.duration_s)}` : "",
+    one.duration_s ? tr("{usable_s} of {duration_s}", { usable_s: length(one.usable_s), duration_s: length(one.duration_s) }) : "",
     number(one.level_db, "dB", 0),
-    one.snr_db === null ? "" : `${one.snr_db.toFixed(0)} dB SNR`,
-    one.bandwidth_hertz ? `${(one.bandwidth_hertz / 1000).toFixed(1)} kHz` : "",
+    one.snr_db === null ? "" : tr("{snr_db} dB SNR", { snr_db: fixed(one.snr_db, 0) }),
+    one.bandwidth_hertz ? tr("{bandwidth_hertz} kHz", { bandwidth_hertz: fixed((one.bandwidth_hertz / 1000), 1) }) : "",
   ];
   return make("li", { "data-verdict": one.verdict },
     make("span", { class: "mark", title: words }, mark, make("span", { class: "unseen" }, " ", words, ": ")),
@@ -107,22 +108,22 @@ function recording(one, longest, advised) {
 // Files of the source that are not used, and why. Reports of earlier versions do not have them.
 function leftOut(files) {
   if (!files.length) return [];
-  return [make("h3", { class: "part" }, "Left out"), make("ul", { class: "plain found" }, files.map(({ name, reason }) =>
+  return [make("h3", { class: "part" }, tr("Left out")), make("ul", { class: "plain found" }, files.map(({ name, reason }) =>
     make("li", {}, make("span", { class: "name", translate: "no" }, name), ": ", reason)))];
 }
 
 function number(value, unit, digits) {
-  return value === null || value === undefined ? "" : `${value.toFixed(digits).replace("-", "−")} ${unit}`;
+  return value === null || value === undefined ? "" : `${fixed(value, digits)} ${unit}`;
 }
 
 function spread(level, db) {
-  return db !== null && db >= 3 ? `${level}, varies by ${db.toFixed(0)} dB between recordings` : level;
+  return db !== null && db >= 3 ? tr("{level}, varies by {db} dB between recordings", { level, db: fixed(db, 0) }) : level;
 }
 
 /** Write seconds with a suitable unit: 9.5 s, 83 s, 12.4 min. */
 export function length(seconds) {
-  if (seconds < 20) return `${seconds.toFixed(1)} s`;
-  return seconds < 120 ? `${seconds.toFixed(0)} s` : `${(seconds / 60).toFixed(1)} min`;
+  if (seconds < 20) return `${fixed(seconds, 1)} s`;
+  return seconds < 120 ? `${seconds.toFixed(0)} s` : tr("{seconds} min", { seconds: fixed((seconds / 60), 1) });
 }
 
 customElements.define("timbre-report", Report);

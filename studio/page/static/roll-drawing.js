@@ -1,7 +1,7 @@
 // What a roll is drawn with: where times and frequencies lie, and pitch, notes, spectrograms and levels on a canvas.
 // Plain functions over a 2d context; nothing here knows of the page but its language. Sizes are CSS pixels, times seconds.
 
-import { translated } from "./languages.js";
+import { fixed, tr } from "./texts.js";
 
 const NAMES = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
 const BLACK_KEYS = new Set([1, 3, 6, 8, 10]);
@@ -19,7 +19,7 @@ export const noteName = (midi) => `${NAMES[((Math.round(midi) % 12) + 12) % 12]}
 /** 57.12 -> "A3 +12 ct" */
 export function noteWithCents(midi) {
   const cents = Math.round(100 * (midi - Math.round(midi)));
-  return `${noteName(midi)} ${cents < 0 ? "−" : "+"}${Math.abs(cents)} ct`;
+  return tr("{midi} {cents}{cents2} ct", { midi: noteName(midi), cents: cents < 0 ? "−" : "+", cents2: Math.abs(cents) });
 }
 
 /** 75.345 -> "1:15.3", with as many digits as are asked for. */
@@ -273,7 +273,7 @@ function hertzMarks(plot) {
     const y = plot.y(hertz);
     if (lastY - y < 18) continue;
     lastY = y;
-    marks.push({ hertz, label: hertz >= 1000 ? translated(`${+(hertz / 1000).toFixed(1)} kHz`) : `${hertz} Hz`, strong: false });
+    marks.push({ hertz, label: hertz >= 1000 ? tr("{hertz} kHz", { hertz: fixed(+(hertz / 1000), 1) }) : tr("{hertz} Hz", { hertz }), strong: false });
   }
   return marks;
 }
@@ -330,7 +330,7 @@ export function nameRange(context, plot, range, colours) {
   context.font = `600 11px ${colours.font}`;
   context.textAlign = "right";
   for (const [midi, side] of [[range.high, -4], [range.low, 12]]) {
-    const text = `${range.label ? `${translated(range.label)} ` : ""}${noteName(midi)}`;
+    const text = `${range.label ? `${tr(range.label)} ` : ""}${noteName(midi)}`;
     outlined(context, text, box.x + box.width - 14, plot.y(toHertz(midi)) + side, rangeColour(range, colours), colours);
   }
   context.restore();

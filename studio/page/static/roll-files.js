@@ -1,6 +1,7 @@
 // What a roll fetches: arrays of curves and pictures, each once, kept while it is shown.
 
 import { tinted } from "./roll-drawing.js";
+import { tr } from "./texts.js";
 
 export class Files {
   #arrays = new Map(); // url -> {content}, null until it is there
@@ -25,7 +26,7 @@ export class Files {
     if (!kept) {
       kept = { image: null, drawn: null };
       this.#images.set(url, kept);
-      this.#fetch(url, this.#images, "The spectrogram could not be loaded. The link may have expired: reload the page.", async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
+      this.#fetch(url, this.#images, tr("The spectrogram could not be loaded. The link may have expired: reload the page."), async (answer) => (kept.image = await createImageBitmap(await answer.blob())));
     }
     if (kept.image && !kept.drawn) kept.drawn = tinted(kept.image, colours);
     return kept.drawn;
@@ -44,7 +45,7 @@ export class Files {
       if (this.#arrays.has(url)) continue;
       const file = { content: null };
       this.#arrays.set(url, file);
-      this.#fetch(url, this.#arrays, "The pitch data could not be loaded. The link may have expired: reload the page.", async (answer) => {
+      this.#fetch(url, this.#arrays, tr("The pitch data could not be loaded. The link may have expired: reload the page."), async (answer) => {
         file.content = await answer.json();
         this.#told.read();
       });

@@ -17,20 +17,20 @@
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
 import { Listener, drag, make } from "./dom.js";
-import { translated } from "./languages.js";
 import * as draw from "./roll-drawing.js";
 import { Files } from "./roll-files.js";
 import { savePicture, toggle, tool } from "./roll-tools.js";
+import { tr } from "./texts.js";
 
 const LANES = { waveform: 44, loudness: 52, confidence: 40 }; // heights
-const NAMED = { notes: "Notes", range: "Range", waveform: "Waveform", loudness: "Loudness", confidence: "Confidence" };
+const NAMED = { notes: tr("Notes"), range: tr("Range"), waveform: tr("Waveform"), loudness: tr("Loudness"), confidence: tr("Confidence") };
 const SCALES = { waveform: [], loudness: ["0 dB", "−40", "−80"], confidence: ["100 %", "0"] };
 const GAP = 8, TIMES = 20, HEIGHTS = 66, NARROW_HEIGHTS = 38, HERTZ = 52, NARROW = 560, MAP = 30;
 const STRIP_GAP = 2, WAVE = 56;
 export const ZOOM = 1.6;
 const CLICK = 4; // pixels a click may move
 const CLOSE_UP = 4; // semitones around the pitch
-const HINT = "Click to play from there. Drag to scroll. Arrow keys move the cursor. Zoom with Ctrl+wheel, two fingers, or + and −.";
+const HINT = tr("Click to play from there. Drag to scroll. Arrow keys move the cursor. Zoom with Ctrl+wheel, two fingers, or + and −.");
 
 export class Roll extends Listener {
   #data = null;
@@ -369,7 +369,7 @@ export class Roll extends Listener {
     stage.append(base, over);
     const map = make("canvas", { class: "roll-map", "aria-hidden": "true" });
     const parts = {
-      stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": "Display" }),
+      stage, base, over, map, tools: make("div", { class: "roll-tools", role: "toolbar", "aria-label": tr("Display") }),
       told: make("div", { class: "roll-told", translate: "no" }), trouble: make("p", { class: "roll-trouble", role: "alert", hidden: true }),
     };
     stage.addEventListener("keydown", this.#key);
@@ -389,7 +389,7 @@ export class Roll extends Listener {
     const { tools, trouble } = this.#parts;
     const had = tools.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.tool : null;
     trouble.hidden = true;
-    const save = tool("Save image", { title: "Save this view as a PNG file" }, () => savePicture([this.#parts.base, this.#parts.over], this.#colours().ground, this.#data.file_name ?? "pitch.png"));
+    const save = tool(tr("Save image"), { title: tr("Save this view as a PNG file") }, () => savePicture([this.#parts.base, this.#parts.over], this.#colours().ground, this.#data.file_name ?? "pitch.png"));
     tools.replaceChildren(...this.#pictureTools(), this.#zoomTools(), this.#layerTools(), save);
     if (had) [...tools.querySelectorAll("button")].find((one) => one.dataset.tool === had)?.focus();
   }
@@ -404,15 +404,15 @@ export class Roll extends Listener {
         this.redraw();
       }),
     );
-    return [make("span", { class: "roll-group", role: "radiogroup", "aria-label": "Spectrogram" }, choices)];
+    return [make("span", { class: "roll-group", role: "radiogroup", "aria-label": tr("Spectrogram") }, choices)];
   }
 
   #zoomTools() {
     return make("span", { class: "roll-group" },
-      tool("−", { "aria-label": "Zoom out", title: "Zoom out (−)" }, () => this.zoom(1 / ZOOM)),
-      tool("+", { "aria-label": "Zoom in", title: "Zoom in (+)" }, () => this.zoom(ZOOM)),
-      tool("Full length", { title: "Show the whole recording (0)" }, () => this.show(0, this.#plot.duration)),
-      toggle("Fit pitch", this.#isClose, "Zoom to the pitch range", (isOn) => {
+      tool("−", { "aria-label": tr("Zoom out"), title: tr("Zoom out (−)") }, () => this.zoom(1 / ZOOM)),
+      tool("+", { "aria-label": tr("Zoom in"), title: tr("Zoom in (+)") }, () => this.zoom(ZOOM)),
+      tool(tr("Full length"), { title: tr("Show the whole recording (0)") }, () => this.show(0, this.#plot.duration)),
+      toggle(tr("Fit pitch"), this.#isClose, tr("Zoom to the pitch range"), (isOn) => {
         this.#isClose = isOn;
         this.#lookCloser();
         this.redraw();
@@ -426,7 +426,7 @@ export class Roll extends Listener {
       this.redraw();
     };
     const curves = (this.#data.curves ?? []).map((curve, index) => {
-      const one = toggle(curve.label || `Curve ${index + 1}`, !this.#hidden.has(index), null, (isOn) => include(this.#hidden, index, !isOn));
+      const one = toggle(curve.label || tr("Curve {index}", { index: index + 1 }), !this.#hidden.has(index), null, (isOn) => include(this.#hidden, index, !isOn));
       one.style.setProperty("--of", curve.colour ?? "var(--accent)");
       one.classList.add("roll-curve");
       return one;
@@ -544,7 +544,7 @@ export class Roll extends Listener {
     } else {
       for (const curve of this.#seen()) if (curve.confidence) draw.drawConfidence(context, plot, box, curve, colours.of(curve.colour ?? "var(--accent)"));
     }
-    draw.drawLaneName(context, box, translated(NAMED[name]), colours);
+    draw.drawLaneName(context, box, NAMED[name], colours);
     draw.drawLaneScale(context, box, SCALES[name], colours);
   }
 
@@ -582,11 +582,11 @@ export class Roll extends Listener {
     const { stage, told } = this.#parts;
     const at = this.#cursor?.seconds ?? this.#head;
     const words = at === null ? [] : this.#words(at, this.#cursor?.hertz);
-    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || translated(this.#data.hint ?? HINT);
+    told.textContent = (this.#cursor || !this.#data.layers ? words.join("   ") : "") || tr(this.#data.hint ?? HINT);
     told.classList.toggle("help-text", !this.#cursor && Boolean(this.#data.layers));
     this.classList.toggle("whole", this.#plot.isWhole);
     if (this.#head !== null && this.#isPlaying) return; // screen readers stay quiet while it plays
-    stage.setAttribute("aria-label", this.#data.label ?? "Pitch and spectrogram");
+    stage.setAttribute("aria-label", this.#data.label ?? tr("Pitch and spectrogram"));
     stage.setAttribute("aria-valuemax", this.#plot.duration.toFixed(2));
     stage.setAttribute("aria-valuenow", (at ?? 0).toFixed(2));
     stage.setAttribute("aria-valuetext", words.join(", ") || "0:00.00");
@@ -594,23 +594,23 @@ export class Roll extends Listener {
 
   #words(seconds, hertz) {
     const words = [draw.clock(seconds, 2)];
-    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), translated(`${hertz.toFixed(digits)} Hz`)].join(" · ");
+    const said = (hertz, digits = 1) => [draw.noteWithCents(draw.toMidi(hertz)), tr("{hertz} Hz", { hertz: fixed(hertz, digits) })].join(" · ");
     if (hertz > 0) words.push(said(hertz, hertz < 1000 ? 1 : 0));
     const at = (curve, values) => values?.[Math.round((seconds - (curve.offset_s ?? 0)) / curve.step_s)];
     for (const curve of this.#seen()) {
       if (!curve.hertz) continue;
       const hertz = at(curve, curve.hertz), sure = at(curve, curve.confidence);
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
-      const label = translated(curve.label || "Pitch");
-      if (!isPitch) words.push(`${label}: ${translated("unvoiced")}`);
+      const label = curve.label || tr("Pitch");
+      if (!isPitch) words.push(`${label}: ${tr("unvoiced")}`);
       else if (sure == null) words.push(`${label}: ${said(hertz)}`);
       else {
-        const share = Math.round(100 * sure), confidence = translated(`confidence ${share} %`);
+        const share = Math.round(100 * sure), confidence = tr("confidence {share} %", { share });
         words.push(`${label}: ${said(hertz)} (${confidence})`);
       }
     }
     const loudness = this.#filled(this.#data.loudness), db = loudness && at(loudness, loudness.db);
-    if (db != null) words.push(translated(`${db.toFixed(1).replace("-", "−")} dB`));
+    if (db != null) words.push(tr("{value} dB", { value: fixed(db, 1) }));
     return words;
   }
 }

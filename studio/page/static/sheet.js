@@ -1,9 +1,10 @@
 // <timbre-sheet>: opens and closes the inspector of the Convert tab where there is no room for it beside the timeline.
 
 import { Listener, make } from "./dom.js";
+import { tr } from "./texts.js";
 
 class Sheet extends Listener {
-  #button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "convert-inspector", onclick: () => this.#show(this.#button.ariaExpanded === "false") }, "Adjust");
+  #button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "convert-inspector", onclick: () => this.#show(this.#button.ariaExpanded === "false") }, tr("Adjust"));
 
   connectedCallback() {
     super.connectedCallback();

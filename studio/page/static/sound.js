@@ -3,6 +3,8 @@
 // Short ones are decoded as a whole, so they start to the sample and their waveform is known. Long ones are streamed, so
 // that an hour needs no more memory than a minute.
 
+import { tr } from "./texts.js";
+
 const FADE_S = 0.012; // short enough to go unheard, long enough not to click
 export const COLUMNS = 500; // of a waveform
 const LARGEST_BYTES = { wav: 120e6, flac: 40e6, other: 12e6 }; // of files that are decoded as a whole
@@ -26,7 +28,7 @@ export function rest() {
 /** Return the sound at this address, once enough of it is there to play. Throws an Error with a sentence. */
 export async function openSound(url, peaks) {
   const answer = await fetch(url);
-  if (!answer.ok) throw new Error("The recording could not be loaded. It was deleted or its link has expired: reload the page.");
+  if (!answer.ok) throw new Error(tr("The recording could not be loaded. It was deleted or its link has expired: reload the page."));
   const size = Number(answer.headers.get("content-length") || 0);
   const kind = /\.(wav|flac)(\?|$)/i.exec(url)?.[1].toLowerCase() ?? "other";
   if (size > LARGEST_BYTES[kind]) {
@@ -151,7 +153,7 @@ function streamed(url) {
     const element = new Audio(url);
     element.preload = "metadata";
     element.onloadedmetadata = () => resolve(element);
-    element.onerror = () => reject(new Error("This browser cannot play this file type. Download it instead."));
+    element.onerror = () => reject(new Error(tr("This browser cannot play this file type. Download it instead.")));
   });
 }
 

@@ -13,6 +13,7 @@
 import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell, when, wholeTime } from "./dom.js";
 import { Listening } from "./listening.js";
+import { tr } from "./texts.js";
 
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
@@ -26,7 +27,7 @@ class Tasks extends Listener {
   #opened = null; // the row last opened by the data
   #list = make("ul");
   #empty = make("p", { class: "empty" });
-  #bar = make("div", { class: "actions several", role: "group", "aria-label": "Selected", hidden: true });
+  #bar = make("div", { class: "actions several", role: "group", "aria-label": tr("Selected"), hidden: true });
   #shown = ""; // by the bar: the selected ids, and "?" with a question
 
   /** @param {import("./types").TasksData | null} given */
@@ -80,12 +81,12 @@ class Tasks extends Listener {
     const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#all) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, `${count} selected`), button("delete", "Delete", () => this.showSelected(true)),
-        button("all", "Select all", all), button("none", "Clear", clear), ...difference(chosen));
+      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", "Delete", () => this.showSelected(true)),
+        button("all", tr("Select all"), all), button("none", tr("Clear"), clear), ...difference(chosen));
       return;
     }
-    const keep = button("keep", "Keep them", () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
-    const question = `Delete these ${count}, with recordings and takes?`;
+    const keep = button("keep", tr("Keep them"), () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
+    const question = tr("Delete these {count}, with recordings and takes?", { count });
     this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
     keep.focus();
   }
@@ -103,7 +104,7 @@ class Row {
   #rows = new Map(); // of a project: id -> Row
   #list = make("ul", { class: "within" });
   #changes = make("span", { class: "changes" });
-  #play = iconButton("play", PLAY, "Play", () => this.#owner.play(this.#task.id, this.#task.player));
+  #play = iconButton("play", PLAY, tr("Play"), () => this.#owner.play(this.#task.id, this.#task.player));
 
   constructor(owner) {
     this.#owner = owner;
@@ -149,7 +150,7 @@ class Row {
     this.#box.disabled = Boolean(rows) || task.state === "queued" || task.state === "running";
     if (this.#box.disabled || !canSelect) this.#box.checked = false;
     const name = task.title;
-    this.#box.ariaLabel = `Select ${name}`;
+    this.#box.ariaLabel = tr("Select {name}", { name });
     if (rows) this.#showWithin(task, rows, more, canSelect);
     if (JSON.stringify(task) === JSON.stringify(this.#task)) return;
     const before = this.#task;
@@ -157,15 +158,15 @@ class Row {
     this.item.dataset.state = task.state;
     this.item.dataset.task = task.id;
     this.#play.hidden = !task.player;
-    this.#play.ariaLabel = `Play ${name}`;
+    this.#play.ariaLabel = tr("Play {name}", { name });
     this.#showHead();
     if (this.#is_open) this.#showInside(before);
   }
 
   /** Show in what it differs from the one before it. */
   compare(older) {
-    const found = differences(older?.compared, this.#task.compared).filter(([name]) => name !== "Voice"); // its title says
-    this.#changes.title = found.length ? "Changed since the take before" : "";
+    const found = differences(older?.compared, this.#task.compared).filter(([name]) => name !== tr("Voice")); // its title says
+    this.#changes.title = found.length ? tr("Changed since the take before") : "";
     this.#changes.replaceChildren(...found.map(changed));
   }
 
@@ -174,7 +175,7 @@ class Row {
     this.#rows = shown(rows, this.#rows, this.#owner, canSelect);
     this.within.forEach((row, place, all) => row.compare(all.slice(place + 1).find((one) => one.task.compared.length)?.task));
     const all = () => tell(this.#owner, "asked", { id: task.id, action: "all" });
-    const further = more ? make("li", {}, make("button", { type: "button", class: "further", onclick: all }, `Show all ${rows.length + more}`)) : null;
+    const further = more ? make("li", {}, make("button", { type: "button", class: "further", onclick: all }, tr("Show all {more}", { more: rows.length + more }))) : null;
     settle(this.#list, [...this.within.map((row) => row.item), ...(further ? [further] : [])]);
     if (!this.#list.isConnected) this.item.append(this.#list);
   }
@@ -245,7 +246,7 @@ class Row {
   #asked(action) {
     if (!action.question) return this.#tell(action);
     const yes = make("button", { type: "button", class: "sure", onclick: () => this.#tell(action) }, action.label);
-    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, "Cancel");
+    const no = make("button", { type: "button", onclick: () => this.#leave(action) }, tr("Cancel"));
     const question = make("div", { class: "actions question", role: "group", "aria-label": action.question },
       make("span", {}, action.question), yes, no);
     question.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#leave(action); });
@@ -290,7 +291,7 @@ function differences(older, newer) {
 }
 
 function changed([name, before, after]) {
-  const value = (text) => isolated(text, { class: "value", translate: name === "Voice" ? "no" : null });
+  const value = (text) => isolated(text, { class: "value", translate: name === tr("Voice") ? "no" : null });
   return make("span", { class: "change" }, make("span", { class: "name" }, name), " ", value(before), make("span", { class: "to" }, " → "), value(after));
 }
 
@@ -299,8 +300,8 @@ function difference(rows) {
   const done = rows.map((row) => row.task).filter((task) => task.compared?.length).sort((one, other) => one.created_s - other.created_s);
   if (rows.length !== 2 || done.length !== 2) return [];
   const found = differences(done[0].compared, done[1].compared);
-  const said = found.length ? found.map(changed) : [make("span", {}, "nothing but chance")];
-  return [make("span", { class: "changes", role: "status" }, make("span", { class: "name" }, "What changed:"), " ", ...said)];
+  const said = found.length ? found.map(changed) : [make("span", {}, tr("nothing but chance"))];
+  return [make("span", { class: "changes", role: "status" }, make("span", { class: "name" }, tr("What changed:")), " ", ...said)];
 }
 
 /** A waveform as small as a row. */

@@ -2,9 +2,10 @@
 // Gradio sets the class "dark" from the system alone, so another choice is applied again whenever that changes.
 
 import { make } from "./dom.js";
+import { tr } from "./texts.js";
 
 const KEY = "timbre-theme";
-const CHOICES = { system: "System", light: "Light", dark: "Dark" };
+const CHOICES = { system: tr("System"), light: tr("Light"), dark: tr("Dark") };
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function chosen() {
@@ -24,7 +25,7 @@ function apply(choice) {
 class Theme extends HTMLElement {
   set data(_) {
     const now = chosen();
-    this.replaceChildren(make("fieldset", {}, make("legend", {}, "Theme"), Object.entries(CHOICES).map(([name, label]) =>
+    this.replaceChildren(make("fieldset", {}, make("legend", {}, tr("Theme")), Object.entries(CHOICES).map(([name, label]) =>
       make("label", {}, make("input", { class: "choice", type: "radio", name: KEY, value: name, checked: name === now, onchange: () => this.#choose(name) }), label))));
   }
 

@@ -5,8 +5,9 @@
 
 import { copyButton } from "./copying.js";
 import { make, tell, when, wholeTime } from "./dom.js";
+import { tr } from "./texts.js";
 
-const WORDS = { valid: "valid", expired: "expired", revoked: "revoked" };
+const WORDS = { valid: tr("valid"), expired: tr("expired"), revoked: tr("revoked") };
 
 class Tokens extends HTMLElement {
   #asked = null; // the id of the token to confirm revoking
@@ -25,35 +26,35 @@ class Tokens extends HTMLElement {
     const live = tokens.filter((token) => token.state === "valid"), over = tokens.filter((token) => token.state !== "valid");
     this.replaceChildren(...[
       made ? this.#made(made) : null,
-      live.length ? this.#table(live, true) : make("p", { class: "none" }, "No valid tokens."),
-      over.length ? make("details", {}, make("summary", {}, `No longer valid (${over.length})`), this.#table(over, false)) : null,
+      live.length ? this.#table(live, true) : make("p", { class: "none" }, tr("No valid tokens.")),
+      over.length ? make("details", {}, make("summary", {}, tr("No longer valid ({length})", { length: over.length })), this.#table(over, false)) : null,
     ].filter(Boolean));
   }
 
   #made({ name, secret }) {
-    const shown = make("input", { type: "text", readonly: true, value: secret, spellcheck: "false", autocomplete: "off", "aria-label": `New token ${name}`,
+    const shown = make("input", { type: "text", readonly: true, value: secret, spellcheck: "false", autocomplete: "off", "aria-label": tr("New token {name}", { name }),
       onfocus: (event) => event.target.select() });
-    return make("div", { class: "made", role: "group", "aria-label": "New token" },
-      make("p", {}, "Copy your new token now: it is shown only once. Keep it secret, like a password."),
+    return make("div", { class: "made", role: "group", "aria-label": tr("New token") },
+      make("p", {}, tr("Copy your new token now: it is shown only once. Keep it secret, like a password.")),
       make("div", { class: "row" }, shown, copyButton(secret),
-        make("button", { type: "button", class: "plain", onclick: () => tell(this, "noted", {}) }, "Done")));
+        make("button", { type: "button", class: "plain", onclick: () => tell(this, "noted", {}) }, tr("Done"))));
   }
 
   #table(tokens, canRevoke) {
-    const head = ["Name", "Created", "Expires", "Last used", ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, "Revoke")));
+    const head = [tr("Name"), tr("Created"), tr("Expires"), tr("Last used"), ""].map((title) => make("th", { scope: "col" }, title || make("span", { class: "unseen" }, tr("Revoke"))));
     const rows = tokens.map((token) => make("tr", { "data-state": token.state },
-      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, "never"), time(token.used_s, "never", "last used"),
+      make("td", { class: "name", translate: "no" }, token.name), time(token.created_s), time(token.expires_s, tr("never")), time(token.used_s, "never", tr("last used")),
       make("td", {}, canRevoke ? this.#revoking(token) : make("span", {}, WORDS[token.state]))));
     return make("table", { class: "list" }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, rows));
   }
 
   #revoking(token) {
     if (this.#asked !== token.id) {
-      return make("button", { type: "button", class: "plain", "aria-label": `Revoke ${token.name}`, onclick: () => this.#ask(token.id) }, "Revoke");
+      return make("button", { type: "button", class: "plain", "aria-label": tr("Revoke {name}", { name: token.name }), onclick: () => this.#ask(token.id) }, tr("Revoke"));
     }
-    return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? "Programs that use it lose access at once."),
-      make("button", { type: "button", class: "plain sure", onclick: () => tell(this, "revoke", { id: token.id }) }, `Revoke ${token.name}`),
-      make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, "Cancel"));
+    return make("span", { class: "question" }, make("span", {}, this.#data.warning ?? tr("Programs that use it lose access at once.")),
+      make("button", { type: "button", class: "plain sure", onclick: () => tell(this, "revoke", { id: token.id }) }, tr("Revoke {name}", { name: token.name })),
+      make("button", { type: "button", class: "plain keep", onclick: () => this.#ask(null) }, tr("Cancel")));
   }
 
   #ask(id) {

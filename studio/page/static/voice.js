@@ -2,6 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { make, row } from "./dom.js";
+import { tr } from "./texts.js";
 
 class VoiceHead extends HTMLElement {
   /** @param {import("./types").VoiceHead | null} voice */
@@ -15,7 +16,7 @@ class VoiceHead extends HTMLElement {
     const kind = voice.kind.length ? make("p", { class: "kind" }, row(voice.kind, " · ")) : null;
     const description = voice.description ? make("p", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null;
     const good = voice.uses?.length ? make("p", { class: "uses" }, row(voice.uses, " · ")) : null;
-    const traits = make("ul", { class: "traits", "aria-label": "Traits" }, voice.traits.map((trait) => make("li", {}, trait)));
+    const traits = make("ul", { class: "traits", "aria-label": tr("Traits") }, voice.traits.map((trait) => make("li", {}, trait)));
     return [title, kind, good, description, voice.traits.length ? traits : null].filter(Boolean);
   }
 }
@@ -34,7 +35,7 @@ class Download extends HTMLElement {
     this.replaceChildren();
     if (file) {
       const link = make("a", { href: file.url, download: file.name, translate: "no" }, file.name);
-      this.append(make("p", { role: "status" }, "Downloading:", " ", link));
+      this.append(make("p", { role: "status" }, tr("Downloading:"), " ", link));
       if (this.#fetched !== file.url) link.click();
       this.#fetched = file.url;
       this.#ends = setTimeout(() => this.replaceChildren(), LINK_MS);

@@ -8,10 +8,10 @@
 
 import { avatar } from "./avatar.js";
 import { Listener, iconButton, make, row, tell } from "./dom.js";
-import { translated } from "./languages.js";
 import { Listening } from "./listening.js";
+import { tr } from "./texts.js";
 
-const FILTERS = { gender: "Gender", genre: "Genre", voice_type: "Voice type", base_language: "Language" };
+const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: "Voice type", base_language: tr("Language") };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no filters are needed
@@ -61,8 +61,8 @@ export class Voices extends Listener {
     const { voices } = this.#data;
     const isMany = voices.length > FEW;
     this.replaceChildren();
-    const bar = make("div", { class: "filters", role: "search", "aria-label": "Voices" });
-    const asked = { type: "search", placeholder: "Search", "aria-label": "Search voices", hidden: voices.length < 2 };
+    const bar = make("div", { class: "filters", role: "search", "aria-label": tr("Voices") });
+    const asked = { type: "search", placeholder: tr("Search"), "aria-label": tr("Search voices"), hidden: voices.length < 2 };
     this.#search = make("input", { class: "search", ...asked, oninput: () => this.#narrow() });
     this.#search.value = words;
     bar.append(this.#search);
@@ -77,9 +77,9 @@ export class Voices extends Listener {
       this.#selects[name] = select;
       bar.append(select);
     }
-    const group = { class: "cards", role: "radiogroup", "aria-label": "Voice", onkeydown: (event) => this.#key(event) };
+    const group = { class: "cards", role: "radiogroup", "aria-label": tr("Voice"), onkeydown: (event) => this.#key(event) };
     const cards = make("div", group, voices.map((voice) => this.#card(voice)));
-    this.append(bar, cards, make("p", { class: "none", role: "status" }, "No matching voice."));
+    this.append(bar, cards, make("p", { class: "none", role: "status" }, tr("No matching voice.")));
     this.#narrow();
   }
 
@@ -91,7 +91,7 @@ export class Voices extends Listener {
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, use));
     const choose = make(
       "button",
-      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map(translated).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
+      { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
       make("span", { class: "kind" }, row([...kind, ...more], " · ")),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.description) : null,
@@ -108,12 +108,12 @@ export class Voices extends Listener {
     const bar = make("span", { class: "range-bar", "aria-hidden": "true" }, stretch("voice", midi(min), midi(max)));
     if (range) bar.append(stretch("recording", range.low, range.high));
     const notes = make("span", { class: "notes" }, `${min}–${max}`);
-    return make("span", { class: "range", title: `Range: ${min} to ${max}` }, bar, notes);
+    return make("span", { class: "range", title: tr("Range: {min} to {max}", { min, max }) }, bar, notes);
   }
 
   #preview(voice) {
     const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
-    return Object.assign(iconButton("preview", PLAY, `Play ${voice.name}`, toggle), { title: "Play (P)" });
+    return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
   }
 
   /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
@@ -133,7 +133,7 @@ export class Voices extends Listener {
       const plays = card.dataset.id === this.#listening.playing;
       preview.tabIndex = -1; // P does the same on the card
       const name = card.querySelector(".name").textContent;
-      preview.ariaLabel = plays ? `Stop ${name}` : `Play ${name}`;
+      preview.ariaLabel = plays ? tr("Stop {name}", { name }) : tr("Play {name}", { name });
       preview.setAttribute("aria-pressed", plays);
       preview.querySelector("path").setAttribute("d", plays ? STOP : PLAY);
     }
@@ -154,7 +154,7 @@ export class Voices extends Listener {
     const words = folded(this.#search.value).split(/\s+/).filter(Boolean);
     this.#data.voices.forEach((voice, index) => {
       const ours = [voice.voice_type, voice.gender, voice.genre, ...(voice.traits ?? [])].filter(Boolean);
-      const texts = [voice.name, voice.description, ...ours, ...ours.map(translated), said("base_language", voice.base_language)];
+      const texts = [voice.name, voice.description, ...ours, ...ours.map((one) => tr(one)), said("base_language", voice.base_language)];
       const all = folded(texts.join("\n"));
       const fits = Object.entries(this.#selects).every(([name, one]) => !one.value || voice[name] === one.value);
       this.querySelectorAll(".card")[index].hidden = !fits || !words.every((word) => all.includes(word));
@@ -201,7 +201,7 @@ function stretch(name, low, high) {
 /** The name of a value in the language of the page: "de" as a language is German. */
 function said(name, value) {
   if (!value) return "";
-  if (name !== "base_language") return translated(value);
+  if (name !== "base_language") return tr(value);
   try {
     return new Intl.DisplayNames([navigator.language], { type: "language" }).of(value);
   } catch {

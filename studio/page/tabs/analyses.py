@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+from engine.texts import joined, tr
 from studio.actions.analyses import AnalysisView, analysis_view, cancel_analysis, start_analysis
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
@@ -42,6 +43,9 @@ def cancel(visit: Visit, analysis: str | None) -> None:
 def progress_line(view: AnalysisView) -> str:
     """Return how far an analysis is that has not ended, in a line."""
     if view["ahead"]:
-        return f"Waiting: {view['ahead']} ahead · {view['file_name']}"
+        return tr("Waiting: {ahead} ahead · {file_name}", ahead=view["ahead"], file_name=view["file_name"])
     done = f"{100 * view['progress']:.0f} %" if view["progress"] else None
-    return ", ".join(filter(None, [f"Analysing {view['file_name']}", done, time_taken(view["taken_s"])]))
+    return joined(tr(", "), filter(None, [tr(
+        "Analysing {file_name}",
+        file_name=view["file_name"],
+    ), done, time_taken(view["taken_s"])]))

@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.parts.notice import notice, show_error, show_problems, silent
@@ -30,8 +31,8 @@ from studio.page.tabs.convert_welcome import welcomed
 from studio.page.tabs.instrument import part
 
 _NO_RECORDING = (
-    "Add a recording first: drop a file, record one, or try a sample. "
-    "If a file is still uploading, wait until it is done."
+    tr("Add a recording first: drop a file, record one, or try a sample. "
+    "If a file is still uploading, wait until it is done.")
 )
 _STILL_MEANT_S = 2.0  # after Convert was pressed: nobody looks for a file and drops it as fast as that
 
@@ -58,7 +59,7 @@ class ConvertTab:
         presets.wire(self.settings)
         self.warnings = Warnings(page, layout, self.recording)
         with layout.go:
-            self.start = gr.Button("Convert", variant="primary", size="lg", elem_id="convert-start")
+            self.start = gr.Button(tr("Convert"), variant="primary", size="lg", elem_id="convert-start")
         with layout.said:
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
@@ -70,7 +71,7 @@ class ConvertTab:
         self.buttons = {"one": self.start, "several": self.batch.start}
         shift = [alone, fit.auto, fit.transpose, fit.put_aside]
         with layout.add:
-            several = gr.Button("Batch", size="sm", scale=0, min_width=60, elem_id="convert-several")
+            several = gr.Button(tr("Batch"), size="sm", scale=0, min_width=60, elem_id="convert-several")
         for button, choice in ((several, "several"), (self.batch.back, "one")):
             page.on(button.click, partial(self.show, choice), [], [self.input])
         for choice in (layout.one, layout.several):
@@ -131,7 +132,7 @@ class ConvertTab:
         if chosen is None:
             raise Invalid([("recording", _NO_RECORDING)])
         if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
+            raise Invalid([("voice", tr("Choose a voice first."))])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         with self.song.request(visit, given, model) as song:

@@ -1,6 +1,5 @@
 """Several recordings at once: converted with the settings of the tab, and downloaded as a ZIP file."""
 
-import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,10 +8,12 @@ import gradio as gr
 from gradio.blocks import Block
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.texts import tr
 from studio.actions.account import FORMATS
 from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
@@ -24,7 +25,9 @@ from studio.page.tabs.convert_settings import Settings
 from studio.page.tabs.convert_voice import GONE, Voice
 
 _POLL_S = 1.0
-_STATES = {"queued": "waiting", "running": "converting", "completed": "done", "failed": "failed"}
+_STATES = {
+    "queued": tr("waiting"), "running": tr("converting"), "completed": tr("done"), "failed": tr("failed"),
+}  # fmt: skip
 _FETCH = """text => {
   if (!text) return;
   const {url, name} = JSON.parse(text);
@@ -40,20 +43,20 @@ class Batch:
         self.rows = remembered("convert-batch", [])
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.batch:
-            self.back = gr.Button("One recording", size="sm", scale=0, min_width=120, elem_id="convert-one")
+            self.back = gr.Button(tr("One recording"), size="sm", scale=0, min_width=120, elem_id="convert-one")
             self.files = gr.File(
-                label="Recordings", file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES), height=150,
-                elem_id="convert-files",
+                label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES),
+                height=150, elem_id="convert-files",
             )  # fmt: skip
             self.problem = notice("convert-batch-problem")
             self.table = gr.HTML(visible=False, elem_id="convert-batch")
             with gr.Row(visible=False) as self.going:
-                self.cancel = gr.Button("Cancel remaining", size="sm")
+                self.cancel = gr.Button(tr("Cancel remaining"), size="sm")
             with gr.Row(visible=False) as self.done:
-                self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label="Format", scale=1, min_width=130)
-                self.fetch = gr.Button("Download all as ZIP", scale=2, min_width=160)
+                self.kind = gr.Dropdown(list(FORMATS), value=FORMATS[0], label=tr("Format"), scale=1, min_width=130)
+                self.fetch = gr.Button(tr("Download all as ZIP"), scale=2, min_width=160)
         with layout.go:
-            self.start = gr.Button("Convert all", variant="primary", size="lg", visible=False)
+            self.start = gr.Button(tr("Convert all"), variant="primary", size="lg", visible=False)
         self.link = gr.Textbox(visible=False)
 
     def wire(self, voice: Voice, settings: Settings) -> None:
@@ -79,9 +82,9 @@ class Batch:
     def convert(self, visit: Visit, given: Given) -> Updates:
         files, model = given.read(self.files, list[str]), given.read(self.voice.chosen, str)
         if not files:
-            raise Invalid([("recordings", "Add recordings first.")])
+            raise Invalid([("recordings", tr("Add recordings first."))])
         if not model:
-            raise Invalid([("voice", "Choose a voice first.")])
+            raise Invalid([("voice", tr("Choose a voice first."))])
         if others := self.voice.without(visit, model):
             return others | {self.problem: show_error(GONE)}
         with scratch_folder(visit.studio) as place:
@@ -125,21 +128,24 @@ def _table(rows: Sequence[Row]) -> str:
         return ""
     is_over = not any(row["state"] in BUSY for row in rows)  # until then the table is made anew, which would stop it
     lines = "".join(
-        f'<tr class="{row["state"]}"><th scope="row" translate="no">{html.escape(row["file_name"])}</th>'
+        f'<tr class="{row["state"]}"><th scope="row" translate="no">{markup(row["file_name"])}</th>'
         f"<td>{_heard(row) if is_over and row.get('url') else _state(row)}</td></tr>"
         for row in rows
     )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
-    counted = f"{done} of {len(rows)} done" + (f", {failed} failed" if failed else "")
+    counted = tr(
+        "{done} of {rows} done",
+        done=done, rows=len(rows),
+    ) + (tr(", {failed} failed", failed=failed) if failed else "")
     share = sum(1.0 if row["state"] not in BUSY else row["progress"] for row in rows) / len(rows)
     return f"{progress_bar(share, counted)}<table><tbody>{lines}</tbody></table>"
 
 
 def _state(row: Row) -> str:
-    return html.escape(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
+    return markup(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
 
 
 def _heard(row: Row) -> str:
-    name, url = html.escape(row["file_name"]), html.escape(row["url"])
-    warning = f" {html.escape(row['warning'])}" if row["warning"] else ""
+    name, url = markup(row["file_name"]), markup(row["url"])
+    warning = f" {markup(row['warning'])}" if row["warning"] else ""
     return f'<audio controls preload="none" src="{url}" aria-label="{name}" translate="no"></audio>{warning}'

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypedDict
 
 import gradio as gr
+from typing_extensions import TypedDict
 
+from engine.texts import tr
 from studio.actions.edits import TakeOf, comp_view, start_comp
 from studio.actions.takes import label_take
 from studio.errors import NotFound, StudioError, WrongState
@@ -39,7 +40,7 @@ class Comp:
     def __init__(self, page: Page, place: gr.Column, now: gr.State, made: gr.State) -> None:
         self.made = made
         self.timer = gr.Timer(_POLL_S, active=False)
-        with place, gr.Accordion("Takes", open=False, visible=False, elem_id="convert-comp") as self.fold:
+        with place, gr.Accordion(tr("Takes"), open=False, visible=False, elem_id="convert-comp") as self.fold:
             self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
             self.problem = notice("convert-comp-problem")
         outputs = [self.timer, self.fold, self.takes]

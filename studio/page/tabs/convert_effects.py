@@ -7,14 +7,15 @@ import gradio as gr
 from gradio.events import Dependency
 
 from engine.effects.settings import OFF, Effects, EffectSettings, effects_of, plain_effects
+from engine.texts import tr
 from studio.page.parts.controls import Control, controls, settings_of
 from studio.page.parts.values import Given, Values
 
-_ABOUT = "Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once."
+_ABOUT = tr("Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once.")
 _NAMES = [one.name for one in fields(EffectSettings)]
 _MAIN = ("de_ess", "compressor_ratio", "reverb", "denoise")  # used most
-_NAMED = {"compressor_ratio": "Compressor"}
-_TITLES = {OFF: "Off", "clean": "Clean", "vocal": "Vocal", "speech": "Speech", "hall": "Hall"}
+_NAMED = {"compressor_ratio": tr("Compressor")}
+_TITLES = {OFF: tr("Off"), "clean": tr("Clean"), "vocal": tr("Vocal"), "speech": tr("Speech"), "hall": tr("Hall")}
 
 
 class EffectControls:
@@ -22,15 +23,17 @@ class EffectControls:
 
     def __init__(self) -> None:
         named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
-        gr.HTML("<h2>Effects</h2>")
+        gr.HTML("<h2>" + tr("Effects") + "</h2>")
         self.preset = gr.Radio(
-            named, value=OFF, label="Effects", show_label=False, info=_ABOUT, elem_id="convert-effects"
+            named, value=OFF, label=tr("Effects"), show_label=False, info=_ABOUT, elem_id="convert-effects"
         )  # fmt: skip
         main = controls(EffectSettings, _MAIN, _NAMED)
-        with gr.Accordion("Fine-tune", open=False, elem_id="convert-effect-sliders"):
+        with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
         self.sliders = {name: (main | others)[name] for name in _NAMES}
-        self.in_download = gr.Checkbox(True, label="Include effects in downloads", elem_id="convert-effects-download")
+        self.in_download = gr.Checkbox(
+            True, label=tr("Include effects in downloads"), elem_id="convert-effects-download"
+        )
         made = list(self.sliders.values())
         self._filled = self.preset.input(
             self._of_preset, self.preset, made, api_visibility="private", show_progress="hidden"
@@ -54,7 +57,7 @@ class EffectControls:
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["effects", *(f"effect {name}" for name in _NAMES)]
+        return ["effects", *(tr("effect {name}", name=name) for name in _NAMES)]
 
     def chosen(self, given: Given) -> Effects:
         """Return the effects, as a preset where the values are one's."""

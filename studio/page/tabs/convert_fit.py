@@ -1,10 +1,12 @@
 """How the recording fits the voice's range, and the shift between them: the transpose slider with its picture."""
 
-from typing import Literal, TypedDict
+from typing import Literal
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
+from engine.texts import tr
 from studio.actions.voice_cards import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
@@ -51,10 +53,10 @@ class Fit:
         self.recording, self.alone, self.voice = recording, alone, voice
         self.found = gr.Number(0, visible="hidden", container=False)  # of the server, in semitones
         with layout.pitch:
-            gr.HTML("<h2>Pitch</h2>")
+            gr.HTML("<h2>" + tr("Pitch") + "</h2>")
             self.picture = element("fit", events=("best",), elem_id="convert-fit")
         with layout.transpose:
-            self.auto = gr.Checkbox(True, label="Auto transpose", elem_id="convert-auto")
+            self.auto = gr.Checkbox(True, label=tr("Auto transpose"), elem_id="convert-auto")
             self.transpose = controls(ConversionSettings, ["transpose"])["transpose"]
         self.owner = gr.State(None)  # id of the recording that the shift was set for
         self.put_aside = gr.State((True, 0))  # for several recordings while there is one, and the other way round

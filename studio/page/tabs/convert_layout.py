@@ -22,6 +22,7 @@ The bar at the lower edge of the window, where the instrument has its transport:
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.page.parts.element import element
 
 
@@ -33,14 +34,14 @@ class Layout:
             self.voice = gr.Column(elem_id="convert-left")
             with gr.Column(elem_id="convert-middle"):
                 with gr.Tabs(elem_id="convert-input") as self.input:
-                    with gr.Tab("One recording", id="one") as self.one:
+                    with gr.Tab(tr("One recording"), id="one") as self.one:
                         self.head = gr.Column(elem_id="convert-head")
                         self.stage = gr.Column(elem_id="convert-stage")
                         self.notices = gr.Column(elem_id="convert-notices")
                         with gr.Row(elem_id="convert-after"):
                             self.result = gr.Column(elem_id="convert-below")
                             self.add = gr.Row(elem_id="convert-add")
-                    with gr.Tab("Batch", id="several") as self.several:
+                    with gr.Tab(tr("Batch"), id="several") as self.several:
                         self.batch = gr.Column()
                 self.scores = gr.Column(elem_id="convert-folds")
             with gr.Column(elem_id="convert-dock"):
@@ -56,6 +57,6 @@ class Layout:
                 self.style = gr.Column(elem_id="convert-style")
                 with gr.Column(elem_id="convert-character"):
                     self.character = gr.Column()
-                    self.more = gr.Accordion("More settings", open=False, elem_id="convert-more")
+                    self.more = gr.Accordion(tr("More settings"), open=False, elem_id="convert-more")
                 self.effects = gr.Column(elem_id="convert-effects-part")
-                self.song = gr.Accordion("Song", open=False, elem_id="convert-song")
+                self.song = gr.Accordion(tr("Song"), open=False, elem_id="convert-song")

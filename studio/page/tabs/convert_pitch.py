@@ -1,10 +1,10 @@
 """The pitch of a take beside the recording's, and its spectrogram: layers of the instrument."""
 
-from typing import TypedDict
-
 import gradio as gr
 from gradio.blocks import Block
+from typing_extensions import TypedDict
 
+from engine.texts import tr
 from studio.actions.analyses import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
 from studio.actions.takes import ResultView, VoiceRange
@@ -73,7 +73,7 @@ class Pitch:
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
-        of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
+        of_recording, of_take = tr("{task} recording", task=now["task"]), f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, look_at_recording(visit.studio, visit.account, task_id)
@@ -85,9 +85,9 @@ class Pitch:
         found: Values = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}
         if any(view["state"] in analyses.BUSY for view in views):
             share = sum(view["progress"] for view in views) / len(views)
-            return found | {self.progress: gr.HTML(progress_bar(share, "Analysing the pitch"), visible=True)}
+            return found | {self.progress: gr.HTML(progress_bar(share, tr("Analysing the pitch")), visible=True)}
         if failed := [view for view in views if view["state"] != "completed"]:
-            why = f"The pitch cannot be shown. {failed[0]['error'] or ''}".strip()
+            why = tr("The pitch cannot be shown. {error}", error=failed[0]["error"] or "").strip()
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0
@@ -111,7 +111,7 @@ def _roll(
         "range": wanted["range"],
         "shown": ["range", "notes"],
         "curves": [
-            {**before, "label": "Recording", "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
-            {**after, "label": "Take", "colour": _OUTPUT_COLOUR},
+            {**before, "label": tr("Recording"), "colour": _INPUT_COLOUR, "offset_s": -trimmed_s},
+            {**after, "label": tr("Take"), "colour": _OUTPUT_COLOUR},
         ],
     }

@@ -4,6 +4,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.account import Preset, delete_preset, find_preset, preset_names, save_preset
 from studio.errors import Invalid
 from studio.page.parts.notice import inform, notice
@@ -21,11 +22,11 @@ class Presets:
         self._page, self._tab = page, tab
         with gr.Row(elem_id="convert-presets"):
             self.choice = gr.Dropdown(
-                [], value=None, label="Preset", info="Stores all settings except transpose.", allow_custom_value=True,
-                scale=3, min_width=180, elem_id="convert-preset", elem_classes="names",
+                [], value=None, label=tr("Preset"), info=tr("Stores all settings except transpose."),
+                allow_custom_value=True, scale=3, min_width=180, elem_id="convert-preset", elem_classes="names",
             )  # fmt: skip
-            self.save = gr.Button("Save", size="sm", min_width=80, elem_id="convert-preset-save")
-            self.delete = gr.Button("Delete", size="sm", min_width=80, elem_id="convert-preset-delete")
+            self.save = gr.Button(tr("Save"), size="sm", min_width=80, elem_id="convert-preset-save")
+            self.delete = gr.Button(tr("Delete"), size="sm", min_width=80, elem_id="convert-preset-delete")
         self.problem = notice("convert-preset-problem")
 
     def wire(self, settings: Settings) -> None:
@@ -52,15 +53,18 @@ class Presets:
     def _keep(self, visit: Visit, given: Given) -> Updates:
         name = given.text(self.choice).strip()
         if not name:
-            raise Invalid([("name", "Type a name for the preset first.")])
+            raise Invalid([("name", tr("Type a name for the preset first."))])
         asked = {key: value for key, value in self._settings.asked(given).items() if key not in _OF_THE_RECORDING}
         preset = Preset(self._settings.preset_of(given), asked, self._settings.effects_of(given))
         kept = save_preset(visit.studio, visit.account, name, preset)
-        said = f"Saved as '{kept}'. On the command line: convert --preset '{kept}'."
+        said = tr("Saved as '{kept}'. On the command line: convert --preset '{kept2}'.", kept=kept, kept2=kept)
         return {self.choice: self._listed(visit, value=kept), self.problem: inform(said)}
 
     def _forget(self, visit: Visit, name: str | None) -> Updates:
         if not name:
-            raise Invalid([("name", "Choose the preset to delete first.")])
+            raise Invalid([("name", tr("Choose the preset to delete first."))])
         delete_preset(visit.studio, visit.account, name)
-        return {self.choice: self._listed(visit, value=None), self.problem: inform(f"'{name}' is deleted.")}
+        return {
+            self.choice: self._listed(visit, value=None),
+            self.problem: inform(tr("'{name}' is deleted.", name=name)),
+        }

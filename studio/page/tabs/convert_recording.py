@@ -1,16 +1,17 @@
 """The recording of the Convert tab: uploaded, recorded or a sample; to be heard and trimmed, with what was found."""
 
-import html
 from collections.abc import Callable
-from typing import TypedDict
 
 import gradio as gr
 from gradio.blocks import Block
+from typing_extensions import TypedDict
 
 from engine.errors import EngineError
+from engine.texts import joined, tr
 from studio.actions.analyses import AnalysisView, take_sample
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
@@ -51,19 +52,21 @@ class Recording:
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.head:
             self.drop = gr.Audio(
-                label="Recording", type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
+                label=tr("Recording"), type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
                 elem_id="convert-drop",
             )  # fmt: skip
             self.is_recorded = recorded(page, self.drop)
             with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
                 self.facts = gr.HTML(elem_id="convert-facts")
                 self.explore = gr.Button(
-                    "Open in Explore", size="sm", scale=0, min_width=100, elem_id="convert-explore"
+                    tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
                 )  # fmt: skip
-                self.change = gr.Button("Change recording", size="sm", scale=0, min_width=100, elem_id="convert-change")
+                self.change = gr.Button(
+                    tr("Change recording"), size="sm", scale=0, min_width=100, elem_id="convert-change"
+                )
             with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
                 self.progress = gr.HTML(elem_id="convert-listening")
-                self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90, elem_id="convert-give-up")
+                self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90, elem_id="convert-give-up")
         with layout.stage:
             self.problem = notice("convert-recording-problem")
             self.instrument, self.part = instrument(), part()
@@ -132,7 +135,7 @@ class Recording:
                 self.part: brought("recording", None),
             }
         if view["state"] != "completed":
-            why = view["error"] or "The analysis was cancelled."
+            why = view["error"] or tr("The analysis was cancelled.")
             return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
         return {
             self.timer: gr.Timer(active=False),
@@ -193,7 +196,7 @@ def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
-        "label": "Recording",
+        "label": tr("Recording"),
         "url": view["audio_url"],
         "duration_s": view["duration_s"],
         "roll": view["roll"],
@@ -210,8 +213,8 @@ def _facts(view: AnalysisView) -> str:
     if voice is not None:
         facts += [STYLES[summary["style"]], f"{voice['min']}–{voice['max']}"]  # noqa: RUF001 - from to
     else:
-        facts.append("silence" if loudness is None else "no pitch found")
+        facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:
-        facts.append(f"{signed(loudness, 0)} LUFS")
-    name, *rest = map(html.escape, facts)
-    return f'<p><b translate="no">{name}</b><span> · </span>{" · ".join(rest)}</p>'
+        facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
+    name, *rest = facts
+    return f'<p><b translate="no">{markup(name)}</b><span> · </span>{markup(joined(" · ", rest))}</p>'

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TypedDict
 
 import gradio as gr
 from gradio.blocks import Block
+from typing_extensions import TypedDict
 
+from engine.texts import joined, tr
 from studio.actions.conversions import convert_again, look_at_recording
 from studio.actions.takes import ResultView
 from studio.actions.tasks import cancel_task
@@ -27,7 +28,7 @@ from studio.page.tabs.convert_takes import Takes, result_name, view_of
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
-_GONE = "This result has been deleted from the history."
+_GONE = tr("This result has been deleted from the history.")
 
 
 class ChosenModel(TypedDict):
@@ -48,7 +49,7 @@ class Result:
         self.recording = recording
         with layout.progress, gr.Row(visible=False) as self.going:
             self.progress = gr.HTML(elem_id="convert-bar")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
         with layout.said:
             self.ended = notice("convert-ended")
         with layout.result:
@@ -114,7 +115,7 @@ class Result:
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
         over: Values = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
         if view["state"] == "cancelled":
-            return over | {self.ended: inform("The conversion was cancelled.")}
+            return over | {self.ended: inform(tr("The conversion was cancelled."))}
         if view["state"] == "failed":
             return over | {self.ended: show_error(view["error"] or "")}
         if view["note"]:
@@ -122,7 +123,7 @@ class Result:
         if not _is_of(now, chosen):
             done: Values = {} if now.get("restored") else {self.ended: _elsewhere(now["label"])}
             return over | done | self.takes.offer(kept)
-        said = " ".join(filter(None, [view["warning"], *view["notes"]]))
+        said = joined(" ", filter(None, [view["warning"], *view["notes"]]))
         told = (warn if view["warning"] else inform)(said) if said else silent()
         return over | {self.ended: told} | self.takes.show(visit, view, now, kept)
 
@@ -199,7 +200,7 @@ def _label(view: ResultView) -> str:
 
 
 def _elsewhere(label: str) -> gr.HTML:
-    return inform(f"{label} is done: see Previous results.")
+    return inform(tr("{label} is done: see Previous results.", label=label))
 
 
 def _is_of(now: Now, chosen: Chosen | None) -> bool:

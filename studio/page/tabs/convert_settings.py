@@ -7,6 +7,7 @@ import gradio as gr
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import Effects
+from engine.texts import tr
 from studio.page.parts.controls import STYLES, Control, controls, settings_of
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
@@ -17,8 +18,8 @@ from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import IN_TURN, Recording
 from studio.page.tabs.convert_state import Analysed, Chosen
 
-_OF_ONE = "Detected in the recording. Choose another if it suits better."
-_OF_EACH = "If none is chosen, each recording's style is detected."
+_OF_ONE = tr("Detected in the recording. Choose another if it suits better.")
+_OF_EACH = tr("If none is chosen, each recording's style is detected.")
 _PLAIN = ConversionSettings()
 _OF = "recording"  # in the memory: which one the transposition is for
 _KEPT = f"""(recording, ...values) => ({{
@@ -33,7 +34,11 @@ _OF_PRESETS = [
 ]
 _BESIDE = ("transpose", "takes")  # which have places of their own
 _CHARACTER = ("likeness", "texture", "consonant_protection", "formant_shift_semitones")  # used most
-_NAMED = {"texture": "Own breath", "consonant_protection": "Consonants", "formant_shift_semitones": "Formants"}
+_NAMED = {
+    "texture": tr("Own breath"),
+    "consonant_protection": tr("Consonants"),
+    "formant_shift_semitones": tr("Formants"),
+}
 _ADVANCED = [one.name for one in fields(ConversionSettings) if one.name not in _BESIDE]
 
 
@@ -46,18 +51,18 @@ class Settings:
     def __init__(self, page: Page, layout: Layout, recording: Recording, alone: gr.State, fit: Fit) -> None:
         self.recording, self.alone, self.fit = recording, alone, fit
         with layout.style:
-            self.preset = gr.Radio(_choices(None), value=None, label="Style", info=_OF_ONE)
+            self.preset = gr.Radio(_choices(None), value=None, label=tr("Style"), info=_OF_ONE)
         self.detected = gr.State(None)  # the style that is chosen because it was detected
         with layout.takes:
             self.takes = controls(ConversionSettings, ["takes"])["takes"]
         with layout.effects:
             self.effects = EffectControls()
         with layout.character:
-            gr.HTML("<h2>Character</h2>")
+            gr.HTML("<h2>" + tr("Character") + "</h2>")
             self.advanced = controls(ConversionSettings, _CHARACTER, _NAMED)
         with layout.more:
             self.advanced |= controls(ConversionSettings, [one for one in _ADVANCED if one not in _CHARACTER])
-            self.reset = gr.Button("Reset to the style's defaults", size="sm")
+            self.reset = gr.Button(tr("Reset to the style's defaults"), size="sm")
         self.kept = remembered("convert-settings")
         self._wire(page)
 
@@ -169,7 +174,9 @@ def _plain(semitones: float) -> float:
 
 
 def _choices(detected: str | None) -> list[tuple[str, str]]:
-    return [(f"{title} (detected)" if name == detected else title, name) for name, title in STYLES.items()]
+    return [
+        (tr("{title} (detected)", title=title) if name == detected else title, name) for name, title in STYLES.items()
+    ]
 
 
 def _preset(name: str | None) -> ConversionSettings:

@@ -11,6 +11,7 @@ import gradio as gr
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
+from engine.texts import joined, tr
 from studio.actions.analyses import analysed_recording
 from studio.actions.fetched_models import Addition, separator
 from studio.actions.songs import SentFile, SongRequest
@@ -27,13 +28,13 @@ from studio.page.tabs.convert_state import Chosen
 from studio.page.tabs.instrument import brought, part
 
 _POLL_S = 0.5
-NAMES = {"backing": "Backing", "stem": "Second singer"}  # of what is heard beside a vocal
+NAMES = {"backing": tr("Backing"), "stem": tr("Second singer")}  # of what is heard beside a vocal
 _CHOSEN = "chosen"  # instead of a voice: the chosen one, as static/regions.js writes it
-_WITHOUT_BACKING = "Add a backing track, or tick “This is a full mix”."
+_WITHOUT_BACKING = tr("Add a backing track, or tick “This is a full mix”.")
 _SAID = {
-    "backing": "A song: the new vocal goes back into the mix at the same level and position, in one take.",
-    "separate": "A full mix: its vocal is extracted, converted and mixed again, in one take.",
-    "parts": "Several voices: each sings its part, in one take.",
+    "backing": tr("A song: the new vocal goes back into the mix at the same level and position, in one take."),
+    "separate": tr("A full mix: its vocal is extracted, converted and mixed again, in one take."),
+    "parts": tr("Several voices: each sings its part, in one take."),
 }
 
 
@@ -54,23 +55,23 @@ class Song:
             self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
         with layout.song:
             self.separate = gr.Checkbox(
-                label="This is a full mix: extract the vocal", info="The backing is what is left of the song.",
+                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
             )  # fmt: skip
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
-                label="Voice changes", placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
-                info="Draw them on the lane of the recording, or type them: keep leaves a part as it is.",
+                label=tr("Voice changes"), placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
+                info=tr("Draw them on the lane of the recording, or type them: keep leaves a part as it is."),
                 elem_id="song-parts",
             )  # fmt: skip
             self.stem_voice = gr.Textbox(
-                label="Voice of the second singer", value=KEEP, max_length=4000,
-                info="An id of Voices; keep leaves it as it is.", elem_id="song-stem-voice",
+                label=tr("Voice of the second singer"), value=KEEP, max_length=4000,
+                info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
             )  # fmt: skip
             self.offset = gr.Textbox(
-                label="Offset", placeholder="Auto", max_length=20,
-                info="Seconds by which the vocal begins later than the backing.", elem_id="song-offset",
+                label=tr("Offset"), placeholder=tr("Auto"), max_length=20,
+                info=tr("Seconds by which the vocal begins later than the backing."), elem_id="song-offset",
             )  # fmt: skip
         self._wire(recording)
 
@@ -170,12 +171,12 @@ class Song:
             view = analyses.find(visit, analysis)
             if view is None or view["state"] in ("failed", "cancelled"):
                 why = view and view["error"]
-                trouble.append(why or f"{NAMES[name]}: its file is kept for a day. Add it again.")
+                trouble.append(why or tr("{names}: its file is kept for a day. Add it again.", names=NAMES[name]))
                 continue
             is_busy = is_busy or view["state"] in analyses.BUSY
             lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
         updates: Values = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
-        return updates | ({self.problem: show_error(" ".join(trouble))} if trouble else {})
+        return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
 
     def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
         """Say what Convert will make of the recording, if more than its vocal in another voice."""
@@ -217,10 +218,13 @@ class Song:
 def _separator_words() -> InstallWords:
     file = PINNED[0]
     return InstallWords(
-        f"Extracting a vocal needs {file.name}: {file.megabytes} MB, licence {file.licence}, by {file.origin}. "
-        "It is stored in the data folder.",
-        f"Vocals cannot be extracted here yet. Whoever runs this studio can add that: {FETCH}.",
-        "This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself.",
+        tr(
+            "Extracting a vocal needs {name}: {megabytes} MB, licence {licence}, by {origin}. It is stored in the "
+            "data folder.",
+            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+        ),
+        tr("Vocals cannot be extracted here yet. Whoever runs this studio can add that: {fetch}.", fetch=FETCH),
+        tr("This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself."),
     )
 
 

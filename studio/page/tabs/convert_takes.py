@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
+from engine.texts import joined, tr
 from studio.actions.account import preferences_of
 from studio.actions.downloads import OfferedFile, offered, take_download
 from studio.actions.songs import mix_again
@@ -129,13 +130,13 @@ class Takes:
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
             self.earlier = gr.Dropdown(
-                label="Previous results", show_label=False, container=False, visible=False, scale=0, min_width=260,
+                label=tr("Previous results"), show_label=False, container=False, visible=False, scale=0, min_width=260,
                 elem_id="convert-earlier", elem_classes="names",
             )  # fmt: skip
         self.pitch = Pitch(page, now)
         self.edited = gr.State(None)
         PitchEditor(page, instrument, self.pitch.wanted, self.edited)
-        with layout.scores, gr.Accordion("Scores", open=False, visible=False) as self.fold:
+        with layout.scores, gr.Accordion(tr("Scores"), open=False, visible=False) as self.fold:
             self.scores = gr.HTML(elem_id="convert-scores")
         downloaded = [self.part, self.brought]
         page.on_data(instrument.chosen, self.choose, [self.tracks], self.pitch.outputs, **LATEST)
@@ -249,8 +250,8 @@ def view_of(visit: Visit, task_id: str) -> ResultView:
 
 def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = {"untrained": view["untrained"], "edited": view["edited"], "comp": view["is_comp"]}
-    return ", ".join([str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
+    marks = {tr("untrained"): view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
+    return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
 
 
 def _others(visit: Visit, model: str | None) -> list[OtherVoice]:
@@ -285,13 +286,22 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
     all takes of one that it is a comp or an edit of, as far as there are keys for them."""
     takes, best = _in_order(view), view["takes"][0] if stands_out([take["mark"] for take in view["takes"]]) else None
     lanes = [
-        _track(view, take, preferred, f"Take {take['number']}" if len(takes) > 1 else result_name(view), take is best)
+        _track(
+            view,
+            take,
+            preferred,
+            tr("Take {number}", number=take["number"]) if len(takes) > 1 else result_name(view),
+            take is best,
+        )
         for take in takes
     ]
     for other in beside:
         heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
-            own = f"{result_name(other)}, take {take['number']}" if len(heard) > 1 else result_name(other)
+            own = tr(
+                "{other}, take {number}",
+                other=result_name(other), number=take["number"],
+            ) if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
     return _numbered(lanes)
 

@@ -1,24 +1,25 @@
 """The voice of the Convert tab: cards to choose one of."""
 
-import html
 from collections.abc import Sequence
 
 import gradio as gr
 from gradio.blocks import Block
 
+from engine.texts import tr
 from engine.voices.card import UNTRAINED
 from studio.actions.analyses import NamedRange
 from studio.actions.voice_cards import VoiceCardView, suited_voice, voice_cards
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.memory import remembered
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.tabs.convert_recording import Recording
 from studio.page.tabs.convert_state import Analysed
 
-GONE = "The chosen voice has been deleted. The first voice is now selected: convert again or choose another."
-_MORE = '<div><a href="#create">New voice</a><a href="#voices">Import</a></div>'
-_HINT = "{name} is untrained. You can use it as it is; training improves the likeness."
+GONE = tr("The chosen voice has been deleted. The first voice is now selected: convert again or choose another.")
+_MORE = '<div><a href="#create">' + tr("New voice") + '</a><a href="#voices">' + tr("Import") + "</a></div>"
+_HINT = tr("{name} is untrained. You can use it as it is; training improves the likeness.")
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 
@@ -37,7 +38,7 @@ class Voice:
         self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
-            self.train = gr.Button("Train", size="sm", scale=0, min_width=100)
+            self.train = gr.Button(tr("Train"), size="sm", scale=0, min_width=100)
         gr.HTML(_MORE, elem_id="convert-more-voices")
         self.cards.chosen(None, None, self.chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
         seen = [self.chosen, recording.analysed, alone]
@@ -100,7 +101,7 @@ class Voice:
 
     def _hinted(self, voices: Sequence[VoiceCardView], model: str | None) -> Values:
         name = next((voice["name"] for voice in voices if voice["id"] == model and voice["untrained"]), None)
-        hint = f"<p>{html.escape(_HINT.format(name=name))}</p>" if name is not None else ""
+        hint = f"<p>{markup(_HINT.format(name=name))}</p>" if name is not None else ""
         return {self.hint: gr.Row(visible=name is not None), self.untrained: gr.HTML(hint)}
 
 
@@ -114,4 +115,4 @@ def _range(analysed: Analysed | None) -> NamedRange | None:
     """Return the recording's range, as the cards show it."""
     summary = analysed["summary"] if analysed else None
     voice = summary["vocal_range"] if summary else None
-    return {"low": voice["lowest"], "high": voice["highest"], "label": "Recording"} if voice else None
+    return {"low": voice["lowest"], "high": voice["highest"], "label": tr("Recording")} if voice else None

@@ -3,6 +3,7 @@
 
 import gradio as gr
 
+from engine.texts import joined, tr
 from studio.page.parts.element import element
 from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
@@ -10,7 +11,7 @@ from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_recording import Recording
 from studio.page.tabs.convert_state import Analysed
 
-_CLIPPED = "This recording is clipped: the level was too high. Record it again more softly, if you can."
+_CLIPPED = tr("This recording is clipped: the level was too high. Record it again more softly, if you can.")
 
 
 class Warnings:
@@ -23,7 +24,7 @@ class Warnings:
             with gr.Row(elem_id="convert-warnings", visible=False) as self.row:
                 self.warning = notice("convert-warning")
                 self.to_song = gr.Button(
-                    "Open as a song", size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
+                    tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
                 )
         page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
 
@@ -31,7 +32,7 @@ class Warnings:
         """Show what is wrong with the recording, or nothing."""
         summary = analysed["summary"] if analysed else None
         sentences = [summary["warning"], _CLIPPED if summary["clipped_runs"] else None] if summary else []
-        text = " ".join(filter(None, sentences))
+        text = joined(" ", filter(None, sentences))
         return {
             self.row: gr.Row(visible=bool(text)),
             self.warning: warn(text) if text else silent(),

@@ -10,6 +10,7 @@ from functools import partial
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.drafts import create_from_draft, refuse_incomplete
 from studio.actions.profiles import edit_profile, profile_values
 from studio.errors import Invalid, NotFound
@@ -21,8 +22,11 @@ from studio.page.parts.values import Given, Values
 from studio.page.tabs.create_recordings import Recordings
 from studio.page.tabs.create_report import Report
 
-_CONSENT = "I have permission from everyone on these recordings"
-_NEXT = "<h2>3. Report</h2><p>Your recordings are checked first. You start the training afterwards.</p>"
+_CONSENT = tr("I have permission from everyone on these recordings")
+_NEXT = (
+    "<h2>" + tr("3. Report") + "</h2><p>"
+    + tr("Your recordings are checked first. You start the training afterwards.") + "</p>"
+)  # fmt: skip
 
 
 class CreateTab:
@@ -37,7 +41,7 @@ class CreateTab:
         self._report = Report(page)
         with gr.Column(elem_id="create-more"):
             self._more = more_form()
-            self._save = gr.Button("Save", size="sm", visible=False, elem_id="create-save")
+            self._save = gr.Button(tr("Save"), size="sm", visible=False, elem_id="create-save")
             self._saved = notice("create-saved")
         self._form = self._needed | self._more
         self._recordings.connect(page, self._form)
@@ -46,14 +50,14 @@ class CreateTab:
     def _lay_out(self) -> None:
         with gr.Row(equal_height=False):
             with gr.Column(min_width=320):
-                gr.HTML("<h2>1. Recordings</h2>")
+                gr.HTML("<h2>" + tr("1. Recordings") + "</h2>")
                 self._recordings = Recordings()
             with gr.Column(min_width=320):
-                gr.HTML("<h2>2. Name and consent</h2>")
+                gr.HTML("<h2>" + tr("2. Name and consent") + "</h2>")
                 self._needed = needed_form(_today())
                 self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
                 self._problem = notice("create-problem")  # above the button, where it is in sight
-                self._make = gr.Button("Analyse recordings", variant="primary", size="lg", elem_id="create-make")
+                self._make = gr.Button(tr("Analyse recordings"), variant="primary", size="lg", elem_id="create-make")
                 gr.HTML(_NEXT, elem_id="create-next")
 
     def _wire(self, tab: gr.Tab) -> None:
@@ -148,7 +152,7 @@ class CreateTab:
         needed = {name.partition(".")[0] for name in self._needed.controls}
         stated = {name: value for name, value in kept.items() if name in needed}
         visit.do(edit_profile, model, stated | self._more.values(given))
-        return {self._saved: inform("Saved.")}
+        return {self._saved: inform(tr("Saved."))}
 
     def _cleared(self) -> Values:
         return self._form.filled({"consent": {"date": _today().isoformat()}})

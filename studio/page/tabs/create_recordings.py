@@ -1,11 +1,12 @@
 """The recordings of the Create tab: uploaded files, ZIP archives and takes from the microphone, in one list."""
 
 from pathlib import Path
-from typing import TypedDict
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.texts import joined, tr
 from studio.actions.drafts import DraftUpload, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
@@ -33,11 +34,11 @@ class Recordings:
         self.draft = remembered("create-draft")
         with gr.Row(equal_height=True):
             self.files = gr.File(
-                label="Recordings or a ZIP archive", file_count="multiple", height=170,
+                label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
                 file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
             )  # fmt: skip
             self.microphone = gr.Audio(
-                label="Or record now", sources=["microphone"], type="filepath",
+                label=tr("Or record now"), sources=["microphone"], type="filepath",
                 format="wav", editable=False, buttons=[], elem_id="create-microphone",
             )  # fmt: skip
         element("level", elem_id="create-level")  # of the microphone, while it records
@@ -67,7 +68,7 @@ class Recordings:
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
             elif came.values:
-                updates[self.said] = inform("The form below has been filled in from the ZIP archive.")
+                updates[self.said] = inform(tr("The form below has been filled in from the ZIP archive."))
             return updates
 
         def add(visit: Visit, files: list[str] | None, draft_id: str | None) -> Updates:
@@ -113,5 +114,8 @@ class Recordings:
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:
-    more = f" {len(reasons) - _MOST_NAMED} more rejected." if len(reasons) > _MOST_NAMED else ""
-    return " ".join(reasons[:_MOST_NAMED]) + more
+    more = " " + tr(
+        "{reasons} more rejected.",
+        reasons=len(reasons) - _MOST_NAMED,
+    ) if len(reasons) > _MOST_NAMED else ""
+    return joined(" ", reasons[:_MOST_NAMED]) + more

@@ -3,6 +3,7 @@
 
 import gradio as gr
 
+from engine.texts import ntr, tr
 from studio.actions.datasets import examination_view, examine_again
 from studio.actions.drafts import DraftUpload, reopen_as_draft
 from studio.actions.voices import model_view
@@ -30,17 +31,17 @@ class Report:
         self.model, self.done = remembered("create-voice"), gr.State(None)
         self.check = WatchedTask(_POLL_S)
         with gr.Column(visible=False, elem_id="create-report") as self.place:
-            gr.HTML("<h2>3. Report</h2>")
+            gr.HTML("<h2>" + tr("3. Report") + "</h2>")
             self.heading = element("voice")
             self.progress = gr.HTML(visible=False)
             self.problem = notice("create-report-problem")
             with gr.Row():
-                self.train = gr.Button("Train this voice", variant="primary", visible=False)
-                self.convert = gr.Button("Convert with this voice", visible=False)
-                self.without_bad = gr.Button("Remove unsuitable recordings", visible=False)
-                self.change = gr.Button("Change recordings", visible=False)
-                self.again = gr.Button("Check again", visible=False)
-                self.another = gr.Button("Create another voice")
+                self.train = gr.Button(tr("Train this voice"), variant="primary", visible=False)
+                self.convert = gr.Button(tr("Convert with this voice"), visible=False)
+                self.without_bad = gr.Button(tr("Remove unsuitable recordings"), visible=False)
+                self.change = gr.Button(tr("Change recordings"), visible=False)
+                self.again = gr.Button(tr("Check again"), visible=False)
+                self.another = gr.Button(tr("Create another voice"))
             self.found = element("report", elem_id="create-found")
             self.picture = gr.HTML()
         self.outputs = [
@@ -83,18 +84,26 @@ class Report:
         codes = {found["code"] for found in report["findings"]} if report else set()
         bad = [one for one in report["recordings"] if one["verdict"] == "fail"] if report else []
         some_are_good = report is not None and len(bad) < len(report["recordings"])
-        message = task["message"] or "waiting for a worker"
+        message = task["message"] or tr("waiting for a worker")
         return {
             self.place: gr.Column(visible=True),
             self.heading: gr.HTML(value=shown(_head(view["name"]))),
             self.progress: gr.HTML(value=progress_bar(task["progress"], message), visible=waits),
             self.picture: gr.HTML(value=report_picture(report) if report else ""),
             self.found: gr.HTML(value=shown(report)),
-            self.problem: show_error(task["error"] or "The recordings could not be checked.") if failed else silent(),
+            self.problem: show_error(task["error"] or tr("The recordings could not be checked."))
+            if failed
+            else silent(),
             self.train: gr.Button(visible=bool(report), interactive=_NOT_TRAINABLE not in codes),
             self.convert: gr.Button(visible=bool(report) and view["untrained"]),
             self.without_bad: gr.Button(
-                f"Remove {len(bad)} unsuitable recordings" if len(bad) > 1 else "Remove the unsuitable recording",
+                ntr(
+                    "Remove {bad} unsuitable recording",
+                    "Remove {bad} unsuitable recordings",
+                    bad=len(bad),
+                )
+                if len(bad) > 1
+                else tr("Remove the unsuitable recording"),
                 visible=bool(bad) and some_are_good,
             ),
             self.change: gr.Button(visible=not waits),
@@ -106,7 +115,7 @@ class Report:
     def reopen_as_draft(self, visit: Visit, model: str | None, only_good: bool) -> DraftUpload:
         """Turn the recordings back into a draft. Raises NotFound, WrongState."""
         if model is None:
-            raise NotFound("This voice has been deleted.")
+            raise NotFound(tr("This voice has been deleted."))
         return visit.do_apart(reopen_as_draft, model, visit.now_s, only_good)
 
     def _look_again(self, visit: Visit, model: str | None) -> Updates:
@@ -120,4 +129,4 @@ class Report:
 
 def _head(name: str) -> VoiceHead:
     """Return data of <timbre-voice> for a new voice."""
-    return {"name": f"{name}: recordings", "badge": "", "kind": [], "description": "", "traits": []}
+    return {"name": tr("{voice}: recordings", voice=name), "badge": "", "kind": [], "description": "", "traits": []}

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import gradio as gr
 
 from engine.errors import EngineError
+from engine.texts import joined, tr
 from studio.actions.analyses import AnalysisView, take_sample
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
@@ -35,14 +36,14 @@ class ExploreTab:
         self.watched = WatchedTask(_POLL_S)
         with gr.Row():
             self.inputs = {
-                _FIRST: _input("Recording", "explore-first"),
-                _SECOND: _input("Compare with (optional)", "explore-second"),
+                _FIRST: _input(tr("Recording"), "explore-first"),
+                _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
             }
         _, self.samples = sample_row()
         self.notice = notice("explore-notice")
         with gr.Row(visible=False, elem_classes="progress-line") as self.working:
             self.bar = gr.HTML("", elem_id="explore-progress")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0)
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0)
         self.result = Result()
         self._wire(tab)
 
@@ -78,7 +79,7 @@ class ExploreTab:
         if now != ids:
             updates[self.ids] = now
         if errors:
-            updates[self.notice] = show_error(" ".join(dict.fromkeys(errors)))
+            updates[self.notice] = show_error(joined(" ", dict.fromkeys(errors)))
         ids_done = tuple(view["id"] for view in done)
         if ids_done != tuple(before):
             updates |= {self.seen: ids_done, **self.result.showing(visit, done)}

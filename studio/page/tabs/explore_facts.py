@@ -1,13 +1,14 @@
 """Facts of a recording, and the comparison of two, in words and numbers."""
 
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from engine.analysis.comparison import Comparison
+from engine.texts import ntr, numeral, tr
 from engine.units import note_name, semitones_to_hertz
 from studio.actions.analyses import AnalysisView
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
+from studio.page.parts.markup import markup
 
 _NOTHING = "\N{EN DASH}"
 _LEAST_VOICED_S = 0.3  # for facts about a voice
@@ -19,13 +20,13 @@ def facts(views: Sequence[AnalysisView]) -> str:
     columns = [dict(_facts(view)) for view in views]
     if len(views) == 1:
         rows = "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in columns[0].items()
+            f"<div><dt>{markup(name)}</dt><dd>{markup(value)}</dd></div>" for name, value in columns[0].items()
         )
-        return f'<h3 aria-level="2" translate="no">{escape(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
-    names = "".join(f'<th scope="col" translate="no">{escape(view["file_name"])}</th>' for view in views)
+        return f'<h3 aria-level="2" translate="no">{markup(views[0]["file_name"])}</h3><dl class="facts">{rows}</dl>'
+    names = "".join(f'<th scope="col" translate="no">{markup(view["file_name"])}</th>' for view in views)
     rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(column[name])}</td>" for column in columns)
+        f'<tr><th scope="row">{markup(name)}</th>'
+        + "".join(f"<td>{markup(column[name])}</td>" for column in columns)
         + "</tr>"
         for name in columns[0]
     )
@@ -34,7 +35,7 @@ def facts(views: Sequence[AnalysisView]) -> str:
 
 def compared(comparison: Comparison, second: str) -> str:
     """Return how the recording named `second` compares with the first, as HTML."""
-    return f'<ul class="compared">{"".join(f"<li>{escape(one)}</li>" for one in _sentences(comparison, second))}</ul>'
+    return f'<ul class="compared">{"".join(f"<li>{markup(one)}</li>" for one in _sentences(comparison, second))}</ul>'
 
 
 def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
@@ -43,49 +44,72 @@ def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
     voiced_s = summary["voiced_s"]
     is_voiced = voiced_s >= _LEAST_VOICED_S
     voice, pitch = (summary["vocal_range"], summary["pitch"]) if is_voiced else (None, None)
-    missing = "Too little voice to analyse" if voiced_s else "No voice found"
-    yield "Style", STYLES[summary["style"]] if voice else missing
-    yield "Range", f"{voice['min']} to {voice['max']}" if voice else _NOTHING
-    yield "Median pitch", _note(pitch["median"]) if pitch else _NOTHING
-    yield "Length", duration_text(duration_s)
-    yield "Voiced", f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
-    yield "Notes", str(len(view["notes"]) or "none")
+    missing = tr("Too little voice to analyse") if voiced_s else tr("No voice found")
+    yield tr("Style"), STYLES[summary["style"]] if voice else missing
+    yield tr("Range"), tr("{min} to {max}", min=voice["min"], max=voice["max"]) if voice else _NOTHING
+    yield tr("Median pitch"), _note(pitch["median"]) if pitch else _NOTHING
+    yield tr("Length"), duration_text(duration_s)
+    yield tr("Voiced"), f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
+    yield tr("Notes"), str(len(view["notes"]) or "none")
     lufs = summary["loudness_lufs"]
-    yield "Loudness", "Silence" if lufs is None else f"{signed(lufs)} LUFS"
+    yield tr("Loudness"), tr("Silence") if lufs is None else tr("{lufs} LUFS", lufs=signed(lufs))
     peak_db = summary["peak_db"]
     clipped = " (clipped)" if summary.get("clipped_runs", peak_db > -0.05) else ""
-    yield "Peak", _NOTHING if lufs is None else f"{signed(peak_db)} dB{clipped}"
-    yield "Dry vocal", summary.get("warning") or "Yes" if voice else _NOTHING
-    yield "Origin", view["origin"] or _NOTHING
+    yield (
+        tr("Peak"),
+        _NOTHING if lufs is None else tr("{peak_db} dB{clipped}", peak_db=signed(peak_db), clipped=clipped),
+    )
+    yield tr("Dry vocal"), summary.get("warning") or tr("Yes") if voice else _NOTHING
+    yield tr("Origin"), view["origin"] or _NOTHING
 
 
 def _sentences(found: Comparison, name: str) -> Iterator[str]:
     if not found.is_aligned:
-        yield "The recordings could not be aligned in time: both start at 0:00."
+        yield tr("The recordings could not be aligned in time: both start at 0:00.")
     elif abs(found.offset_s) > _SAME_TIME_S:
         seconds = f"{abs(found.offset_s):.2f}"
-        yield f"{name} is {seconds} s later." if found.offset_s > 0 else f"{name} is {seconds} s earlier."
+        yield tr("{name} is {seconds} s later.", name=name, seconds=seconds) if found.offset_s > 0 else tr(
+            "{name} is {seconds} s earlier.",
+            name=name, seconds=seconds,
+        )
     else:
-        yield "The recordings are aligned in time."
+        yield tr("The recordings are aligned in time.")
     if found.semitones is None or found.same_notes is None or found.cents_apart is None or found.louder_db is None:
-        yield "Too little voice in both at the same time to compare notes."
+        yield tr("Too little voice in both at the same time to compare notes.")
         return
     moved = round(found.semitones)
     if not found.is_same_melody:
-        yield f"Both are on the same note for {100 * found.same_notes:.0f} % of the time they are both voiced."
+        yield tr(
+            "Both are on the same note for {same_notes} % of the time they are both voiced.",
+            same_notes=numeral(100 * found.same_notes, ".0f"),
+        )
     else:
         count = abs(moved)
-        key = "in the same key"
+        key = tr("in the same key")
         if moved:
-            key = f"{count} semitones higher" if moved > 0 else f"{count} semitones lower"
+            key = ntr("{count} semitone higher", "{count} semitones higher", count=count) if moved > 0 else ntr(
+                "{count} semitone lower",
+                "{count} semitones lower",
+                count=count,
+            )
         yield (
-            f"{name} has the same melody, {key}: on the same note {100 * found.same_notes:.0f} % of the time, "
-            f"with a median difference of {found.cents_apart:.0f} cents."
+            tr(
+                "{name} has the same melody, {key}: on the same note {same_notes} % of the time, with a median "
+                "difference of {cents_apart} cents.",
+                name=name, key=key, same_notes=numeral(100 * found.same_notes, ".0f"),
+                cents_apart=numeral(found.cents_apart, ".0f"),
+            )
         )
     if abs(found.louder_db) >= 1:
         level = f"{abs(found.louder_db):.0f}"
-        yield f"{name} is {level} dB louder." if found.louder_db > 0 else f"{name} is {level} dB quieter."
+        yield tr("{name} is {level} dB louder.", name=name, level=level) if found.louder_db > 0 else tr(
+            "{name} is {level} dB quieter.",
+            name=name, level=level,
+        )
 
 
 def _note(semitones: float) -> str:
-    return f"{note_name(semitones)}, {semitones_to_hertz(semitones):.0f} Hz"
+    return tr(
+        "{semitones}, {semitones2} Hz",
+        semitones=note_name(semitones), semitones2=numeral(semitones_to_hertz(semitones), ".0f"),
+    )

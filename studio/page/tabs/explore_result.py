@@ -1,14 +1,15 @@
 """The result of the Explore tab: one recording, or two beside each other."""
 
-import html
 from collections.abc import Sequence
 
 import gradio as gr
 from gradio.blocks import Block
 
+from engine.texts import tr
 from studio.actions.analyses import PITCH_COLOUR, AnalysisView, compare_analyses
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import PlayerData, Track
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Values
 from studio.page.tabs.explore_facts import compared, facts
@@ -25,14 +26,14 @@ class Result:
             self.facts = gr.HTML("", elem_id="explore-facts", apply_default_css=False)
             self.compared = gr.HTML("", visible=False, elem_id="explore-compared", apply_default_css=False)
             with gr.Row(elem_classes="explore-acts"):
-                self.convert = gr.Button("Open in Convert", size="sm", elem_id="explore-convert")
-                self.clear = gr.Button("Clear", size="sm", elem_id="explore-clear")
+                self.convert = gr.Button(tr("Open in Convert"), size="sm", elem_id="explore-convert")
+                self.clear = gr.Button(tr("Clear"), size="sm", elem_id="explore-clear")
             self.player = element("player", elem_id="explore-player")
             self.roll = element("roll", elem_id="explore-roll")
             self.other_roll = element("roll", elem_id="explore-roll-second")
             with gr.Row():
                 with gr.Column():
-                    gr.HTML("<h3>Time on each note</h3>")
+                    gr.HTML("<h3>" + tr("Time on each note") + "</h3>")
                     self.histogram = element("histogram")
                 with gr.Column():
                     self.of_notes = gr.HTML()
@@ -59,14 +60,15 @@ class Result:
         ]
         name = views[0]["file_name"]
         is_alone = len(views) == 1
+        of_notes = tr("Notes") if is_alone else tr("Notes of {name}", name=name)
         updates = {
             self.whole: gr.Column(visible=True),
             self.facts: facts(views),
             self.player: shown(_player(views)),
             self.histogram: shown({"parts": parts}),
             self.notes: shown({"notes": views[0]["notes"], "follows": _PLAYER}),
-            self.of_notes: "<h3>Notes</h3>" if is_alone else f"<h3>Notes of {html.escape(name)}</h3>",
-            self.convert: gr.Button("Open in Convert" if is_alone else f"Open {name} in Convert"),
+            self.of_notes: f"<h3>{markup(of_notes)}</h3>",
+            self.convert: gr.Button(tr("Open in Convert") if is_alone else tr("Open {name} in Convert", name=name)),
         }
         return updates | (self._one(views[0]) if is_alone else self._two(visit, views))
 
@@ -84,7 +86,7 @@ class Result:
         laid_over = {**own[1], "colour": _SECOND_COLOUR, "offset_s": -comparison.offset_s}
         curves = [own[0], laid_over]
         if comparison.is_same_melody and (moved := round(comparison.semitones or 0.0)):
-            curves.append(laid_over | {"label": "in the first recording's key", "semitones": -moved})
+            curves.append(laid_over | {"label": tr("in the first recording's key"), "semitones": -moved})
         longest_s = max(view["duration_s"] for view in views)  # so that both have the same axis
         both = {"group": _PLAYER, "duration_s": longest_s, "shown": ["waveform", "loudness"]}
         rolls = [_roll(view) | both for view in views]
@@ -96,7 +98,10 @@ class Result:
 
 
 def _roll(view: AnalysisView) -> dict[str, object]:
-    return {**(view["roll"] or {})} | {"follows": _PLAYER, "label": f"Pitch of {view['file_name']}"}
+    return {**(view["roll"] or {})} | {"follows": _PLAYER, "label": tr(
+        "Pitch of {file_name}",
+        file_name=view["file_name"],
+    )}
 
 
 def _player(views: Sequence[AnalysisView]) -> PlayerData:

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from engine.texts import ntr, tr
 from studio.actions.account import preferences_of
 from studio.actions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
@@ -26,13 +27,13 @@ _POLL_S = 1.0
 # one after the other, so that the list of an earlier choice is not shown over that of a later one
 _IN_TURN: InTurn = {"concurrency_id": "history", "concurrency_limit": 1}
 _ALL = ""
-_EMPTY = "Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio."
-_EMPTY_DEMO = "Nothing here yet. Your conversions and trainings appear here until they are deleted."
-_NO_MATCH = "No matching tasks. Clear the filters to see all."
-_REPEATED = "Started again with the same settings. The new task is at the top of the list."
+_EMPTY = tr("Nothing here yet. Your conversions and trainings appear here, and stay after you close the studio.")
+_EMPTY_DEMO = tr("Nothing here yet. Your conversions and trainings appear here until they are deleted.")
+_NO_MATCH = tr("No matching tasks. Clear the filters to see all.")
+_REPEATED = tr("Started again with the same settings. The new task is at the top of the list.")
 
-_PROJECTS, _WORK = "Projects", "All work"
-_NO_PROJECT = "No projects yet. What you convert from a recording is a project."
+_PROJECTS, _WORK = tr("Projects"), tr("All work")
+_NO_PROJECT = tr("No projects yet. What you convert from a recording is a project.")
 
 Made = dict[str, dict[str, str]]
 Cursors = list[str | None]  # of the pages leading to the one shown
@@ -51,29 +52,33 @@ class HistoryTab:
     def _lay_out(self) -> None:
         with gr.Row(elem_id="history-choice", equal_height=True):
             self._view = gr.Radio(
-                [_PROJECTS, _WORK], value=_PROJECTS, show_label=False, label="Show", container=False, min_width=220
+                [_PROJECTS, _WORK], value=_PROJECTS, show_label=False, label=tr("Show"), container=False, min_width=220
             )
             self._words = gr.Textbox(
-                show_label=False, label="Search", placeholder="Search: name or voice", max_lines=1, min_width=150,
-                container=False,
+                show_label=False, label=tr("Search"), placeholder=tr("Search: name or voice"), max_lines=1,
+                min_width=150, container=False,
             )  # fmt: skip
             self._voice = gr.Dropdown(
-                [("All voices", _ALL)], value=_ALL, show_label=False, label="Voice", min_width=130, container=False,
-                elem_classes="names",
+                [(tr("All voices"), _ALL)], value=_ALL, show_label=False, label=tr("Voice"), min_width=130,
+                container=False, elem_classes="names",
             )  # fmt: skip
-        with gr.Accordion("More filters", open=False), gr.Row():
-            self._kind = _filter("Type", "All types", KINDS)
-            self._state = _filter("Status", "Any status", STATES)
-            self._since = gr.Textbox(label="From", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
-            self._until = gr.Textbox(label="To", placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120)
+        with gr.Accordion(tr("More filters"), open=False), gr.Row():
+            self._kind = _filter(tr("Type"), tr("All types"), KINDS)
+            self._state = _filter(tr("Status"), tr("Any status"), STATES)
+            self._since = gr.Textbox(
+                label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
+            )
+            self._until = gr.Textbox(
+                label=tr("To"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
+            )
         self._filters = [self._view, self._words, self._voice, self._kind, self._state, self._since, self._until]
         self._notice = notice("history-notice")
         self._form = ProjectForm(self._page)
         self._tasks = element("tasks", events=("asked", "download"), elem_id="history-tasks")
         self._made = gr.State({})  # links to takes in formats made on request, by "task track format"
         with gr.Row():
-            self._newer = gr.Button("Newer", size="sm", visible=False)
-            self._older = gr.Button("Older", size="sm", visible=False)
+            self._newer = gr.Button(tr("Newer"), size="sm", visible=False)
+            self._older = gr.Button(tr("Older"), size="sm", visible=False)
         self._cursors, self._opened = gr.State([None]), gr.State(None)
         self._active = WatchedTask(_POLL_S)
 
@@ -135,7 +140,7 @@ class HistoryTab:
     def _show_new(self, visit: Visit, *asked: Any) -> Values:
         """Show the list with the voices that there are now."""
         voices = visit.do(voice_names)
-        return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[("All voices", _ALL), *voices])}
+        return self._show(visit, *asked) | {self._voice: gr.Dropdown(choices=[(tr("All voices"), _ALL), *voices])}
 
     def _apply_filters(self, visit: Visit, *filters: Any) -> Updates:
         is_work = filters[0] != _PROJECTS  # projects are conversions in any state
@@ -210,8 +215,8 @@ class HistoryTab:
             return silent()
         count = len(visit.do(delete_tasks, ids))
         kept = len(ids) - count
-        more = f" {kept} still in progress are kept." if kept else ""
-        return inform(f"Deleted {count} entries.{more}")
+        more = " " + tr("{kept} still in progress are kept.", kept=kept) if kept else ""
+        return inform(ntr("Deleted {count} entry.", "Deleted {count} entries.", count=count) + more)
 
 
 def _each(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

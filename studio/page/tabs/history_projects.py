@@ -7,6 +7,7 @@ import gradio as gr
 from gradio.blocks import Block
 
 from engine.analysis.timeline import Timeline
+from engine.texts import joined, ntr, numeral, tr
 from studio.actions.downloads import offered
 from studio.actions.projects import change_project, project_view, project_zip
 from studio.actions.voice_cards import avatar_of
@@ -20,13 +21,13 @@ from studio.page.tabs.history_rows import row_of
 
 _MOST_HEARD = 12  # takes in a project's player
 _MOST_ROWS = 6  # of its conversions, until all are asked for
-_SAVED = "Saved. Exported files are named by it."
-_QUESTION = "Delete this project: its recording and all takes of it?"
+_SAVED = tr("Saved. Exported files are named by it.")
+_QUESTION = tr("Delete this project: its recording and all takes of it?")
 _ACTIONS = [
-    {"name": "open-project", "label": "Open in Convert"},
-    {"name": "export", "label": "Export for a DAW"},
-    {"name": "place", "label": "Name and tempo"},
-    {"name": "delete-project", "label": "Delete", "question": _QUESTION},
+    {"name": "open-project", "label": tr("Open in Convert")},
+    {"name": "export", "label": tr("Export for a DAW")},
+    {"name": "place", "label": tr("Name and tempo")},
+    {"name": "delete-project", "label": tr("Delete"), "question": _QUESTION},
 ]
 
 
@@ -38,13 +39,15 @@ class ProjectForm:
         self.project = gr.State(None)  # the id of the one that is named
         self.export = element("download", elem_id="project-export")
         with gr.Column(visible=False, elem_id="project-form") as self.form:
-            gr.HTML("<h2>Name and tempo</h2>")
-            self.name = gr.Textbox(label="Project name", max_length=200, max_lines=1, info="Empty: as the recording.")
+            gr.HTML("<h2>" + tr("Name and tempo") + "</h2>")
+            self.name = gr.Textbox(
+                label=tr("Project name"), max_length=200, max_lines=1, info=tr("Empty: as the recording.")
+            )
             with gr.Row():
                 self.timeline = controls(Timeline)
             with gr.Row():
-                self.save = gr.Button("Save", variant="primary", size="sm")
-                self.cancel = gr.Button("Close", size="sm")
+                self.save = gr.Button(tr("Save"), variant="primary", size="sm")
+                self.cancel = gr.Button(tr("Close"), size="sm")
             self.problem = notice("project-problem")
         self.cancel.click(
             lambda: gr.Column(visible=False), None, self.form, api_visibility="private", show_progress="hidden"
@@ -93,19 +96,23 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
         any(one["state"] in ("queued", "running") for one in project["conversions"]),
     )
     timeline, voices = project["timeline"], ", ".join(project["voices"])
-    facts = [["Recording", project["file_name"]], ["Voices", voices]]
+    facts = [[tr("Recording"), project["file_name"]], [tr("Voices"), voices]]
     facts += (
-        [["Tempo", f"{timeline['tempo_bpm']:g} bpm, {timeline['beats_per_bar']} beats"]]
+        [[tr("Tempo"), ntr(
+            "{tempo_bpm} bpm, {beats_per_bar} beat",
+            "{tempo_bpm} bpm, {beats_per_bar} beats",
+            beats_per_bar=timeline["beats_per_bar"], tempo_bpm=numeral(timeline["tempo_bpm"], "g"),
+        )]]
         if timeline["tempo_bpm"]
         else []
     )
-    facts += [["Begins at", f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
+    facts += [[tr("Begins at"), f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
     return {
         "id": project["id"],
         "title": project["name"],
-        "kind": f"{count} conversions · {voices}",
+        "kind": ntr("{count} conversion · {voices}", "{count} conversions · {voices}", count=count, voices=voices),
         "state": "running" if active else "completed",
-        "label": "Working" if active else "",
+        "label": tr("Working") if active else "",
         "progress": 0.0,
         "message": "",
         "error": None,
@@ -126,7 +133,7 @@ def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
     kind = [] if row["kind"] == "Conversion" else [row["kind"]]
     voice = task["model_name"]
     return row | {
-        "title": voice or "A deleted voice",
+        "title": voice or tr("A deleted voice"),
         "is_name": bool(voice),
         "avatar": avatar_of(voice) if voice else None,
         "kind": "",
@@ -141,16 +148,16 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
         player = row_of(task, preferred)["player"]
         for track in (player or {"tracks": []})["tracks"]:
             if "take" not in track:
-                tracks = tracks or [{"label": "Recording", "url": track["url"]}]
+                tracks = tracks or [{"label": tr("Recording"), "url": track["url"]}]
                 continue
             own = [] if track["label"] == "After" else [track["label"].lower()]
-            label = ", ".join([*_of(task), *own])
+            label = joined(tr(", "), [*_of(task), *own])
             tracks.append(track | {"label": label, "task": task["id"], "downloads": offered(preferred)})
     return {"id": f"project-{project['id']}", "tracks": tracks[: _MOST_HEARD + 1], "chosen": 0} if tracks else None
 
 
 def _of(task: Mapping[str, Any]) -> list[str]:
     """Return what tells a conversion from others of its recording: voice, what it is, and key."""
-    marks = [mark for mark, name in (("edited", "edit_of"), ("comp", "comp")) if task.get(name)]
+    marks = [mark for mark, name in ((tr("edited"), "edit_of"), (tr("comp"), "comp")) if task.get(name)]
     shift = brief_shift((task.get("output_settings") or {}).get("transpose"))
     return [task["model_name"] or "voice", *marks, *([shift] if shift else [])]

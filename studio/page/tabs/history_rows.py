@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.conversion.settings import ConversionSettings
 from engine.settings import title_of
+from engine.texts import ntr, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
@@ -14,22 +15,28 @@ from studio.page.parts.controls import STYLES
 from studio.page.tabs.convert_scores import kept_note, labelled, stands_out
 
 KINDS = {
-    "conversion": "Conversion", "training": "Training", "report": "Recording check", "blend": "Blend",
-    "teaching": "Teaching",
+    "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
+    "teaching": tr("Teaching"),
 }  # fmt: skip
-STATES = {"queued": "Waiting", "running": "Running", "completed": "Done", "failed": "Failed", "cancelled": "Cancelled"}
+STATES = {
+    "queued": tr("Waiting"),
+    "running": tr("Running"),
+    "completed": tr("Done"),
+    "failed": tr("Failed"),
+    "cancelled": tr("Cancelled"),
+}
 _OF_VOICES = ("report", "blend", "teaching")
-_PRESETS = {"auto": "automatic", **STYLES}
-_CANCEL = {"name": "cancel", "label": "Cancel"}
-_STOP = {"name": "cancel", "label": "Stop"}
-_REPEAT = {"name": "repeat", "label": "Convert again"}
-_CONVERT = {"name": "convert", "label": "Open in Convert"}
-_TRAIN = {"name": "train", "label": "Open in Train"}
-_VOICE = {"name": "voice", "label": "Open in Voices"}
+_PRESETS = {"auto": tr("automatic"), **STYLES}
+_CANCEL = {"name": "cancel", "label": tr("Cancel")}
+_STOP = {"name": "cancel", "label": tr("Stop")}
+_REPEAT = {"name": "repeat", "label": tr("Convert again")}
+_CONVERT = {"name": "convert", "label": tr("Open in Convert")}
+_TRAIN = {"name": "train", "label": tr("Open in Train")}
+_VOICE = {"name": "voice", "label": tr("Open in Voices")}
 _NO_EFFECTS = "off"
-_QUESTION = "Delete this entry? The voice is kept."
-_QUESTIONS = {"conversion": "Delete this conversion with its recording and takes?"}
-_DELETE = {"name": "delete", "label": "Delete"}
+_QUESTION = tr("Delete this entry? The voice is kept.")
+_QUESTIONS = {"conversion": tr("Delete this conversion with its recording and takes?")}
+_DELETE = {"name": "delete", "label": tr("Delete")}
 _OF_EVERY_TAKE = ("transpose", "takes", "seed")  # settings that are named by themselves, or tell nothing
 
 
@@ -67,8 +74,9 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
-        return f"{task['file_name']} → {voice}" if task.get("file_name") else f"A recording → {voice}"
-    return f"{voice or 'A deleted voice'}: recordings" if task["kind"] == "report" else voice or "A deleted voice"
+        return f"{task['file_name']} → {voice}" if task.get("file_name") else tr("A recording → {voice}", voice=voice)
+    voice = voice or tr("A deleted voice")
+    return tr("{voice}: recordings", voice=voice) if task["kind"] == "report" else voice
 
 
 def _is_name(task: Mapping[str, Any]) -> bool:
@@ -80,15 +88,19 @@ def _is_name(task: Mapping[str, Any]) -> bool:
 
 def _kind(task: Mapping[str, Any]) -> str:
     kind = (
-        "Comp"
+        tr("Comp")
         if task.get("comp")
-        else "Edited take"
+        else tr("Edited take")
         if task.get("edit_of")
-        else "Song"
+        else tr("Song")
         if task.get("mix")
         else KINDS.get(task["kind"], str(task["kind"]).capitalize())
     )
-    return f"{kind}, {task['epochs']} epochs" if task["kind"] == "training" else kind
+    return ntr(
+        "{kind}, {epochs} epoch",
+        "{kind}, {epochs} epochs",
+        epochs=task["epochs"], kind=kind,
+    ) if task["kind"] == "training" else kind
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:
@@ -100,7 +112,7 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
     return [
         STYLES[found["vocal_style"]],
         *([_key(found["transpose"])] if found.get("transpose") is not None else []),
-        *([f"{takes} takes"] if takes > 1 else []),
+        *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
         *([] if effects == _NO_EFFECTS else [_effects(effects)]),
         *(f"{title_of(name)} {_said(value)}" for name, value in _own_settings(task, found["vocal_style"]).items()),
     ]
@@ -113,11 +125,11 @@ def _compared(task: Mapping[str, Any]) -> list[list[str]]:
         return []
     edits = str(task.get("edit_count") or 0)
     return [
-        ["Voice", task["model_name"] or ""],
-        ["Style", STYLES[found["vocal_style"]]],
-        ["Key", _key(found.get("transpose") or 0)],
-        ["Effects", _effects(task.get("effects") or _NO_EFFECTS)],
-        ["Pitch edits", edits],
+        [tr("Voice"), task["model_name"] or ""],
+        [tr("Style"), STYLES[found["vocal_style"]]],
+        [tr("Key"), _key(found.get("transpose") or 0)],
+        [tr("Effects"), _effects(task.get("effects") or _NO_EFFECTS)],
+        [tr("Pitch edits"), edits],
         *([title_of(name), _said(value)] for name, value in task["settings"].items() if name not in _OF_EVERY_TAKE),
     ]
 
@@ -133,19 +145,19 @@ def _own_settings(task: Mapping[str, Any], style: str) -> dict[str, Any]:
 
 
 def _key(transpose: float) -> str:
-    return f"{transpose:+g}".replace("-", "\N{MINUS SIGN}") if transpose else "original key"
+    return f"{transpose:+g}".replace("-", "\N{MINUS SIGN}") if transpose else tr("original key")
 
 
 def _effects(effects: Any) -> str:
     """Return the preset of effects; those of one's own have no name."""
-    return effects if isinstance(effects, str) else "own effects"
+    return effects if isinstance(effects, str) else tr("own effects")
 
 
 def _label(task: Mapping[str, Any]) -> str:
     if task["state"] == "running":
         return f"{100 * task['progress']:.0f} %" if task["progress"] else STATES["running"]  # it prepares
     if task["state"] == "queued" and task.get("place"):
-        return "Next in line" if task["place"] == 1 else f"Waiting, number {task['place']} in line"
+        return tr("Next in line") if task["place"] == 1 else tr("Waiting, number {place} in line", place=task["place"])
     return STATES[task["state"]]
 
 
@@ -165,18 +177,18 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
     if task["kind"] == "conversion":
         found = task.get("output_settings") or {}
         if task.get("untrained"):
-            facts.append(["Voice", "untrained"])
+            facts.append([tr("Voice"), tr("untrained")])
         if task.get("edit_count"):
-            facts.append(["Pitch edits", str(task["edit_count"])])
+            facts.append([tr("Pitch edits"), str(task["edit_count"])])
         if task.get("preset"):
-            facts.append(["Preset", _PRESETS.get(task["preset"], task["preset"])])
+            facts.append([tr("Preset"), _PRESETS.get(task["preset"], task["preset"])])
         if found:
-            facts.append(["Detected style", STYLES[found["vocal_style"]]])
+            facts.append([tr("Detected style"), STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
             facts.append([title_of(name), _said(value) if moved is None else f"{value}: {moved:+g}"])
     elif task["kind"] == "training":
-        facts = [["Epochs", str(task["epochs"])]]
+        facts = [[tr("Epochs"), str(task["epochs"])]]
         facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
     return facts
 
@@ -189,14 +201,16 @@ def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
     takes = task.get("output_audio_urls") or []
     if not takes:
         return None
-    before = [{"label": "Before", "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
+    before = [{"label": tr("Before"), "url": task["input_audio_url"]}] if task.get("input_audio_url") else []
     scores = [*task["scores"], *[{}] * (len(takes) - len(task["scores"]))]
     shares = [fidelity(score) for score in scores]
     best = best_first(shares)[0]
     labels = task.get("take_labels") or [{"name": "", "starred": False}] * len(takes)
     heard = [
         {
-            "label": labelled(f"Take {number}" if len(takes) > 1 else "After", **labels[number - 1]),
+            "label": labelled(
+                tr("Take {number}", number=number) if len(takes) > 1 else tr("After"), **labels[number - 1]
+            ),
             "names": [labels[number - 1]["name"]],
             "url": takes[number - 1],
             "note": kept_note(shares[number - 1], number == best and stands_out(shares)),
@@ -212,7 +226,7 @@ def _note(task: Mapping[str, Any]) -> str:
     if task.get("note"):
         return str(task["note"])
     if task["kind"] == "training" and task["state"] == "cancelled":
-        return "The progress is saved: training can continue from there."
+        return tr("The progress is saved: training can continue from there.")
     return ""
 
 
@@ -222,8 +236,8 @@ def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     if state in ("queued", "running"):
         return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
     again = {
-        "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": "Try again"},
-        "training": None if state == "completed" else _REPEAT | {"label": "Continue"},
+        "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": tr("Try again")},
+        "training": None if state == "completed" else _REPEAT | {"label": tr("Continue")},
     }.get(kind)
     if kind == "conversion" and task.get("input_audio_url") is None:
         again, beside = None, []

@@ -1,10 +1,12 @@
 """The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited."""
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import gradio as gr
+from typing_extensions import TypedDict
 
 from engine.errors import EngineError
+from engine.texts import tr
 from studio.actions.edits import changes_view, edit_view, start_edit
 from studio.actions.takes import result_view
 from studio.actions.tasks import cancel_task
@@ -59,7 +61,7 @@ class PitchEditor:
         self.editor = part()
         with gr.Row(visible=False) as self.going:
             self.progress = gr.HTML(elem_id="pitch-editor-progress")
-            self.cancel = gr.Button("Cancel", size="sm", scale=0, min_width=90)
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
         self.problem = notice("pitch-editor-problem")
         self._wire(page, instrument, chosen)
 
@@ -110,7 +112,7 @@ class PitchEditor:
             self.timer: gr.Timer(active=True),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
-            self.progress: progress_bar(0.0, "Starting"),
+            self.progress: progress_bar(0.0, tr("Starting")),
         }
 
     def watch(self, visit: Visit, task_id: str | None, now: Take | None) -> Updates:
@@ -133,7 +135,7 @@ class PitchEditor:
             return over | {self.done: task_id, self.problem: silent()}
         if view["state"] == "failed":
             return over | {self.problem: show_error(view["error"] or "")}
-        return over | {self.problem: inform("Rendering cancelled. Nothing was changed.")}
+        return over | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
         """Watch what was being rendered when this browser left."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.account import make_token, tokens_view, withdraw_token
 from studio.actions.calls import last_call
 from studio.actions.installation import (
@@ -28,17 +29,23 @@ from studio.settings.service import is_for_this_machine
 
 _POLL_S = 1.0
 _LOG_OUT = f"""() => {{ {FORGET} fetch("logout", {{ method: "POST" }}).then(() => location.reload()); }}"""
-_EXPIRY = {"never": None, "in 30 days": 30, "in 90 days": 90, "in a year": 365}
-_TOKENS = "## Tokens\nPrograms need a token to use this service. It gives access to your account."
+_EXPIRY = {tr("never"): None, tr("in 30 days"): 30, tr("in 90 days"): 90, tr("in a year"): 365}
+_TOKENS = (
+    "<h2>" + tr("Tokens") + "</h2><p>"
+    + tr("Programs need a token to use this service. It gives access to your account.") + "</p>"
+)  # fmt: skip
 _TERMINAL = (
-    "## Use from a terminal\nYour last action on this page as commands. Set $TOKEN to one of your tokens.\n\n"
-    "[All requests are described in the API documentation.](/docs)"
+    "<h2>" + tr("Use from a terminal") + "</h2><p>"
+    + tr("Your last action on this page as commands. Set $TOKEN to one of your tokens.") + '</p><p><a href="/docs">'
+    + tr("All requests are described in the API documentation.") + "</a></p>"
+)  # fmt: skip
+_NOTHING_DONE = tr("Convert a recording or train a voice to see the matching commands here.")
+_LAST_TOKEN = tr(
+    "This is the only valid token. Without it nobody can log in to this account, including you.",
 )
-_NOTHING_DONE = "Convert a recording or train a voice to see the matching commands here."
-_LAST_TOKEN = "This is the only valid token. Without it nobody can log in to this account, including you."  # noqa: S105
-_NOT_CHECKED = "This machine has not been checked yet."
-_CHECK = "Check this machine"
-_CLEARED = "Cleared. Recordings, takes, voices and trainings are all kept."
+_NOT_CHECKED = tr("This machine has not been checked yet.")
+_CHECK = tr("Check this machine")
+_CLEARED = tr("Cleared. Recordings, takes, voices and trainings are all kept.")
 
 
 class SettingsTab:
@@ -55,35 +62,35 @@ class SettingsTab:
         self._wire(tab)
 
     def _lay_out_own(self) -> None:
-        gr.Markdown("## Appearance")
+        gr.HTML("<h2>" + tr("Appearance") + "</h2>")
         element("theme", data={}, elem_id="theme")
         element("language", data={}, elem_id="language")
-        gr.Markdown("## Results")
+        gr.HTML("<h2>" + tr("Results") + "</h2>")
         self._results = ResultSettings(self._page)
-        gr.Markdown("## Storage")
+        gr.HTML("<h2>" + tr("Storage") + "</h2>")
         self._storage = element("facts", elem_id="storage")
-        self._clear = gr.Button("Clear cache", size="sm", elem_id="storage-clear")
+        self._clear = gr.Button(tr("Clear cache"), size="sm", elem_id="storage-clear")
         self._clear_notice = notice("storage-notice")
 
     def _lay_out_service(self) -> None:
-        gr.Markdown(_TOKENS)
+        gr.HTML(_TOKENS)
         self._tokens = element("tokens", events=("revoke", "noted"), elem_id="tokens")
         with gr.Row(equal_height=True):
-            self._name = gr.Textbox(label="Token name", placeholder="My program", max_length=200)
-            self._expiry = gr.Dropdown(list(_EXPIRY), value=next(iter(_EXPIRY)), label="Expires", filterable=False)
-        self._make = gr.Button("Create token", variant="primary")
+            self._name = gr.Textbox(label=tr("Token name"), placeholder=tr("My program"), max_length=200)
+            self._expiry = gr.Dropdown(list(_EXPIRY), value=next(iter(_EXPIRY)), label=tr("Expires"), filterable=False)
+        self._make = gr.Button(tr("Create token"), variant="primary")
         self._token_notice = notice("tokens-notice")
         if not is_for_this_machine(self._page.studio.service):  # only there does one log in
-            log_out = gr.Button("Log out", size="sm")
+            log_out = gr.Button(tr("Log out"), size="sm")
             log_out.click(None, js=_LOG_OUT, api_visibility="private", show_progress="hidden")
-        gr.Markdown(_TERMINAL)
+        gr.HTML(_TERMINAL)
         self._call = element("command", elem_id="last-call")
-        gr.Markdown("## Machine")
+        gr.HTML("<h2>" + tr("Machine") + "</h2>")
         self._machine = element("facts", elem_id="machine")
         self._findings = element("facts", elem_id="findings")
         self._check = gr.Button(_CHECK, size="sm")
         self._check_notice = notice("machine-notice")
-        gr.Markdown("## Limits")
+        gr.HTML("<h2>" + tr("Limits") + "</h2>")
         element("facts", data={"rows": limit_rows(limits_view(self._page.studio))}, elem_id="limits")
 
     def _wire(self, tab: gr.Tab) -> None:
@@ -144,7 +151,10 @@ class SettingsTab:
 
     def _revoke(self, visit: Visit, data: TokenId) -> Updates:
         revoked = visit.do(withdraw_token, str(data.get("id")))
-        return {self._token_notice: inform(f"Token '{revoked['name']}' has been revoked."), **self._listed(visit)}
+        return {self._token_notice: inform(tr(
+            "Token '{name}' has been revoked.",
+            name=revoked["name"],
+        )), **self._listed(visit)}
 
     def _start_check(self, visit: Visit) -> Updates:
         visit.do(start_checkup)

@@ -3,14 +3,15 @@
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.account import Preferences, change_preferences, preferences_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values
 
-_RATES = [("Best variable rate", 0), *((f"{kbps} kbps", kbps) for kbps in (320, 256, 192, 128))]
-_SAVED = "Saved. Downloads are offered, encoded and named like this from now on."
+_RATES = [(tr("Best variable rate"), 0), *((tr("{kbps} kbps", kbps=kbps), kbps) for kbps in (320, 256, 192, 128))]
+_SAVED = tr("Saved. Downloads are offered, encoded and named like this from now on.")
 
 
 class ResultSettings:
@@ -21,7 +22,7 @@ class ResultSettings:
         self._controls = controls(Preferences, ["format"])
         self._controls["mp3_kbps"] = gr.Dropdown(_RATES, label="Mp3", value=0, filterable=False, elem_id="results-mp3")
         self._controls |= controls(Preferences, ["rate", "bits", "naming"])
-        self._save = gr.Button("Save", size="sm", elem_id="results-save")
+        self._save = gr.Button(tr("Save"), size="sm", elem_id="results-save")
         self._notice = notice("results-notice")
 
     def wire(self, tab: gr.Tab) -> None:
@@ -33,7 +34,11 @@ class ResultSettings:
     def _fill(self, visit: Visit) -> Values:
         kept = preferences_of(visit.studio.database, visit.account)
         values: Values = {control: getattr(kept, name) for name, control in self._controls.items()}
-        own = [] if kept.mp3_kbps in dict(_RATES).values() else [(f"{kept.mp3_kbps} kbps", kept.mp3_kbps)]
+        own = (
+            []
+            if kept.mp3_kbps in dict(_RATES).values()
+            else [(tr("{mp3_kbps} kbps", mp3_kbps=kept.mp3_kbps), kept.mp3_kbps)]
+        )
         return values | {self._controls["mp3_kbps"]: gr.Dropdown([*_RATES, *own], value=kept.mp3_kbps)}
 
     def _keep(self, visit: Visit, given: Given) -> Updates:

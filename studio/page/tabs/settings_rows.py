@@ -2,42 +2,52 @@
 
 from collections.abc import Mapping, Sequence
 
+from engine.texts import ntr, numeral, tr
 from studio.actions.account import TokenView
 from studio.actions.installation import CheckupView, LimitView, MachineView, StorageView
 from studio.doctor import Finding
 from studio.page.parts.element_data import FactRow, TokenRow
 
 _AREAS = {
-    "voices": "Voices",
-    "recordings": "Training recordings",
-    "trainings": "Trainings",
-    "conversions": "Conversions",
-    "analyses": "Analyses for the page",
-    "packages": "Exported packages",
-    "prepared": "Prepared for training",
+    "voices": tr("Voices"),
+    "recordings": tr("Training recordings"),
+    "trainings": tr("Trainings"),
+    "conversions": tr("Conversions"),
+    "analyses": tr("Analyses for the page"),
+    "packages": tr("Exported packages"),
+    "prepared": tr("Prepared for training"),
 }
 _REMAKEABLE = ("analyses", "packages", "prepared")
 _LIMITS = {
-    "largest_upload_mb": ("Largest upload", "{:g} MB"),
-    "longest_audio_minutes": ("Longest recording to convert", "{:g} minutes"),
-    "largest_conversion_minutes": ("Largest conversion: recording x channels x takes", "{:g} minutes"),
-    "longest_dataset_hours": ("Recordings of one voice", "{:g} hours"),
-    "conversions_per_account": ("Queued or running conversions", "{:g}"),
-    "trainings_per_account": ("Queued or running trainings", "{:g}"),
-    "models_per_account": ("Voices", "{:g}"),
-    "keep_outputs_days": ("Conversions kept for", "{:g} days"),
-    "link_hours": ("Audio links valid for", "{:g} hours"),
-    "free_disk_mb": ("Disk space kept free", "{:g} MB"),
+    "largest_upload_mb": (tr("Largest upload"), tr("{value} MB")),
+    "longest_audio_minutes": (tr("Longest recording to convert"), tr("{value} minutes")),
+    "largest_conversion_minutes": (tr("Largest conversion: recording x channels x takes"), tr("{value} minutes")),
+    "longest_dataset_hours": (tr("Recordings of one voice"), ntr(
+        "{value} hour",
+        "{value} hours",
+    )),
+    "conversions_per_account": (tr("Queued or running conversions"), "{value}"),
+    "trainings_per_account": (tr("Queued or running trainings"), "{value}"),
+    "models_per_account": (tr("Voices"), "{value}"),
+    "keep_outputs_days": (tr("Conversions kept for"), ntr(
+        "{value} day",
+        "{value} days",
+    )),
+    "link_hours": (tr("Audio links valid for"), ntr(
+        "{value} hour",
+        "{value} hours",
+    )),
+    "free_disk_mb": (tr("Disk space kept free"), tr("{value} MB")),
 }
 _MACHINE = (
     "device",
     "conversion",
-    "base model",
-    "pitch model",
-    "audio files",
-    "Python",
+    tr("base model"),
+    tr("pitch model"),
+    tr("audio files"),
+    tr("Python"),
     "torch",
-    "free disk",
+    tr("free disk"),
     "separation",
 )
 
@@ -68,16 +78,29 @@ def token_rows(tokens: Sequence[TokenView]) -> list[TokenRow]:
 
 def machine_rows(machine: MachineView, work: Mapping[str, int]) -> list[FactRow]:
     """Return the machine and its work as rows."""
-    workers = f"{machine['conversion_workers']} for conversions, {machine['training_workers']} for trainings"
+    workers = tr(
+        "{conversion_workers} for conversions, {training_workers} for trainings",
+        conversion_workers=machine["conversion_workers"], training_workers=machine["training_workers"],
+    )
     if not machine["conversion_workers"]:
-        workers = "none here; other processes do the work"
-    memory = "" if machine["memory_bytes"] is None else f", {size(machine['memory_bytes'])} of memory"
+        workers = tr("none here; other processes do the work")
+    memory = "" if machine["memory_bytes"] is None else tr(
+        ", {memory_bytes} of memory",
+        memory_bytes=size(machine["memory_bytes"]),
+    )
     return [
-        {"label": "Timbre Studio", "value": machine["version"] or "run from its folder"},
-        {"label": "System", "value": machine["system"]},
-        {"label": "Processor", "value": f"{machine['cores']} cores{memory}"},
-        {"label": "Workers", "value": workers},
-        {"label": "Your tasks", "value": f"{work['running']} running, {work['queued']} waiting"},
+        {"label": "Timbre Studio", "value": machine["version"] or tr("run from its folder")},
+        {"label": tr("System"), "value": machine["system"]},
+        {"label": tr("Processor"), "value": ntr(
+            "{cores} core{memory}",
+            "{cores} cores{memory}",
+            cores=machine["cores"], memory=memory,
+        )},
+        {"label": tr("Workers"), "value": workers},
+        {"label": tr("Your tasks"), "value": tr(
+            "{running} running, {queued} waiting",
+            running=work["running"], queued=work["queued"],
+        )},
     ]
 
 
@@ -86,9 +109,9 @@ def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
     if checkup is None:
         return []
     if checkup["state"] in ("queued", "running"):
-        return [{"label": "Checking", "value": checkup["message"] or "waiting for a worker"}]
+        return [{"label": tr("Checking"), "value": checkup["message"] or tr("waiting for a worker")}]
     if checkup["error"]:
-        return [{"label": "Check failed", "value": checkup["error"], "state": "bad"}]
+        return [{"label": tr("Check failed"), "value": checkup["error"], "state": "bad"}]
     return [
         {
             "label": one.subject,
@@ -104,15 +127,23 @@ def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
 def storage_rows(storage: StorageView) -> list[FactRow]:
     """Return the location and the size of the stored files as rows."""
     if not storage["is_folder"]:
-        return [{"label": "Location", "value": "external storage, set by the service's options"}]
-    rows: list[FactRow] = [{"label": "Folder", "value": storage["place"]}] if storage["place"] else []
+        return [{"label": "Location", "value": tr("external storage, set by the service's options")}]
+    rows: list[FactRow] = [{"label": tr("Folder"), "value": storage["place"]}] if storage["place"] else []
     for name, area in storage["areas"].items():
         held, count = size(area["bytes"]), area["files"]
-        value = f"{held} in {count} files" if area["complete"] else f"more than {held} in {count} files"
+        value = ntr(
+            "{held} in {count} file",
+            "{held} in {count} files",
+            count=count, held=held,
+        ) if area["complete"] else ntr(
+            "more than {held} in {count} file",
+            "more than {held} in {count} files",
+            count=count, held=held,
+        )
         note = "cache" if name in _REMAKEABLE else ""
         rows.append({"label": _AREAS[name], "value": value, "note": note})
     free_bytes = storage["free_bytes"]
-    return rows if free_bytes is None else [*rows, {"label": "Free space", "value": size(free_bytes)}]
+    return rows if free_bytes is None else [*rows, {"label": tr("Free space"), "value": size(free_bytes)}]
 
 
 def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
@@ -120,9 +151,9 @@ def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
     rows: list[FactRow] = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
-        value = text.format(one["value"])
+        value = tr(text, value=numeral(one["value"], "g"))
         if one["name"] == "keep_outputs_days" and not one["value"]:
-            value = "until deleted"
+            value = tr("until deleted")
         row: FactRow = {"label": label, "value": value}
         if option := one["option"]:
             row |= {"note": f"serve {option}", "is_command": True}

@@ -3,6 +3,7 @@
 import gradio as gr
 from typing_extensions import TypedDict  # pydantic reads it, which needs this one before Python 3.12
 
+from engine.texts import ntr, tr
 from studio.actions.tasks import cancel_task
 from studio.actions.trainings import (
     TrainingView,
@@ -20,11 +21,11 @@ from studio.page.parts.values import Given, Values
 from studio.page.tabs.train_course import given_settings, is_active
 from studio.page.tabs.train_panel import CHOOSE, Panel
 
-_GONE = "This voice has been deleted."
+_GONE = tr("This voice has been deleted.")
 # one at a time: another tab's wish arrives together with the event of showing this one, and should win
 _IN_TURN: InTurn = {"concurrency_id": "train", "concurrency_limit": 1}
-_STOPPING = "Stopping. The progress is saved: training can continue later."
-_FORGOTTEN = "Training progress deleted. The next training starts from scratch."
+_STOPPING = tr("Stopping. The progress is saved: training can continue later.")
+_FORGOTTEN = tr("Training progress deleted. The next training starts from scratch.")
 
 
 class _Kept(TypedDict):
@@ -107,7 +108,11 @@ class TrainTab:
         now = panel.show(visit, given, again=True)
         if answer["status"] == "completed":
             sentence = (
-                f"{view['name']} is already trained for {view['epochs']} epochs. Set a higher number to continue."
+                ntr(
+                    "{name} is already trained for {epochs} epoch. Set a higher number to continue.",
+                    "{name} is already trained for {epochs} epochs. Set a higher number to continue.",
+                    epochs=view["epochs"], name=view["name"],
+                )
             )
             now[panel.notice] = inform(sentence)
         return now | {control: gr.update(interactive=False) for control in panel.fixed}

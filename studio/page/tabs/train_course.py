@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
 from studio.actions.trainings import Audition, TrainableVoice, TrainingView, seconds_left
@@ -12,24 +13,24 @@ from studio.store.records.conversion import Settings
 _MOST_POINTS = 300  # of a curve: no more fit on the page
 _FIRST_EPOCHS = TrainingPlan().epochs  # proposed for a new voice, and on top for a trained one
 _SCORES = (  # name in the history, label, format
-    ("likeness", "likeness", ".3f"),
-    ("content", "intelligibility", ".3f"),
-    ("mel_distance", "spectral distance of held-out recordings", ".2f"),
-    ("pitch_error_cents", "pitch error in cents", ".0f"),
+    ("likeness", tr("likeness"), ".3f"),
+    ("content", tr("intelligibility"), ".3f"),
+    ("mel_distance", tr("spectral distance of held-out recordings"), ".2f"),
+    ("pitch_error_cents", tr("pitch error in cents"), ".0f"),
 )
 _STATES = {
-    "pending": "not trained yet",
-    "training": "in training",
-    "completed": "trained",
-    "failed": "training failed",
+    "pending": tr("not trained yet"),
+    "training": tr("in training"),
+    "completed": tr("trained"),
+    "failed": tr("training failed"),
 }
 _CHOICES = {
-    "pending": "{name} (not trained yet)",
-    "training": "{name} (in training)",
-    "completed": "{name} (trained)",
-    "failed": "{name} (training failed)",
+    "pending": tr("{name} (not trained yet)"),
+    "training": tr("{name} (in training)"),
+    "completed": tr("{name} (trained)"),
+    "failed": tr("{name} (training failed)"),
 }
-_STOPPED = "{name} (stopped at epoch {epoch})"
+_STOPPED = tr("{name} (stopped at epoch {epoch})")
 
 
 def choice_of(voice: TrainableVoice) -> tuple[str, str]:
@@ -59,7 +60,7 @@ def proposed_epochs(view: TrainingView) -> int:
 
 def start_label(view: TrainingView) -> str:
     """Return the label of the start button."""
-    return f"Continue from epoch {view['epoch']}" if view["epoch"] else "Start training"
+    return tr("Continue from epoch {epoch}", epoch=view["epoch"]) if view["epoch"] else tr("Start training")
 
 
 def given_settings(view: TrainingView, settings: Settings) -> dict[str, int | float | str]:
@@ -75,34 +76,59 @@ def given_settings(view: TrainingView, settings: Settings) -> dict[str, int | fl
 def estimate_text(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> str:
     """Return the expected duration as a sentence."""
     if view["estimating"] and is_timed(view):
-        return f"Estimating the training time: {view['estimating']['message'] or 'waiting for a worker'} …"
+        return tr(
+            "Estimating the training time: {message} …",
+            message=view["estimating"]["message"] or tr("waiting for a worker"),
+        )
     seconds = seconds_left(view, epochs, evaluate_epochs)
     if seconds is None:
         why = view["estimating"]["error"] if view["estimating"] else None
-        return why or "The training time is not known yet."
+        return why or tr("The training time is not known yet.")
     if epochs <= view["epoch"]:
-        return f"Already trained for {view['epoch']} epochs. Set a higher number to continue."
+        return ntr(
+            "Already trained for {epoch} epoch. Set a higher number to continue.",
+            "Already trained for {epoch} epochs. Set a higher number to continue.",
+            epoch=view["epoch"],
+        )
     about = rounded_duration(seconds)
     if epoch := view["epoch"]:
-        return f"About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early."
-    return f"About {about} for {epochs} epochs on this machine, less if training stops early."
+        return tr(
+            "About {about} from epoch {epoch} to {epochs} on this machine, less if training stops early.",
+            about=about, epoch=epoch, epochs=epochs,
+        )
+    return ntr(
+        "About {about} for {epochs} epoch on this machine, less if training stops early.",
+        "About {about} for {epochs} epochs on this machine, less if training stops early.",
+        epochs=epochs, about=about,
+    )
 
 
 def state_rows(view: TrainingView) -> list[FactRow]:
     """Return the status of the training as rows."""
-    rows: list[FactRow] = [{"label": "Status", "value": _state(view)}]
+    rows: list[FactRow] = [{"label": tr("Status"), "value": _state(view)}]
     history = view["history"]
     if view["error"]:
-        rows.append({"label": "Error", "value": view["error"], "state": "bad"})
+        rows.append({"label": tr("Error"), "value": view["error"], "state": "bad"})
     if history is None:
         return rows
-    rows.append({"label": "Epochs", "value": f"{view['epoch']} of {history['ceiling']}"})
+    rows.append({"label": tr("Epochs"), "value": tr(
+        "{epoch} of {ceiling}",
+        epoch=view["epoch"], ceiling=history["ceiling"],
+    )})
     if best := _best(view):
-        value = f"epoch {best['epoch']}, score {best['score']:.3f} (higher is better)"
-        rows.append({"label": "Best checkpoint", "value": value, "state": "good"})
+        value = tr(
+            "epoch {epoch}, score {score} (higher is better)",
+            epoch=best["epoch"], score=numeral(best["score"], ".3f"),
+        )
+        rows.append({"label": tr("Best checkpoint"), "value": value, "state": "good"})
     if view["chosen_epoch"] is not None:
-        rows.append({"label": "In use", "value": f"epoch {view['chosen_epoch']}", "note": "chosen by ear"})
-    rows += [{"label": f"Epoch {event['epoch']}", "value": event["text"]} for event in history["events"][-5:]]
+        rows.append({"label": tr("In use"), "value": tr(
+            "epoch {chosen_epoch}",
+            chosen_epoch=view["chosen_epoch"],
+        ), "note": tr("chosen by ear")})
+    rows += [
+        {"label": tr("Epoch {epoch}", epoch=event["epoch"]), "value": event["text"]} for event in history["events"][-5:]
+    ]
     return rows
 
 
@@ -115,8 +141,8 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
     best = _best(view)
     charts: list[Chart] = [
         {
-            "title": "Quality on new recordings",
-            "unit": "higher is better",
+            "title": tr("Quality on new recordings"),
+            "unit": tr("higher is better"),
             "lines": [
                 _line("likeness", "accent", evaluations, "likeness", marks=True),
                 _line("intelligibility", "range", evaluations, "content", marks=True),
@@ -124,16 +150,16 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             ],
         },
         {
-            "title": "Spectral distance to the voice",
-            "unit": "lower is better",
+            "title": tr("Spectral distance to the voice"),
+            "unit": tr("lower is better"),
             "lines": [
-                _line("training recordings", "accent", epochs, "envelope"),
-                _line("held-out recordings", "range", evaluations, "mel_distance", marks=True),
+                _line(tr("training recordings"), "accent", epochs, "envelope"),
+                _line(tr("held-out recordings"), "range", evaluations, "mel_distance", marks=True),
             ],
         },
         {
-            "title": "Training loss",
-            "unit": "0 is best",
+            "title": tr("Training loss"),
+            "unit": tr("0 is best"),
             "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
         },
     ]
@@ -154,9 +180,12 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
     if original is None or part is None or not lines:
         return None
     best = _best(view)
-    tracks: list[Track] = [{"label": "Original", "url": original["url"]}]
+    tracks: list[Track] = [{"label": tr("Original"), "url": original["url"]}]
     tracks += [
-        {"label": _name(line), "url": line["sounds"][part], "note": f"score {line['score']:.3f}"} for line in lines
+        {"label": _name(line), "url": line["sounds"][part], "note": tr(
+            "score {score}",
+            score=numeral(line["score"], ".3f"),
+        )} for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
     first = chosen if chosen in epochs else best["epoch"] if best and best["epoch"] in epochs else epochs[-1]
@@ -168,10 +197,13 @@ def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list
     return [
         {
             "label": _name(line),
-            "value": ", ".join(
-                f"{name} {value:{form}}"
-                for score, name, form in _SCORES
-                if isinstance(value := line.get(score), int | float)
+            "value": joined(
+                tr(", "),
+                (
+                    joined(" ", (name, numeral(value, form)))
+                    for score, name, form in _SCORES
+                    if isinstance(value := line.get(score), int | float)
+                ),
             ),
         }
         for line in _playable(view, part, chosen)
@@ -189,10 +221,12 @@ def _state(view: TrainingView) -> str:
     task = view["task"]
     if task is None or not is_active(view):
         stopped = view["state"] == "pending" and view["epoch"] > 0
-        return "stopped, can be continued" if stopped else _STATES[view["state"]]
+        return tr("stopped, can be continued") if stopped else _STATES[view["state"]]
     if task["state"] == "running":
         return _STATES["training"]
-    return "queued, next in line" if task["place"] == 1 else f"queued, number {task['place']} in line"
+    return (
+        tr("queued, next in line") if task["place"] == 1 else tr("queued, number {place} in line", place=task["place"])
+    )
 
 
 def _best(view: TrainingView) -> Audition | None:
@@ -208,8 +242,8 @@ def _playable(view: TrainingView, part: str | None, chosen: int | None) -> list[
 
 
 def _name(line: Audition) -> str:
-    name = f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
-    return f"{name} (best)" if line["kept"] else name
+    name = tr("Epoch {epoch}", epoch=line["epoch"]) if line["epoch"] else tr("Before training")
+    return tr("{name} (best)", name=name) if line["kept"] else name
 
 
 def _line(

@@ -1,11 +1,11 @@
 """The components of the Train tab and their updates for the chosen voice and the queue."""
 
-import html
 from collections.abc import Sequence
 
 import gradio as gr
 from gradio.blocks import Block
 
+from engine.texts import tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from studio.actions.trainings import (
     TrainableVoice,
@@ -17,6 +17,7 @@ from studio.actions.trainings import (
 )
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Given, Values
@@ -36,12 +37,12 @@ from studio.page.tabs.train_course import (
     state_rows,
 )
 
-NO_VOICES = "No voices to train yet. Make one on the Create tab."
-CHOOSE = "Choose a voice first."
-_QUESTION = "Delete the training progress? The recordings and the current voice are kept."
+NO_VOICES = tr("No voices to train yet. Make one on the Create tab.")
+CHOOSE = tr("Choose a voice first.")
+_QUESTION = tr("Delete the training progress? The recordings and the current voice are kept.")
 _NOTHING_WAITS = (
-    "No training is running. You can queue several voices: they are trained one after the other. Curves and sound "
-    "samples appear here after the first minutes."
+    tr("No training is running. You can queue several voices: they are trained one after the other. Curves and sound "
+    "samples appear here after the first minutes.")
 )
 _POLL_S = 1.0
 _SETTINGS = ("patience", "evaluate_epochs", "batch", "learning_rate", "foreign", "seed")
@@ -64,27 +65,27 @@ class Panel:
         self.drawn, self.chosen = gr.State([]), gr.State(None)
 
     def _lay_out_controls(self) -> None:
-        self.voice = gr.Dropdown([], label="Voice", info="Voices created here from recordings.")
+        self.voice = gr.Dropdown([], label=tr("Voice"), info=tr("Voices created here from recordings."))
         self.state = element("facts", elem_id="train-state")
         self.made = controls(TrainingPlan, ["epochs"])
         self.estimate = gr.HTML(elem_id="train-estimate")
         with gr.Row():
-            self.convert = gr.Button("Convert with this voice", variant="primary", visible=False)
-            self.start = gr.Button("Start training", variant="primary", interactive=False)
-            self.stop = gr.Button("Stop", variant="stop", visible=False)
+            self.convert = gr.Button(tr("Convert with this voice"), variant="primary", visible=False)
+            self.start = gr.Button(tr("Start training"), variant="primary", interactive=False)
+            self.stop = gr.Button(tr("Stop"), variant="stop", visible=False)
         self.notice = notice("train-notice")
-        with gr.Accordion("More settings", open=False):
+        with gr.Accordion(tr("More settings"), open=False):
             self.made |= controls(TrainingPlan, _SETTINGS)
-            self.measure = gr.Button("Estimate time with these settings", size="sm")
-            self.afresh = gr.Button("Start over …", size="sm", visible=False)
+            self.measure = gr.Button(tr("Estimate time with these settings"), size="sm")
+            self.afresh = gr.Button(tr("Start over …"), size="sm", visible=False)
             with gr.Group(visible=False) as self.question:
-                gr.Markdown(_QUESTION)
+                gr.HTML("<p>" + _QUESTION + "</p>")
                 with gr.Row():
-                    self.forget = gr.Button("Delete progress", variant="stop", size="sm")
-                    self.keep = gr.Button("Cancel", size="sm")
+                    self.forget = gr.Button(tr("Delete progress"), variant="stop", size="sm")
+                    self.keep = gr.Button(tr("Cancel"), size="sm")
 
     def _lay_out_audition(self) -> None:
-        self.part = gr.Dropdown([], label="Listen to", visible=False, filterable=False)
+        self.part = gr.Dropdown([], label=tr("Listen to"), visible=False, filterable=False)
         self.player = element("player", elem_id="train-player")
         self.scores = element("facts", elem_id="train-scores")
 
@@ -160,7 +161,7 @@ class Panel:
         """Return the expected duration as HTML; nothing while training."""
         epochs, settings = self.values(given)
         text = "" if is_active(view) else estimate_text(view, epochs, int(settings["evaluate_epochs"]))
-        return f"<p>{html.escape(text)}</p>"
+        return f"<p>{markup(text)}</p>"
 
     def choose(self, visit: Visit, given: Given, model: str | None) -> Values:
         """Show another voice with a proposed number of epochs; start timing a new one."""
@@ -209,7 +210,7 @@ class Panel:
             self.state: shown({"rows": [], "otherwise": why}),
             self.estimate: "",
             self.convert: gr.Button(visible=False),
-            self.start: gr.Button("Start training", interactive=False, variant="primary"),
+            self.start: gr.Button(tr("Start training"), interactive=False, variant="primary"),
             self.stop: gr.Button(visible=False),
             self.afresh: gr.Button(visible=False),
             self.course: shown(None),

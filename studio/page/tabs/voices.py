@@ -5,6 +5,7 @@ from functools import partial
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.datasets import examine_again
 from studio.actions.recordings import consent_line
 from studio.actions.voice_cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
@@ -32,8 +33,8 @@ _POLL_S = 2.0
 _TO_THE_NAME = """() => {
   if (!document.querySelector("#voice-form")?.checkVisibility()) document.querySelector("#voice-head").scrollIntoView();
 }"""
-_GONE = "This voice has been deleted."
-_TAUGHT = "The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train."
+_GONE = tr("This voice has been deleted.")
+_TAUGHT = tr("The recordings are sung, and the new voice is here. Its training, if you asked for one, is in Train.")
 
 Changing = list[list[str | bool]]  # what may change of each voice
 
@@ -68,9 +69,11 @@ class VoicesTab:
 
     def _lay_out_library(self, tab: gr.Tab) -> None:
         with gr.Row(elem_id="voices-begin"):
-            upload = gr.UploadButton("Import", size="sm", min_width=90, elem_id="voices-import", file_count="multiple")
-            to_blend = gr.Button("Blend voices", size="sm", min_width=90, elem_id="voices-to-blend")
-            self._create = gr.Button("New voice", size="sm", min_width=90, elem_id="voices-create")
+            upload = gr.UploadButton(
+                tr("Import"), size="sm", min_width=90, elem_id="voices-import", file_count="multiple"
+            )
+            to_blend = gr.Button(tr("Blend voices"), size="sm", min_width=90, elem_id="voices-to-blend")
+            self._create = gr.Button(tr("New voice"), size="sm", min_width=90, elem_id="voices-create")
         self._notice = notice("voices-notice")
         question = Question()
         self._blend = Blend(self._page, to_blend)
@@ -194,9 +197,12 @@ class VoicesTab:
 
     def _imported(self, visit: Visit, model: str) -> Values:
         voice = visit.do(voice_details, model, "", visit.now_s)
-        stated = f"Licence: {voice['licence'] or 'not specified'}. Source: {voice['source'] or 'not specified'}."
-        stated += f" Consent: {consent_line(voice['consent'], voice['consent_origin'])}."
-        said = inform(f"{voice['name']} has been imported. {stated}")
+        stated = tr(
+            "Licence: {licence}. Source: {source}.",
+            licence=voice["licence"] or tr("not specified"), source=voice["source"] or tr("not specified"),
+        )
+        stated += " " + tr("Consent: {consent}.", consent=consent_line(voice["consent"], voice["consent_origin"]))
+        said = inform(tr("{name} has been imported. {stated}", name=voice["name"], stated=stated))
         return self._library(visit, model) | self._import.close() | {self._notice: said}
 
     def _save(self, visit: Visit, given: Given) -> Updates:
@@ -210,7 +216,7 @@ class VoicesTab:
         if model is None:
             return None
         visit.do(delete_model, model)
-        return self._library(visit, None) | {self._notice: inform("Voice deleted.")}
+        return self._library(visit, None) | {self._notice: inform(tr("Voice deleted."))}
 
     def _examine(self, visit: Visit, model: str | None) -> Updates:
         if model is None:
@@ -224,7 +230,9 @@ class VoicesTab:
 
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._blend.look(visit, task)
-        return updates | self._library(visit, new) | {self._notice: inform("The blend is ready.")} if new else updates
+        return (
+            updates | self._library(visit, new) | {self._notice: inform(tr("The blend is ready."))} if new else updates
+        )
 
     def _follow_teaching(self, visit: Visit, task: str | None) -> Updates:
         updates, new = self._teach.look(visit, task)

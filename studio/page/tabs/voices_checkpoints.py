@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import gradio as gr
 
+from engine.texts import joined, numeral, tr
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.trainings import Audition, Auditions, auditions_view, training_view
 from studio.actions.voice_cards import VoiceDetails, voice_details
@@ -17,7 +18,7 @@ from studio.page.tabs.train_course import curves
 
 MOST = 9  # checkpoints side by side: one for each number key
 
-_NONE_CHOSEN = "Choose a checkpoint to use it"
+_NONE_CHOSEN = tr("Choose a checkpoint to use it")
 
 
 class Checkpoints:
@@ -25,9 +26,9 @@ class Checkpoints:
     by side. outputs: the components changed by `show`."""
 
     def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
-        with gr.Accordion("Checkpoints", open=False, visible=False, elem_id="voice-checkpoints") as self.place:
+        with gr.Accordion(tr("Checkpoints"), open=False, visible=False, elem_id="voice-checkpoints") as self.place:
             self.course = element("curves", events=("chosen",), elem_id="voice-curves")
-            self.part = gr.Dropdown([], label="Listen to", filterable=False)
+            self.part = gr.Dropdown([], label=tr("Listen to"), filterable=False)
             self.player = element("player", events=("chosen",), elem_id="voice-checkpoints-player")
             self.choose = gr.Button(_NONE_CHOSEN, interactive=False, elem_id="voice-checkpoints-choose")
             self.said = said = notice("voice-checkpoints-notice")
@@ -71,7 +72,7 @@ class Checkpoints:
         lines = side_by_side([line for line in view["evaluations"] if part in line["sounds"]], epoch)
         epochs = [line["epoch"] for line in lines]
         original = next(one for one in view["parts"] if one["name"] == part)
-        tracks: list[Track] = [{"label": "Original", "url": original["url"]}]
+        tracks: list[Track] = [{"label": tr("Original"), "url": original["url"]}]
         tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
         data: PlayerData = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
@@ -83,17 +84,20 @@ class Checkpoints:
         if line is None:
             return {self.choose: gr.Button(_NONE_CHOSEN, interactive=False)}
         if epoch == in_use:
-            return {self.choose: gr.Button(f"Epoch {epoch} is in use", interactive=False)}
+            return {self.choose: gr.Button(tr("Epoch {epoch} is in use", epoch=epoch), interactive=False)}
         if not line["complete"]:
-            return {self.choose: gr.Button(f"Epoch {epoch} was kept only as sound", interactive=False)}
-        return {self.choose: gr.Button(f"Use epoch {epoch}", interactive=True)}
+            return {self.choose: gr.Button(tr("Epoch {epoch} was kept only as sound", epoch=epoch), interactive=False)}
+        return {self.choose: gr.Button(tr("Use epoch {epoch}", epoch=epoch), interactive=True)}
 
     def use(self, visit: Visit, model: str | None, epoch: int | None) -> str:
         """Make the voice use a checkpoint; return a sentence about it. Raises as `choose_checkpoint` does."""
         if model is None or epoch is None:
-            raise Invalid([("epoch", "Choose a checkpoint first.")])
+            raise Invalid([("epoch", tr("Choose a checkpoint first."))])
         visit.do(choose_checkpoint, model, epoch)
-        return f"The voice now uses epoch {epoch}. Further training still continues from the last epoch."
+        return tr(
+            "The voice now uses epoch {epoch}. Further training still continues from the last epoch.",
+            epoch=epoch,
+        )
 
     def _look(self, visit: Visit, model: str) -> tuple[Auditions, int | None]:
         """Return the auditions, and the epoch in use."""
@@ -136,10 +140,10 @@ def _epoch_in_use(voice: VoiceDetails) -> int | None:
 
 
 def _label(line: Audition) -> str:
-    return f"Epoch {line['epoch']}" if line["epoch"] else "Before training"
+    return tr("Epoch {epoch}", epoch=line["epoch"]) if line["epoch"] else tr("Before training")
 
 
 def _note(line: Audition, in_use: int | None) -> str:
     more = ["best"] if line["kept"] else []
-    more += ["in use"] if line["epoch"] == in_use else []
-    return ", ".join([f"score {line['score']:.3f}", *more])
+    more += [tr("in use")] if line["epoch"] == in_use else []
+    return joined(tr(", "), [tr("score {score}", score=numeral(line["score"], ".3f")), *more])

@@ -1,15 +1,16 @@
 """The actions on a voice: edit its profile, export it as a package and, once confirmed, delete it."""
 
-import html
 
 import gradio as gr
 
+from engine.texts import ntr, tr
 from engine.voices.card import TRAIN_AGAIN
 from studio.actions.packages import package_link
 from studio.actions.profiles import edit_profile, profile_values
 from studio.actions.voice_cards import VoiceDetails, voice_details
 from studio.actions.voices import refuse_undeletable
 from studio.page.parts.element import element, shown
+from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.profile_form import profile_form
@@ -21,21 +22,21 @@ class Edit:
 
     def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
         with gr.Row(elem_id="voice-more"):
-            self.edit = gr.Button("Edit", size="sm", scale=0, min_width=110, elem_id="voice-edit")
-            self.export = gr.Button("Export", size="sm", scale=0, min_width=110, elem_id="voice-export")
+            self.edit = gr.Button(tr("Edit"), size="sm", scale=0, min_width=110, elem_id="voice-edit")
+            self.export = gr.Button(tr("Export"), size="sm", scale=0, min_width=110, elem_id="voice-export")
             self.ask = gr.Button("Delete …", size="sm", scale=0, min_width=110, elem_id="voice-ask")
         self.file = element("download", elem_id="voice-package")
         self.problem = problem = notice("voice-problem")
         with gr.Column(visible=False, elem_id="voice-question") as self.question:
             self.asked = gr.HTML()
             with gr.Row():
-                self.delete = gr.Button("Delete voice", variant="stop", size="sm", elem_id="voice-delete")
-                keep = gr.Button("Cancel", size="sm")
+                self.delete = gr.Button(tr("Delete voice"), variant="stop", size="sm", elem_id="voice-delete")
+                keep = gr.Button(tr("Cancel"), size="sm")
         with gr.Column(visible=False, elem_id="voice-form") as self.form_place:
             self.form = profile_form()
             with gr.Row():
-                self.sure = gr.Button("Save", variant="primary", elem_id="voice-save")
-                leave = gr.Button("Cancel")
+                self.sure = gr.Button(tr("Save"), variant="primary", elem_id="voice-save")
+                leave = gr.Button(tr("Cancel"))
         self.outputs = outputs = [self.edit, self.export, self.ask, self.form_place, self.question, self.file]
         page.on(self.edit.click, self._begin, [chosen], [*outputs, *self.form.components], notice=problem)
         page.on(self.export.click, self._fetch, [chosen], outputs, notice=problem, show_progress="minimal")
@@ -91,13 +92,25 @@ def _question(voice: VoiceDetails) -> str:
     """Return the question before deleting, which names what is deleted, as HTML."""
     count = len((voice["data_report"] or {}).get("recordings", ()))
     name, is_trained = voice["name"], bool(voice["training"]["history"])
-    question = f"Delete {name}?"
+    question = tr("Delete {name}?", name=name)
     if voice["has_recordings"] and count:
-        question = f"Delete {name} and its {count} recordings?"
+        question = ntr(
+            "Delete {name} and its {count} recording?",
+            "Delete {name} and its {count} recordings?",
+            count=count, name=name,
+        )
         if is_trained:
-            question = f"Delete {name}, its {count} recordings and its training?"
+            question = ntr(
+                "Delete {name}, its {count} recording and its training?",
+                "Delete {name}, its {count} recordings and its training?",
+                count=count, name=name,
+            )
     elif voice["has_recordings"]:
         question = (
-            f"Delete {name}, its recordings and its training?" if is_trained else f"Delete {name} and its recordings?"
+            tr(
+                "Delete {name}, its recordings and its training?",
+                name=name,
+            ) if is_trained else tr("Delete {name} and its recordings?", name=name)
         )
-    return f'<p role="alert">{html.escape(question)} This cannot be undone. Conversions made with it are kept.</p>'
+    kept = tr("This cannot be undone. Conversions made with it are kept.")
+    return f'<p role="alert">{markup(question)} {markup(kept)}</p>'

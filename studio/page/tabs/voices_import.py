@@ -1,6 +1,5 @@
 """The import of a package, with a question first if a voice of its name is already here."""
 
-import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,16 @@ from typing import Any
 import gradio as gr
 
 from engine.rvc.sources import SOURCES
+from engine.texts import ntr, tr
 from engine.voices.card_rules import RVC
 from studio.actions.packages import free_name, import_model, namesakes, replace_model
 from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
 from studio.actions.voice_cards import VoiceDetails
 from studio.errors import NotReadable
+from studio.languages.reading import said
 from studio.page.parts.install import InstallOffer, InstallWords
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Page, Visit
 from studio.page.parts.values import Values
 
@@ -26,11 +28,11 @@ class Question:
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="voices-import-question") as self.place:
             self.asked = gr.HTML()
-            self.name = gr.Textbox(label="Name of the imported voice")
+            self.name = gr.Textbox(label=tr("Name of the imported voice"))
             with gr.Row():
-                self.keep = gr.Button("Keep both", size="sm", variant="primary", min_width=90)
-                self.replace = gr.Button("Replace", size="sm", min_width=90)
-                self.cancel = gr.Button("Cancel", size="sm", min_width=90)
+                self.keep = gr.Button(tr("Keep both"), size="sm", variant="primary", min_width=90)
+                self.replace = gr.Button(tr("Replace"), size="sm", min_width=90)
+                self.cancel = gr.Button(tr("Cancel"), size="sm", min_width=90)
         self.package = gr.State(None)
         self.outputs = [self.place, self.asked, self.name, self.replace, self.package]
 
@@ -41,9 +43,9 @@ class Import:
     def __init__(self, page: Page, tab: gr.Tab, upload: gr.UploadButton, question: Question) -> None:
         """Lay out what models of RVC need."""
         self.upload, self.question = upload, question
-        with gr.Accordion("RVC models", open=False, elem_id="voices-import-rvc") as self.rvc:
+        with gr.Accordion(tr("RVC models"), open=False, elem_id="voices-import-rvc") as self.rvc:
             self.contentvec = InstallOffer(page, tab, contentvec, _contentvec_words(), "voices-contentvec")
-            self.speaker = gr.Number(0, label="Speaker number, from 0", precision=0, minimum=0)
+            self.speaker = gr.Number(0, label=tr("Speaker number, from 0"), precision=0, minimum=0)
 
     def offered(self, voice: VoiceDetails) -> Values:
         """Return updates that show what a model of RVC still needs."""
@@ -88,10 +90,13 @@ class Import:
 def _contentvec_words() -> InstallWords:
     file = SOURCES[0]
     return InstallWords(
-        f"To convert with a model of RVC the studio needs {file.name}: {file.megabytes} MB, licence {file.licence}, by "
-        f"{file.origin}. It is stored in the data folder.",
-        "Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch.",
-        "This demo cannot convert with models of RVC: run the studio yourself.",
+        tr(
+            "To convert with a model of RVC the studio needs {name}: {megabytes} MB, licence {licence}, by {origin}. "
+            "It is stored in the data folder.",
+            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+        ),
+        tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch."),
+        tr("This demo cannot convert with models of RVC: run the studio yourself."),
     )
 
 
@@ -105,7 +110,9 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
     indexes = [one for one in paths if one.suffix.lower() == INDEX]
     packages = [one for one in paths if one not in indexes] or indexes
     if len(packages) > 1 or len(indexes) > 1:
-        raise NotReadable("Import one voice at a time: a model of RVC, and its index if it has one.", "several_files")
+        raise NotReadable(tr(
+            "Import one voice at a time: a model of RVC, and its index if it has one.",
+        ), "several_files")
     return packages[0], indexes[0] if indexes and indexes != packages else None
 
 
@@ -114,14 +121,21 @@ def _shown(package: Path) -> str:
 
 
 def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:
-    shown = f"<strong>{html.escape(name)}</strong>"
+    shown = f"<strong>{markup(name)}</strong>"
     if len(_own(there)) == 1:
         text = (
-            f"There is already a voice called {shown}. Keep both, under two names, or replace its model and profile? "
-            "Its recordings and its training stay."
+            tr(
+                "There is already a voice called {shown}. Keep both, under two names, or replace its model and "
+                "profile? Its recordings and its training stay.",
+                shown=shown,
+            )
         )
     elif len(there) == 1:
-        text = f"There is already a demo voice called {shown}. Import this one under another name?"
+        text = tr("There is already a demo voice called {shown}. Import this one under another name?", shown=shown)
     else:
-        text = f"There are already {len(there)} voices called {shown}. Import this one under another name?"
-    return f'<p role="alert">{text}</p>'
+        text = ntr(
+            "There is already {there} voice called {shown}. Import this one under another name?",
+            "There are already {there} voices called {shown}. Import this one under another name?",
+            there=len(there), shown=shown,
+        )
+    return f'<p role="alert">{said(text)}</p>'

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import gradio as gr
 
+from engine.texts import joined, tr
 from studio.actions.tasks import cancel_task
 from studio.actions.voice_making import active_new_voice, new_voice_view
 from studio.errors import NotFound
@@ -31,8 +32,8 @@ class NewVoiceForm:
         """Lay out what stands below the fields of a form. begin: on the button that starts the task; name: of ids."""
         with gr.Row():
             self.begin = gr.Button(begin, variant="primary", size="sm", elem_id=f"{name}-begin")
-            self.close = gr.Button("Close", size="sm")
-            self.stop = gr.Button("Stop", variant="stop", size="sm", visible=False)
+            self.close = gr.Button(tr("Close"), size="sm")
+            self.stop = gr.Button(tr("Stop"), variant="stop", size="sm", visible=False)
         self.progress = gr.HTML(visible=False)
         self.problem = notice(f"{name}-problem")
 
@@ -53,7 +54,7 @@ class NewVoiceForm:
         except NotFound:
             return self._idle(), None
         if view.is_active:
-            said = f"{view.name}: {view.message or 'waiting for a worker'}"
+            said = joined(": ", (view.name, view.message or tr("waiting for a worker")))
             return {
                 self.place: gr.Column(visible=True),
                 self.begin: gr.Button(interactive=False),

@@ -1,20 +1,25 @@
 """One voice of the library: profile, preview, recordings and training."""
 
-import html
 
 import gradio as gr
 
+from engine.texts import tr
 from studio.actions.datasets import examination_view
 from studio.actions.voice_cards import VoiceDetails
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import PlayerData
+from studio.page.parts.markup import markup
 from studio.page.parts.page import Visit
 from studio.page.parts.values import Values
 from studio.page.tabs.voices_report import about, head, range_picture, report_picture, training_rows
 
-_WORDS = {"pass": "ready for training", "warn": "usable, with warnings", "fail": "not suitable for training"}
-_CHECKING = "Checking the recordings …"
-_UNCHECKED = "Not checked yet. The recordings are checked before the first training at the latest."
+_WORDS = {
+    "pass": tr("ready for training"),
+    "warn": tr("usable, with warnings"),
+    "fail": tr("not suitable for training"),
+}
+_CHECKING = tr("Checking the recordings …")
+_UNCHECKED = tr("Not checked yet. The recordings are checked before the first training at the latest.")
 
 
 class Panel:
@@ -25,8 +30,8 @@ class Panel:
         self.preview = element("player", elem_id="voice-preview")
         self.range = gr.HTML(elem_id="voice-range")
         with gr.Row(elem_id="voice-do"):
-            self.convert = gr.Button("Open in Convert", variant="primary", size="md", elem_id="voice-convert")
-            self.train = gr.Button("Train this voice", size="md", elem_id="voice-train")
+            self.convert = gr.Button(tr("Open in Convert"), variant="primary", size="md", elem_id="voice-convert")
+            self.train = gr.Button(tr("Train this voice"), size="md", elem_id="voice-train")
         self.outputs = [self.head, self.preview, self.range, self.convert, self.train]
 
     def show(self, voice: VoiceDetails) -> Values:
@@ -45,12 +50,12 @@ class Details:
 
     def __init__(self) -> None:
         self.about = element("facts", elem_id="voice-about")
-        with gr.Accordion("Recordings", open=False, visible=False, elem_id="voice-recordings") as self.recordings:
+        with gr.Accordion(tr("Recordings"), open=False, visible=False, elem_id="voice-recordings") as self.recordings:
             self.examined = gr.HTML(visible=False)
-            self.examine = gr.Button("Check now", size="sm", visible=False)
+            self.examine = gr.Button(tr("Check now"), size="sm", visible=False)
             self.report = element("report")
             self.picture = gr.HTML()
-        with gr.Accordion("Training", open=False, visible=False, elem_id="voice-training") as self.training:
+        with gr.Accordion(tr("Training"), open=False, visible=False, elem_id="voice-training") as self.training:
             self.learned = element("facts")
         self.outputs = [
             self.about, self.recordings, self.examined, self.examine, self.report, self.picture, self.training,
@@ -65,11 +70,11 @@ class Details:
             task = visit.do(examination_view, voice["id"])
             is_active = task["state"] in ("queued", "running")
             status = _CHECKING if is_active else task["error"] or _UNCHECKED
-        label = f"Recordings: {_WORDS[report['verdict']]}" if report else "Recordings"
+        label = tr("Recordings: {words}", words=_WORDS[report["verdict"]]) if report else tr("Recordings")
         return {
             self.about: shown(about(voice)),
             self.recordings: gr.Accordion(label, visible=voice["has_recordings"]),
-            self.examined: gr.HTML(value=f"<p>{html.escape(status)}</p>", visible=bool(status)),
+            self.examined: gr.HTML(value=f"<p>{markup(status)}</p>", visible=bool(status)),
             self.examine: gr.Button(visible=bool(status) and not is_active),
             self.report: shown(report),
             self.picture: _picture(report_picture(report) if report else ""),
@@ -94,5 +99,5 @@ def _picture(drawn: str) -> gr.HTML:
 
 def _train_label(voice: VoiceDetails) -> str:
     if voice["state"] == "training":
-        return "Follow training"
-    return "Continue training" if voice["training"]["current_epoch"] else "Train this voice"
+        return tr("Follow training")
+    return tr("Continue training") if voice["training"]["current_epoch"] else tr("Train this voice")

@@ -1,6 +1,7 @@
 """A voice as data for the elements of the Voices tab: profile, recordings and training."""
 
 
+from engine.texts import ntr, numeral, tr
 from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
@@ -13,15 +14,15 @@ from studio.store.records.cards import ReportedData
 
 BADGES = {
     "pending": "untrained",
-    "training": "in training",
-    "failed": "training failed",
-    TRAIN_AGAIN: "made with an earlier version: train or import it again",
+    "training": tr("in training"),
+    "failed": tr("training failed"),
+    TRAIN_AGAIN: tr("made with an earlier version: train or import it again"),
 }
-_HELD_OUT = "on recordings that neither was taught with"
+_HELD_OUT = tr("on recordings that neither was taught with")
 _SCORES = (
-    ("likeness", "Likeness", "similarity of converted recordings to the voice; 1 is best"),
-    ("content", "Intelligibility", "how well the words are kept; 1 is best"),
-    ("pitch_error_cents", "Pitch error", "deviation from the sung melody"),
+    ("likeness", tr("Likeness"), tr("similarity of converted recordings to the voice; 1 is best")),
+    ("content", tr("Intelligibility"), tr("how well the words are kept; 1 is best")),
+    ("pitch_error_cents", tr("Pitch error"), tr("deviation from the sung melody")),
 )
 
 
@@ -31,24 +32,29 @@ def range_picture(voice: VoiceDetails) -> str:
     if not notes:
         return ""
     low, high = note_number(notes["min"]), note_number(notes["max"])
-    return keyboard_svg([Stretch(low, high, f"{notes['min']} to {notes['max']}")])
+    return keyboard_svg([Stretch(low, high, tr("{min} to {max}", min=notes["min"], max=notes["max"]))])
 
 
 def report_picture(report: ReportedData) -> str:
     """Draw the duration of each note in the recordings, with the detected and the stated range."""
     stretches = []
     if heard := report.get("vocal_range"):
-        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), f"detected: {heard[0]} to {heard[1]}"))
+        stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), tr(
+            "detected: {heard} to {heard2}",
+            heard=heard[0], heard2=heard[1],
+        )))
     if stated := report.get("stated_range"):
         low, high = stated
-        stretches.append(Stretch(note_number(low), note_number(high), f"stated: {low} to {high}", "stated"))
+        stretches.append(
+            Stretch(note_number(low), note_number(high), tr("stated: {low} to {high}", low=low, high=high), "stated")
+        )
     seconds = {int(note): time_s for note, time_s in (report.get("pitch_histogram") or {}).items()}
     return keyboard_svg(stretches, seconds)
 
 
 def head(voice: VoiceDetails) -> VoiceHead:
     """Return data of <timbre-voice>."""
-    badge = "built-in" if voice["demo"] else BADGES.get(voice["state"], "")
+    badge = tr("built-in") if voice["demo"] else BADGES.get(voice["state"], "")
     return {
         "name": voice["name"],
         "avatar": voice["avatar"],
@@ -70,14 +76,14 @@ def about(voice: VoiceDetails) -> Facts:
     """Return data of <timbre-facts>: licence, source and consent."""
     consent = voice["consent"]
     rows = [
-        ("Licence", voice["licence"], ""),
-        ("Source", voice["source"], ""),
-        ("Consent", consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
-        ("Taught by", _teacher(voice["taught_by"]), ""),
-        ("Blended from", _parts(voice["learned"].get("blend")), ""),
-        ("ID", voice["id"], "for the command line and the API"),
+        (tr("Licence"), voice["licence"], ""),
+        (tr("Source"), voice["source"], ""),
+        (tr("Consent"), consent.get("statement", ""), consent_line(consent, voice["consent_origin"])),
+        (tr("Taught by"), _teacher(voice["taught_by"]), ""),
+        (tr("Blended from"), _parts(voice["learned"].get("blend")), ""),
+        (tr("ID"), voice["id"], tr("for the command line and the API")),
     ]
-    named = {"Licence", "Source", "Blended from", "ID"}  # in the words of others
+    named = {tr("Licence"), tr("Source"), tr("Blended from"), "ID"}  # in the words of others
     return {
         "rows": [
             {"label": label, "value": value, "note": note, "is_name": label in named}
@@ -92,27 +98,34 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
     learned = voice["learned"]
     rows: list[FactRow] = []
     if voice["error"]:
-        label = "Conversion" if voice["kind"] == RVC else "Last training"
+        label = tr("Conversion") if voice["kind"] == RVC else tr("Last training")
         rows.append({"label": label, "value": voice["error"], "state": "bad"})
     if isinstance(minutes := learned.get("minutes"), int | float):
-        rows.append({"label": "Trained on", "value": f"{minutes:g} minutes of recordings"})
+        rows.append({"label": tr("Trained on"), "value": ntr(
+            "{minutes} minute of recordings",
+            "{minutes} minutes of recordings",
+            minutes=numeral(minutes, "g"),
+        )})
     if "best_epoch" in learned:
-        how = "chosen by ear" if learned.get("chosen") else "best score"
-        value = f"epoch {learned['best_epoch']} of {learned.get('epochs', learned['best_epoch'])}"
-        rows.append({"label": "Checkpoint", "value": value, "note": how})
+        how = tr("chosen by ear") if learned.get("chosen") else tr("best score")
+        value = tr(
+            "epoch {best_epoch} of {value}",
+            best_epoch=learned["best_epoch"], value=learned.get("epochs", learned["best_epoch"]),
+        )
+        rows.append({"label": tr("Checkpoint"), "value": value, "note": how})
     found = learned.get("scores")
     scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
         if isinstance(score := scores.get(name), int | float):
-            value = f"{score:.0f} cents" if name == "pitch_error_cents" else f"{score:.2f}"
+            value = tr("{score} cents", score=numeral(score, ".0f")) if name == "pitch_error_cents" else f"{score:.2f}"
             rows.append({"label": label, "value": value, "note": note})
     if learned:
-        rows += [{"label": "Scores", "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
+        rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]
     return rows
 
 
 def _teacher(taught: TaughtBy | None) -> str:
-    return f"{taught['name']}, imported from {taught['file']}" if taught else ""
+    return tr("{name}, imported from {file}", name=taught["name"], file=taught["file"]) if taught else ""
 
 
 def _parts(blend: object) -> str:

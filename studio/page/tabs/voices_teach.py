@@ -4,6 +4,7 @@ from pathlib import Path
 
 import gradio as gr
 
+from engine.texts import tr
 from engine.voices.card_rules import RVC
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.uploads import refuse_large
@@ -15,27 +16,33 @@ from studio.page.tabs.voices_making import NewVoiceForm
 from studio.store.kinds import TEACHING
 
 _HELP = (
-    "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the results. "
-    "It converts about twenty times as fast, and live. Five minutes of your own recordings make it better."
+    tr(
+        "The imported voice sings the bundled recordings and yours, and a voice of this studio is trained on the "
+        "results. It converts about twenty times as fast, and live. Five minutes of your own recordings make it "
+        "better.",
+    )
 )
 
 
 class Teach(NewVoiceForm):
     """The form. opener and place: what `offered` changes."""
 
-    kind, failed, stopped = TEACHING, "The voice could not be made.", "Stopped. Nothing was made."
+    kind, failed, stopped = TEACHING, tr("The voice could not be made."), tr("Stopped. Nothing was made.")
 
     def __init__(self, page: Page, chosen: gr.BrowserState) -> None:
         """Lay out and wire the form for the chosen voice."""
-        self.opener = gr.Button("Make it ours", size="md", visible=False, elem_id="voice-teach")
+        self.opener = gr.Button(tr("Make it ours"), size="md", visible=False, elem_id="voice-teach")
         with gr.Column(visible=False, elem_id="voices-teach") as self.place:
-            gr.HTML(f'<h3 aria-level="2">Make it ours</h3><p>{_HELP}</p>')
+            gr.HTML('<h3 aria-level="2">' + tr("Make it ours") + "</h3><p>" + _HELP + "</p>")
             files = gr.File(
-                label="Your recordings (optional)", file_count="multiple", height=130, elem_id="voices-teach-recordings"
+                label=tr("Your recordings (optional)"),
+                file_count="multiple",
+                height=130,
+                elem_id="voices-teach-recordings",
             )
-            name = gr.Textbox(label="Name", max_length=LONGEST_NAME, placeholder="Optional")
-            epochs = gr.Slider(0, 300, 100, step=10, label="Epochs of training (0: only the recordings)")
-            self.lay_out_end("Start", "voices-teach")
+            name = gr.Textbox(label=tr("Name"), max_length=LONGEST_NAME, placeholder=tr("Optional"))
+            epochs = gr.Slider(0, 300, 100, step=10, label=tr("Epochs of training (0: only the recordings)"))
+            self.lay_out_end(tr("Start"), "voices-teach")
         self.wire(page, self.opener)
         page.on(self.begin.click, self._start, [chosen, files, name, epochs], self.outputs, notice=self.problem)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from studio.languages.stored import Said
 from studio.store.records.codec import Absent, Record
 
 
@@ -45,7 +46,7 @@ class Summary(Record):
     loudness_lufs: float | None
     peak_db: float
     clipped_runs: int = 0
-    warning: str | None = None
+    warning: Said | None = None
     is_mix: bool = False
     voice_type: Absent[str] = None  # until 0.8
 

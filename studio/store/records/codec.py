@@ -6,6 +6,7 @@ from typing import Annotated, TypeVar, cast
 
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
+from engine.texts import tr
 from studio.errors import StudioError
 
 T = TypeVar("T")
@@ -36,8 +37,11 @@ def read(kind: type[T], values: object) -> T:
         first = cause.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or kind.__name__
         raise UnknownRecord(
-            f"A later version of Timbre Studio has stored this ({place}: {first['msg']}). Update this installation, or "
-            "delete the task."
+            tr(
+                "A later version of Timbre Studio has stored this ({place}: {msg}). Update this installation, or "
+                "delete the task.",
+                place=place, msg=first["msg"],
+            )
         ) from cause
 
 

@@ -12,6 +12,7 @@ from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF
 from engine.provenance.statement import Statement
 from engine.songs.parts import Part
+from studio.languages.stored import Said
 from studio.store.records.codec import Absent, Record
 
 Settings = Mapping[str, int | float | str]
@@ -169,11 +170,11 @@ class Rendered(Record):
     scores: tuple[Scores, ...] = ()
     phrase_starts_s: tuple[float, ...] = ()
     statement: Absent[Statement] = None  # None before 0.9
-    unsigned: str | None = None
-    warning: str | None = None
+    unsigned: Said | None = None
+    warning: Said | None = None
     groundwork: Absent[str] = None
     dry: Absent[tuple[str, ...]] = None
     lanes: Absent[Mapping[str, str]] = None
-    notes: Absent[tuple[str, ...]] = None
+    notes: Absent[tuple[Said, ...]] = None
     mix: Absent[Mix] = None
     seconds: float = 0.0

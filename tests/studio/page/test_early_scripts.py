@@ -26,7 +26,7 @@ def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, byt
         sent.append(message)
 
     scope = {"type": "http", "path": path, "method": method, "headers": [], "asgi": {"spec_version": "2.4"}}
-    asyncio.run(EarlyScripts(app, TAG)(scope, receive, send))
+    asyncio.run(EarlyScripts(app, lambda headers: TAG)(scope, receive, send))
     assert [message["type"] for message in sent].count("http.response.start") == 1
     assert not sent[-1].get("more_body", False)
     return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:]).decode()

@@ -35,7 +35,7 @@ def test_with_choices_left_accepts_too_few_and_too_many_values():
 @pytest.mark.parametrize("values", [[], ["a"], ["a", [[]]], ["a", {"b": 1}], ["a", "\x00"], ["a", 10**30]])
 def test_preprocess_data_refuses_what_the_page_does_not_send(values):
     """Gradio logged a traceback for each."""
-    with CheckedEvents(UploadNames(Path())) as page:
+    with CheckedEvents(UploadNames(Path()), title="A page", delete_cache=None) as page:
         name, amount = gr.Textbox(), gr.Slider(0, 10)
         gr.Button().click(lambda *given: given, [name, amount], [name, amount])
     (event,) = page.fns.values()
@@ -45,7 +45,7 @@ def test_preprocess_data_refuses_what_the_page_does_not_send(values):
 
 
 def test_preprocess_data_reads_the_values_of_the_page():
-    with CheckedEvents(UploadNames(Path())) as page:
+    with CheckedEvents(UploadNames(Path()), title="A page", delete_cache=None) as page:
         name, amount = gr.Textbox(), gr.Slider(0, 10)
         gr.Button().click(lambda *given: given, [name, amount], [name, amount])
     (event,) = page.fns.values()
