@@ -7,8 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MOST = {
-    "studio/store": 0, "studio/executors": 0, "studio/actions": 53, "studio/http": 0, "studio/page": 67,
-    "studio/commands": 5, "studio": 137, "engine": 106,
+    "studio/store": 0, "studio/executors": 0, "studio/actions": 52, "studio/http": 0, "studio/page": 62,
+    "studio/commands": 5, "studio": 131, "engine": 106,
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ def result(name: str, takes: int = 1, transpose: float = 0, **more: Any) -> dict
         for number in range(takes, 0, -1)
     ]
     view = {"id": name, "model": "mia", "voice": "Mia", "takes": made, "transpose": transpose, "untrained": False}
-    return view | {"edited": None, "is_comp": False} | more
+    return view | {"edited": None, "is_comp": False, "lanes": {}, "offset_s": 0.0} | more
 
 
 def labels(*views: dict[str, Any]) -> list[str]:
