@@ -55,6 +55,7 @@ class Text(str):
 
     def format(self, *_: object, **values: object) -> str:
         """Return the text with its fields filled, as `tr` and `ntr` do."""
+        values = {**self.values, **values}
         return ntr(self.template, self.plural, **values) if self.plural else tr(self.template, **values)
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:

@@ -73,7 +73,7 @@ def add_recordings(
 def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:
     """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
     there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
-    names = (tr("recorded {number}{suffix}", number=number, suffix=recorded.suffix.lower()) for number in count(1))
+    names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
     with scratch_folder(studio) as scratch:
         named = scratch / next(name for name in names if name not in there)
         link_or_copy(recorded, named)

@@ -28,7 +28,8 @@ Curl = Callable[..., dict]
 
 def readme_lines() -> dict[str, str]:
     """The path that a line calls -> the first line that does."""
-    lines = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("curl ")]
+    texts = (README.with_name(name).read_text(encoding="utf-8") for name in (README.name, "RVC.md"))
+    lines = [line for text in texts for line in text.splitlines() if line.startswith("curl ")]
     return {re.search(re.escape(ADDRESS) + r"(\S+)", line)[1]: line for line in reversed(lines)}
 
 

@@ -45,7 +45,7 @@ def sentence_of(error: Exception) -> str:
     """Return the message of an error in the reader's language, without API requests, which only help programs."""
     text = said(str(error))
     brief = _FOR_PROGRAMS.sub("", text)
-    return text if brief == text else f"{brief} {said(tr('It may have been deleted.'))}"
+    return text if brief == text else f"{brief.rstrip(': ')}. {said(tr('It may have been deleted.'))}"
 
 
 def silent() -> gr.HTML:

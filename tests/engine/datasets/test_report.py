@@ -200,7 +200,7 @@ def test_examine_recordings_warns_about_the_set_if_one_recording_is_clipped(spoi
     _, report = spoilt
     assert report.verdict == "warn"
     (found,) = [found for found in report.findings if found.code == "clipping"]
-    assert found.reason == "1 of 22 recordings are clipped: b/clipped.wav."
+    assert found.reason == "1 of 22 recordings is clipped: b/clipped.wav."
 
 
 def test_examine_recordings_does_not_mark_a_transposed_performance_as_a_copy(cache, tmp_path):

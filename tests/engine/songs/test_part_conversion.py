@@ -7,11 +7,10 @@ from engine.errors import AudioError, SettingsError
 from engine.songs.part_conversion import convert_parts, quiet_joins
 from engine.songs.parts import Part
 from engine.units import SAMPLE_RATE
-from engine.voices.card import list_voices
 from engine.voices.voice import load_voice
 from tests.engine.songs.conftest import save
 
-ONE, OTHER = (card.id for card in list_voices()[:2])
+ONE, OTHER = "goekhan", "kathleen"
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ from engine.songs.parts import Part
 from engine.songs.separation import OnnxSeparator
 from engine.songs.song import FolderStages, Song, SongFiles, Stem, make_song
 from engine.units import SAMPLE_RATE
-from engine.voices.card import list_voices
 from engine.voices.voice import load_voice
 from tests.engine.songs.conftest import chords, save
 
-VOICE = list_voices()[0].id
+VOICE = "goekhan"
 PARTS = (Part(0.0, VOICE),)
 
 
@@ -213,7 +212,7 @@ def test_make_song_does_not_warn_of_a_voice(song, files, network, tmp_path):
 
 
 def test_make_song_states_both_voices_of_a_duet(stems, files, sing, tmp_path):
-    voices = [card.id for card in list_voices()[:2]]
+    voices = ["goekhan", "kathleen"]
     lead, other = (
         Stem(save(tmp_path / f"{voice}.wav", sing(2.0, hertz=hertz)), (Part(0.0, voice),))
         for voice, hertz in zip(voices, (180.0, 240.0), strict=True)

@@ -160,7 +160,7 @@ def test_save_preset_limits_the_number_of_presets(studio, monkeypatch):
     monkeypatch.setattr(account, "MOST_PRESETS", 1)
     save_preset(studio, studio.local, "one", DARK)
     save_preset(studio, studio.local, "one", DARK)
-    with pytest.raises(Invalid, match="delete one first"):
+    with pytest.raises(Invalid, match="delete it first"):
         save_preset(studio, studio.local, "two", DARK)
 
 

@@ -146,4 +146,4 @@ def test_edit_profile_in_s3_storage_reaches_later_exports(studio, s3_storage, vo
     edited = find_model(there.database, other, model)
     assert (edited.name, edited.state) == ("Nina", "completed")  # and not one of an earlier base
     assert CARD_FILE in {key.rpartition("/")[2] for key in s3_storage.list_keys("accounts")}
-    assert len(all_models(there.database, other)) == 7
+    assert len(all_models(there.database, other)) == 8

@@ -21,7 +21,7 @@ def write_manifest(folder: Path, seconds: list[float], group: str = "kathleen", 
 def test_demo_profiles_are_six_and_complete():
     profiles = [demo.profile for demo in DEMO_PROFILES]
     assert len({demo.id for demo in DEMO_PROFILES}) == 6
-    assert sorted(profile.gender for profile in profiles) == ["female", "female", "female", "male", "male"]
+    assert sorted(profile.gender for profile in profiles) == ["female", "female", "female", "male", "male", "male"]
     for profile in profiles:
         assert read_profile(profile_as_json(profile)) == profile
         assert len(profile.traits) == 3
