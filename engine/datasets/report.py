@@ -320,7 +320,7 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     kept = dataset.folder / REPORT_FILE
     root = dataset.folder / AUDIO_FOLDER
     try:
-        found = DataReport.from_json(from_data(json.loads(kept.read_text(encoding="utf-8"))))
+        found = DataReport.from_json(json.loads(kept.read_text(encoding="utf-8")))
         if _still_holds(found, dataset, root):
             return found
     except (OSError, ValueError, DatasetError):

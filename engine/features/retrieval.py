@@ -86,7 +86,7 @@ def nearest_frames(content: Tensor, own: Tensor, forbidden: slice = slice(0)) ->
     --------
     >>> import torch
     >>> from engine import load_voice, read_audio
-    >>> from engine import measure_features
+    >>> from engine.research.demonstrations import measure_features  # in a checkout
     >>> content = torch.from_numpy(measure_features(read_audio("vocal.flac")).content)
     >>> nearest_frames(content, load_voice("koguchi").retrieval_frames).shape == content.shape
     True

@@ -166,7 +166,8 @@ class _Problems:
     def add(self, name: str, sentence: str) -> None:
         """`sentence` begins with {field}, which stands for the field's name."""
         name = name.encode("utf-8", "replace").decode()
-        self.found.append((name, sentence.replace("{field}", name if len(name) <= 60 else name[:60] + "…", 1)))
+        shown = name if len(name) <= 60 else name[:60] + "…"
+        self.found.append((name, sentence.format(field=shown)))
 
 
 def _name(given: dict[str, object], problems: _Problems) -> str:

@@ -146,7 +146,14 @@ class ConversionView:
 
     def published(self) -> Published:
         """Return what the published interface shows of a completed one."""
-        return {"status": "completed", **self._links(), "output_settings": self._output_settings}
+        links = self._links()
+        return {
+            "status": "completed",
+            "input_audio_url": links["input_audio_url"],
+            "output_audio_urls": links["output_audio_urls"],
+            "output_settings": self._output_settings,  # so far as published, in this order; then the lanes of a song
+            **links,
+        }
 
     def in_full(self) -> ConversionFacts:
         """Return what the service shows of it beside what all tasks have."""

@@ -82,7 +82,13 @@ CALLED_BY_USERS = {
     "voices.voice": ("load_voice", "save_voice"),
 }
 # needs networks that are installed apart from the rest
-WITHOUT_EXAMPLE = {"engine.archives.extract_archive", "engine.evaluation.scores.compare"}
+WITHOUT_EXAMPLE = {
+    "engine.archives.extract_archive",
+    "engine.cores.wait_quietly",
+    "engine.evaluation.scores.compare",
+    "engine.settings.from_values",
+    *(f"engine.texts.{mark}" for mark in ("tr", "ntr", "numeral", "joined")),  # marks of our own texts
+}
 # what a class's docstring, or that of the protocol it keeps to, already says
 _SAID_BY_THE_CLASS = {
     "forward",

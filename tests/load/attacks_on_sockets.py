@@ -74,7 +74,7 @@ def live_attacks(service: TrialService) -> Iterator[str]:
 def _asked(browser: httpx.Client, event: int, given: dict[str, Any]) -> dict[str, Any]:
     """Ask the page for a ticket; return what its element shows."""
     session, data = secrets.token_hex(6), {"model": VOICE, "settings": {}, "record": False, "at": 1} | given
-    call = {"fn_index": event, "session_hash": session, "data": [], "event_data": data}
+    call = {"fn_index": event, "session_hash": session, "data": [], "event_data": {"told": data}}
     browser.post("/gradio_api/queue/join", json=call)
     with browser.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as told:
         line = next(line for line in told.iter_lines() if "process_completed" in line)

@@ -55,7 +55,8 @@ def test_model_view_shows_the_signer_of_an_imported_consent(studio, voice, elsew
     view = model_view(studio, studio.local, import_model(studio, studio.local, package))
     assert view["consent"] == CONSENT
     assert view["consent_origin"].startswith("signed by Timbre Studio ")
-    assert consent_line(view["consent"], view["consent_origin"]).startswith("Mia Muster, 2026-11-01, signed by Timbre Studio ")
+    line = consent_line(view["consent"], view["consent_origin"])
+    assert line.startswith("Mia Muster, 2026-11-01, signed by Timbre Studio ")
 
 
 def test_export_voice_keeps_the_first_consent_signature(studio, voice, elsewhere, tmp_path):

@@ -33,7 +33,7 @@ def test_notebooks_command_translates_every_notebook_and_keeps_its_code(tmp_path
         code = [one.source for one in made.cells if one.cell_type == "code" and one.id != "cell-language"]
         assert code == [one.source for one in original.cells if one.cell_type == "code"]
         [speaking] = [one.source for one in made.cells if one.id == "cell-language"]
-        assert speaking.endswith("widgets.prepare(translator('de').translate)")
+        assert speaking.endswith("widgets.prepare(translator('de').say_as_text)")
         assert [one.cell_type for one in made.cells if one.id != "cell-language"] == [
             one.cell_type for one in original.cells
         ]

@@ -5,6 +5,7 @@ import pytest
 from rich.progress import Progress
 
 from engine.errors import Cancelled
+from engine.texts import tr
 from studio.commands.progress import progress_bar
 from studio.commands.wording import be_quiet
 from tests.catalogues import catalogue
@@ -60,7 +61,7 @@ def test_progress_bar_translates_messages_in_any_thread(tmp_path, monkeypatch):
         catalogue(tmp_path, "de", {"epoch {epoch} of {epochs}": "Epoche {epoch} von {epochs}"}),
         progress_bar() as report,
     ):
-        thread = threading.Thread(target=report, args=(0.5, "epoch 3 of 100"))
+        thread = threading.Thread(target=report, args=(0.5, tr("epoch {epoch} of {epochs}", epoch=3, epochs=100)))
         thread.start()
         thread.join()
     assert drawn == ["Epoche 3 von 100"]

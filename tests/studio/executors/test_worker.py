@@ -2,7 +2,6 @@
 
 import signal
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,15 @@ from tests.waiting import PATIENCE_S
 
 
 def test_read_order_restores_a_written_order():
-    order = Order(
-        "/data", asdict(ServiceSettings(database_url="postgresql://user:secret@host/db")), "trainings", "me", 2
-    )
+    service = ServiceSettings(database_url="postgresql://user:secret@host/db")
+    order = Order("/data", service, "trainings", "me", 2)
     assert read_order(order.as_line()) == order
     assert order.as_line().count("\n") == 1
 
 
 @pytest.mark.parametrize("line", ["", "no json", "[]", "{}", '{"data": 1}'])
 def test_read_order_refuses_invalid_lines(line):
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises((ValueError, TypeError, KeyError)):
         read_order(line)
 
 
