@@ -214,7 +214,7 @@ class DataReport(Brief):
         try:
             if values["format"] != FORMAT:
                 raise ValueError("another format")
-            known = {name: value for name, value in values.items() if name != "format"}
+            known = {name: from_data(value) for name, value in values.items() if name != "format"}
             known["findings"] = _findings_from(known["findings"])
             known["recordings"] = tuple(
                 RecordingReport(**one | {"findings": _findings_from(one["findings"])}) for one in known["recordings"]
