@@ -1,7 +1,7 @@
 """Doubles and harmonies: the pitch of a second voice that sings with the lead.
 
-A harmony follows the lead's notes in steps of the scale, so that a third is minor or major as the key wants it, and takes
-over its glides and vibrato. A double sings the same notes, a few hundredths of a semitone off.
+A harmony follows the lead's notes in steps of the scale, so that a third is minor or major as the key wants it, and
+takes over its glides and vibrato. A double sings the same notes, a few hundredths of a semitone off.
 """
 
 from collections.abc import Mapping

@@ -151,8 +151,8 @@ def mix_again(
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take: that is
-    mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders that
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take:
+    what is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders that
     cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
