@@ -38,6 +38,11 @@ _SAID = {
 }
 
 
+def lane_label(name: str) -> str:
+    """Return what a lane beside the vocal is called: those after the second singer's by their numbers."""
+    return NAMES.get(name) or tr("Singer {number}", number=name.removeprefix("stem"))
+
+
 class Song:
     """The part of the tab for a song. files: ids of analysed recordings by their lanes, which the browser remembers."""
 
