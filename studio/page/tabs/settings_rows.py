@@ -26,9 +26,9 @@ _LIMITS = {
         "{value} hour",
         "{value} hours",
     )),
-    "conversions_per_account": (tr("Queued or running conversions"), "{value}"),
-    "trainings_per_account": (tr("Queued or running trainings"), "{value}"),
-    "models_per_account": (tr("Voices"), "{value}"),
+    "conversions_per_account": (tr("Queued or running conversions"), tr("{value}")),
+    "trainings_per_account": (tr("Queued or running trainings"), tr("{value}")),
+    "models_per_account": (tr("Voices"), tr("{value}")),
     "keep_outputs_days": (tr("Conversions kept for"), ntr(
         "{value} day",
         "{value} days",
@@ -151,7 +151,7 @@ def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
     rows: list[FactRow] = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
-        value = tr(text, value=numeral(one["value"], "g"))
+        value = text.format(value=numeral(one["value"], "g"))
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = tr("until deleted")
         row: FactRow = {"label": label, "value": value}

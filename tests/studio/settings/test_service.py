@@ -115,9 +115,10 @@ def test_unknown_variables_names_the_setting_that_was_probably_meant():
     ours = {"TIMBRE_STUDIO_" + one.name.upper(): "1" for one in fields(ServiceSettings) if one.metadata}
     read_elsewhere = ("TIMBRE_STUDIO_HOME", "TIMBRE_STUDIO_LANGUAGE", "TIMBRE_STUDIO_TOKEN", "TIMBRE_STUDIO_ADDRESS")
     assert unknown_variables({**ours, **dict.fromkeys(read_elsewhere, "x"), "HOME": "/root", "PORT": "1"}) == []
-    wrong = {"TIMBRE_STUDIO_KEEP_OUTPUT_DAYS": "3", "TIMBRE_STUDIO_PROT": "80", "TIMBRE_STUDIO_XYZZY": "1"}
+    wrong = {"TIMBRE_STUDIO_KEEP_OUTPUTS_DAY": "3", "TIMBRE_STUDIO_PROT": "80", "TIMBRE_STUDIO_XYZZY": "1"}
     assert unknown_variables(wrong) == [
-        "TIMBRE_STUDIO_KEEP_OUTPUT_DAYS is not a setting, and is ignored: did you mean TIMBRE_STUDIO_KEEP_OUTPUTS_DAYS?",
+        "TIMBRE_STUDIO_KEEP_OUTPUTS_DAY is not a setting, and is ignored: "
+        "did you mean TIMBRE_STUDIO_KEEP_OUTPUTS_DAYS?",
         "TIMBRE_STUDIO_PROT is not a setting, and is ignored: did you mean TIMBRE_STUDIO_PORT?",
         "TIMBRE_STUDIO_XYZZY is not a setting, and is ignored: remove it from the environment.",
     ]
