@@ -26,9 +26,9 @@ _LIMITS = {
         "{value} hour",
         "{value} hours",
     )),
-    "conversions_per_account": (tr("Queued or running conversions"), tr("{value}")),
-    "trainings_per_account": (tr("Queued or running trainings"), tr("{value}")),
-    "models_per_account": (tr("Voices"), tr("{value}")),
+    "conversions_per_account": (tr("Queued or running conversions"), "{value}"),
+    "trainings_per_account": (tr("Queued or running trainings"), "{value}"),
+    "models_per_account": (tr("Voices"), "{value}"),
     "keep_outputs_days": (tr("Conversions kept for"), ntr(
         "{value} day",
         "{value} days",
