@@ -23,10 +23,11 @@ class CommandGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-def command_group(about: str, **options: bool) -> typer.Typer:
-    """Return a group to add commands to; about: its help. options: those of typer.Typer."""
+def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
+    """Return a group to add commands to; about: its help."""
     return typer.Typer(
-        cls=CommandGroup, help=about, add_completion=False, pretty_exceptions_enable=False, **options
+        cls=CommandGroup, help=about, no_args_is_help=no_args_is_help, add_completion=False,
+        pretty_exceptions_enable=False,
     )  # fmt: skip
 
 
