@@ -10,7 +10,7 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
 const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
 // what it names in English only
-const NAMED = { "Upload file": tr("Upload file"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
+const NAMED = { "Upload file": tr("Upload file"), "Select input device": tr("Select input device"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
 const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label}", { label }), "range slider for ": (label) => tr("range slider for {label}", { label }) };
 const LATER_MS = 100; // for all changes of a moment together
 
