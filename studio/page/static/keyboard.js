@@ -75,8 +75,7 @@ function skip() {
 
 let waits = 0;
 const watching = new MutationObserver(() => {
-  clearTimeout(waits);
-  waits = setTimeout(mendAll, LATER_MS);
+  waits ||= setTimeout(() => { waits = 0; mendAll(); }, LATER_MS); // also while something changes all the time
 });
 watching.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 mendAll();
