@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.errors import VoiceError
 from engine.networks.base import WEIGHTS, load_weights
 from engine.networks.content_encoder import CONTENT
+from engine.networks.listener import other_weights
 
 STUDENT = WEIGHTS / "student.safetensors"
 STUDENT_MELS = 80
@@ -101,6 +101,5 @@ def load_student(path: Path = STUDENT) -> CausalContentEncoder:
         student.usual = weights.pop("usual")
         student.load_state_dict(weights, strict=True)
     except (KeyError, RuntimeError) as cause:
-        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-        raise VoiceError(sentence) from cause
+        raise other_weights(path) from cause
     return student.eval().requires_grad_(False)

@@ -97,7 +97,9 @@ def convert(
     ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
-    separate: Annotated[bool, typer.Option("--separate", help="FILE is a whole song.", rich_help_panel=_SONGS)] = False,
+    separate: Annotated[
+        bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
+    ] = False,
     backing: Annotated[
         str | None,
         typer.Option(

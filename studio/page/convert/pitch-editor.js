@@ -13,7 +13,7 @@ import { EditHistory } from "./edit-history.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
-import { ntr, tr } from "./texts.js";
+import { ntr, signed, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
 const EDGE = 7, NEAR = 16, STILL = 4; // pixels
@@ -447,8 +447,7 @@ export class PitchEditor extends HTMLElement {
     const moved = { step_s, offset_s: first * step_s, semitones, hertz: this.#now.slice(first, stop + 1), confidence: confidence.slice(first, stop + 1) };
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
-    const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
-    const said = ntr("{shift} semitone", "{shift} semitones", { shift });
+    const said = ntr("{shift} semitone", "{shift} semitones", { shift: signed(semitones, 2) });
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";

@@ -136,7 +136,7 @@ class Recording:
             }
         if view["state"] != "completed":
             why = view["error"] or tr("The analysis was cancelled.")
-            return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
+            return self._nothing() | {self.problem: show_error(joined(": ", (view["file_name"], why)))}
         return {
             self.timer: gr.Timer(active=False),
             self.analysing: gr.Row(visible=False),

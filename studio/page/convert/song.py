@@ -53,7 +53,7 @@ class Song:
         self.owner = gr.State(None)  # id of the recording that they are for
         self.timer = gr.Timer(_POLL_S, active=False)
         with layout.add:
-            self.buttons = {name: _file(f"+ {label}", name) for name, label in NAMES.items()}
+            self.buttons = {name: _file("+ " + label, name) for name, label in NAMES.items()}
         with layout.notices:
             self.says = notice("song-says")
             self.problem = notice("song-problem")

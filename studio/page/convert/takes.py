@@ -318,7 +318,7 @@ def _numbered(lanes: list[TakeLane]) -> list[TakeLane]:
         same = (lane["label"], lane["transpose"])
         counted[same] += 1
         if counted[same] > 1:
-            lane["label"] = f"{lane['label']} ({counted[same]})"
+            lane["label"] = lane["label"] + f" ({counted[same]})"
     return lanes
 
 

@@ -81,13 +81,13 @@ class Tasks extends Listener {
     const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#all) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", "Delete", () => this.showSelected(true)),
+      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", tr("Delete"), () => this.showSelected(true)),
         button("all", tr("Select all"), all), button("none", tr("Clear"), clear), ...difference(chosen));
       return;
     }
     const keep = button("keep", tr("Keep them"), () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
     const question = tr("Delete these {count}, with recordings and takes?", { count });
-    this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
+    this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", tr("Delete"), erase), keep);
     keep.focus();
   }
 }
