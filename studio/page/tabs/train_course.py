@@ -144,9 +144,9 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             "title": tr("Quality on new recordings"),
             "unit": tr("higher is better"),
             "lines": [
-                _line("likeness", "accent", evaluations, "likeness", marks=True),
-                _line("intelligibility", "range", evaluations, "content", marks=True),
-                _line("score", "good", evaluations, "score", marks=True),
+                _line(tr("likeness"), "accent", evaluations, "likeness", marks=True),
+                _line(tr("intelligibility"), "range", evaluations, "content", marks=True),
+                _line(tr("score"), "good", evaluations, "score", marks=True),
             ],
         },
         {
@@ -160,7 +160,7 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
         {
             "title": tr("Training loss"),
             "unit": tr("0 is best"),
-            "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
+            "lines": [_line(tr("timbre"), "accent", epochs, "taken"), _line(tr("words"), "range", epochs, "kept")],
         },
     ]
     shown: list[Chart] = [{**chart, "lines": [line for line in chart["lines"] if line["points"]]} for chart in charts]

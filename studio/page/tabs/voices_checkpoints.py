@@ -144,6 +144,6 @@ def _label(line: Audition) -> str:
 
 
 def _note(line: Audition, in_use: int | None) -> str:
-    more = ["best"] if line["kept"] else []
+    more = [tr("best")] if line["kept"] else []
     more += [tr("in use")] if line["epoch"] == in_use else []
     return joined(tr(", "), [tr("score {score}", score=numeral(line["score"], ".3f")), *more])
