@@ -19,6 +19,7 @@ from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Given, Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.page.tabs.analyses import BUSY
 from studio.page.tabs.convert_layout import Layout
 from studio.page.tabs.convert_settings import Settings
@@ -41,7 +42,7 @@ class Batch:
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
         self.rows = remembered("convert-batch", [])
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         with layout.batch:
             self.back = gr.Button(tr("One recording"), size="sm", scale=0, min_width=120, elem_id="convert-one")
             self.files = gr.File(
@@ -65,19 +66,20 @@ class Batch:
         page, problem = self.page, self.problem
         inputs = {self.files, voice.chosen, *settings.controls}
         page.on(self.start.click, self.convert, inputs, [*self.outputs, self.files, *voice.outputs], notice=problem)
-        page.on(self.timer.tick, self.watch, [self.rows], [self.timer, self.table, self.going, self.done])
-        page.on(self.cancel.click, self.stop, [self.rows], [self.timer], notice=problem)
+        shown = [self.watching.timer, self.table, self.going, self.done]
+        self.watching.wire(page, self.watch, [self.rows], shown)
+        page.on(self.cancel.click, self.stop, [self.rows], [self.watching.timer], notice=problem)
         packed = page.on(self.fetch.click, self.pack, [self.rows, self.kind], [self.link], notice=problem)
         packed.success(None, self.link, None, js=_FETCH, api_visibility="private", show_progress="hidden")
 
     @property
     def outputs(self) -> list[Block]:
         """What changes when recordings are converted."""
-        return [self.rows, self.timer]
+        return [self.rows, self.watching.timer]
 
     def restore(self, rows: Sequence[Row] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        return {self.timer: gr.Timer(active=True)} if rows else {}
+        return self.watching.begin() if rows else {}
 
     def convert(self, visit: Visit, given: Given) -> Updates:
         files, model = given.read(self.files, list[str]), given.read(self.voice.chosen, str)
@@ -101,13 +103,13 @@ class Batch:
                 preset=self.settings.preset_of(given),
                 effects=self.settings.effects_of(given),
             )
-        return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
+        return {self.rows: rows, **self.watching.begin(), self.files: None}
 
     def watch(self, visit: Visit, rows: Sequence[Row]) -> Updates:
         found = batch_view(visit.studio, visit.account, rows or [], visit.base_url, visit.now_s)
         active = any(row["state"] in BUSY for row in found)
         return {
-            self.timer: gr.Timer(active=active),
+            **self.watching.begin(active),
             self.table: gr.HTML(_table(found), visible=bool(found)),
             self.going: gr.Row(visible=active),
             self.done: gr.Row(visible=any(row["state"] == "completed" for row in found)),
@@ -115,7 +117,7 @@ class Batch:
 
     def stop(self, visit: Visit, rows: Sequence[Row]) -> Updates:
         cancel_batch(visit.studio, visit.account, rows or [])
-        return {self.timer: gr.Timer(active=True)}
+        return self.watching.begin()
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:
         made = visit.apart(batch_zip, visit.account, rows or [], suffix, visit.base_url, visit.now_s)
