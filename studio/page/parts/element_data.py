@@ -98,6 +98,14 @@ class AskedOfTask(TypedDict, total=False):
     ids: Sequence[str]
 
 
+class AskedDownload(TypedDict):
+    """What <timbre-tasks> tells: a format to make of a track that a task's player has."""
+
+    id: str
+    index: int
+    label: str
+
+
 class ChosenEpoch(TypedDict):
     """What <timbre-curves> tells."""
 
