@@ -51,7 +51,7 @@ class Track(TypedDict):
     label: str
     url: str
     names: NotRequired[Sequence[str]]
-    note: NotRequired[str]
+    note: NotRequired[str | None]
     downloads: NotRequired[Sequence[Download]]
 
 
