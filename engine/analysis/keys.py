@@ -1,8 +1,8 @@
 """The key of a melody, found by how long each note of the octave is sung in it.
 
 That is compared with how often each occurs in music of a known key, in all twelve transpositions (the algorithm of
-Krumhansl and Schmuckler, in: Krumhansl, "Cognitive Foundations of Musical Pitch", 1990). Profiles and distance are those
-of Albrecht and Shanahan, "The use of large corpora to train a new type of key-finding algorithm", Music Perception 31
+Krumhansl and Schmuckler, in: Krumhansl, "Cognitive Foundations of Musical Pitch", 1990). Profiles and distance are
+those of Albrecht and Shanahan, "The use of large corpora to train a new type of key-finding algorithm", Music Perception 31
 (2013), which tell a key from its relative one more often.
 """
 

@@ -174,7 +174,7 @@ class FixOctave(PitchEdit):
     meaning: ClassVar[str] = tr("Brings what was taken for another octave back to where the melody is.")
 
     by: int | str = setting(
-        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(AUTO,)
+        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(tr("auto"),)
     )
 
     def change(self, curve: Curve) -> Change:

@@ -14,7 +14,7 @@ import { describe, openPlaces, paintPlaces, placeAt } from "./octave-places.js";
 import { PitchTools } from "./pitch-tools.js";
 import { clipped, clock, drawCurve, drawNotes, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
-import { ntr, tr } from "./texts.js";
+import { ntr, signed, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
 const EDGE = 7, NEAR = 16, STILL = 4; // pixels
@@ -528,8 +528,7 @@ export class PitchEditor extends HTMLElement {
     drawNotes(context, plot, blobs.map((note) => ({ ...note, midi: note.midi + semitones })), colours, colours.accent);
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
-    const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
-    const said = ntr("{shift} semitone", "{shift} semitones", { shift });
+    const said = ntr("{shift} semitone", "{shift} semitones", { shift: signed(semitones, 2) });
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";

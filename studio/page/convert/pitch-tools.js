@@ -124,10 +124,10 @@ export class PitchTools {
       fixed("auto", tr("Find and fix"), tools.octave.meaning), fixed(-1, tr("Octave down"), tr("Pitch detected an octave too high")),
       fixed(1, tr("Octave up"), tr("Pitch detected an octave too low")), hint(tr("For octave jumps that were not sung. The analysis is corrected too.")),
     );
-    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
-    const strength = number("Strength (%)", { minimum: 0, maximum: 100 }, 100, 5);
+    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, nameOfScale(word))));
+    const strength = number(tr("Strength (%)"), { minimum: 0, maximum: 100 }, 100, 5);
     snap.place.append(
-      make("label", {}, "Scale ", scale), strength.label,
+      make("label", {}, tr("Scale") + " ", scale), strength.label,
       button(tr("Snap"), tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint(tr("Vibrato and glides are kept.")),
     );
     const notes = make("select", { "aria-label": tr("Note") });
@@ -161,6 +161,11 @@ export class PitchTools {
     event.preventDefault();
     this.choose(names[(names.indexOf(this.chosen) + step + names.length) % names.length], true);
   }
+}
+
+function nameOfScale(word) {
+  const [note, mode] = word.split(" ");
+  return mode === "major" ? tr("{note} major", { note }) : mode === "minor" ? tr("{note} minor", { note }) : tr("chromatic");
 }
 
 function group(label, ...children) {
