@@ -42,7 +42,8 @@ def test_lost_texts_finds_what_becomes_a_plain_string(source):
 
 
 @pytest.mark.parametrize(
-    "source", ['joined(", ", [tr("one")])', 'tr("one") + other', 'report(0.5, tr("mixing"))', 'report(0.5, "")', "f'{a}'"]
+    "source",
+    ['joined(", ", [tr("one")])', 'tr("one") + other', 'report(0.5, tr("mixing"))', 'report(0.5, "")', "f'{a}'"],
 )
 def test_lost_texts_takes_what_stays_a_text(source):
     assert list(lost_texts(source)) == []

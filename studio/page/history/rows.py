@@ -12,7 +12,7 @@ from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
 from studio.actions.takes import best_first, fidelity
 from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
-from studio.page.parts.controls import STYLES
+from studio.page.parts.controls import EFFECTS, STYLES
 
 KINDS = {
     "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
@@ -150,7 +150,7 @@ def _key(transpose: float) -> str:
 
 def _effects(effects: Any) -> str:
     """Return the preset of effects; those of one's own have no name."""
-    return tr(effects) if isinstance(effects, str) else tr("own effects")
+    return EFFECTS.get(effects, effects) if isinstance(effects, str) else tr("own effects")
 
 
 def _label(task: Mapping[str, Any]) -> str:
