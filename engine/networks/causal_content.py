@@ -13,9 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.networks.base import WEIGHTS, load_weights
+from engine.networks.base import WEIGHTS, load_weights, with_weights
 from engine.networks.content_encoder import CONTENT
-from engine.networks.listener import other_weights
 
 STUDENT = WEIGHTS / "student.safetensors"
 STUDENT_MELS = 80
@@ -67,9 +66,7 @@ class CausalContentEncoder(nn.Module):
         self.blocks = nn.ModuleList(CausalBlock(_CHANNELS, dilation) for dilation in _DILATIONS)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, FRAMES_AT_ONCE * CONTENT))
         self.usual: Tensor
-        self.register_buffer(
-            "usual", torch.zeros(STUDENT_MELS), persistent=False
-        )  # mean of active frames, all speakers
+        self.register_buffer("usual", torch.zeros(STUDENT_MELS))  # mean of active frames, all speakers
 
     def start(self, batch: int = 1) -> list[Tensor]:
         """Return the state before the first step."""
@@ -95,11 +92,4 @@ class CausalContentEncoder(nn.Module):
 
 def load_student(path: Path = STUDENT) -> CausalContentEncoder:
     """Load the student from its file, in evaluation mode. Raises VoiceError if it is missing or damaged."""
-    student = CausalContentEncoder()
-    try:
-        weights = load_weights(path)
-        student.usual = weights.pop("usual")
-        student.load_state_dict(weights, strict=True)
-    except (KeyError, RuntimeError) as cause:
-        raise other_weights(path) from cause
-    return student.eval().requires_grad_(False)
+    return with_weights(CausalContentEncoder(), load_weights(path), path)

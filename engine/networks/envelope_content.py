@@ -10,10 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
-from engine.networks.base import WEIGHTS, load_weights
+from engine.networks.base import WEIGHTS, load_weights, with_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.layers import ConvNextBlock, FrameConvolution
-from engine.networks.listener import other_weights
 
 _CHANNELS = 256
 _DILATIONS = (1, 2, 3, 1, 4)
@@ -51,10 +50,5 @@ def load_envelope_content(device: torch.device) -> EnvelopeContentEncoder:
 
     Raises VoiceError if it is missing or damaged.
     """
-    encoder = EnvelopeContentEncoder()
     path = WEIGHTS / "envelope_content.safetensors"
-    try:
-        encoder.load_state_dict(load_weights(path))
-    except RuntimeError as cause:
-        raise other_weights(path) from cause
-    return encoder.to(device).eval().requires_grad_(False)
+    return with_weights(EnvelopeContentEncoder(), load_weights(path), path).to(device)

@@ -206,11 +206,16 @@ class Instrument extends Player {
 
   // ---- what is seen
 
+  /** Says how wide the transport is, in whatever language, to what stands beside it in the page's bar. */
+  #makesRoom = new ResizeObserver(([{ target }]) => target.closest("#convert")?.style.setProperty("--transport", `${/** @type {HTMLElement} */ (target).offsetWidth}px`));
+
   drawn(bar, wave) {
     wave.remove();
     const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     bar.classList.add("transport");
+    this.#makesRoom.disconnect();
+    this.#makesRoom.observe(bar);
     bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),

@@ -1,6 +1,7 @@
 """Tasks as rows of <timbre-tasks>: title, status, facts, sounds and actions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,9 +11,12 @@ from engine.texts import joined, ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
+from studio.actions.outlines import outline_of_take
 from studio.actions.takes import best_first, fidelity
+from studio.errors import NotFound
 from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
 from studio.page.parts.controls import EFFECTS, STYLES
+from studio.page.parts.page import Visit
 
 KINDS = {
     "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
@@ -27,7 +31,7 @@ STATES = {
 }
 _OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": tr("automatic"), **STYLES}
-_CANCEL = {"name": "cancel", "label": tr("Cancel")}
+CANCEL = {"name": "cancel", "label": tr("Cancel")}
 _STOP = {"name": "cancel", "label": tr("Stop")}
 _REPEAT = {"name": "repeat", "label": tr("Convert again")}
 _CONVERT = {"name": "convert", "label": tr("Open in Convert")}
@@ -69,6 +73,17 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
         for one in track.get("downloads", ()):
             one.update(made.get(f"{row['id']} {index} {one['label']}", {}))
     return row
+
+
+def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
+    """Return the waveform of the take that a row plays; nothing for that of a project, which plays its recording."""
+    player = row["player"]
+    take = player["tracks"][player["chosen"]].get("take") if player else None
+    if take is None:
+        return ()
+    with suppress(NotFound):  # deleted in another window
+        return visit.do(outline_of_take, row["id"], take)
+    return ()
 
 
 def _title(task: Mapping[str, Any]) -> str:
@@ -235,7 +250,7 @@ def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, state = task["kind"], task["state"]
     beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE] if kind in _OF_VOICES else [])
     if state in ("queued", "running"):
-        return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
+        return [_STOP if kind == "training" else CANCEL, *(beside if kind == "training" else [])]
     again = {
         "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": tr("Try again")},
         "training": None if state == "completed" else _REPEAT | {"label": tr("Continue")},
