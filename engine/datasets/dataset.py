@@ -27,7 +27,7 @@ from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_ju
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
 from engine.errors import DatasetError, ProfileError
-from engine.files import UNFINISHED, fitting_name, write_atomically
+from engine.files import UNFINISHED, fitting_name, shown_name, write_atomically
 from engine.reprs import Brief
 from engine.texts import ntr, numeral, tr
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
@@ -223,10 +223,13 @@ def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tupl
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(tr('"{name}" is not a ZIP file, folder or recording; {read}.', name=path.name, read=_READ))
+        raise DatasetError(tr(
+            '"{name}" is not a ZIP file, folder or recording; {read}.',
+            name=shown_name(path), read=_READ,
+        ))
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
-    return f'"{path.name}"', [_brought(unpacked / place, place) for place in places], True
+    return f'"{shown_name(path)}"', [_brought(unpacked / place, place) for place in places], True
 
 
 def _loose(paths: Sequence[Path]) -> list[_Brought]:

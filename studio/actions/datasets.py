@@ -19,7 +19,7 @@ from engine.texts import ntr, numeral, tr
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
-from studio.actions.uploads import link_or_copy, naming_upload, scratch_folder, seems_zip
+from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, StudioError, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -49,8 +49,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
     """
     suffix = file.suffix.lower()
     if suffix == _ZIP:
-        with naming_upload(file, f'"{file.name}"'):
-            dataset = _unpacked(file, unpacked, kept_free)
+        dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
         refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
         return profile_as_json(dataset.profile)
@@ -138,8 +137,7 @@ def create_model(
     if not seems_zip(archive):
         raise NotReadable(tr("The file is not a zip: put model.json and the folder audio into a zip."), "not_a_zip")
     with scratch_folder(studio) as scratch:
-        with naming_upload(archive, tr("the zip")):
-            dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
+        dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)
 
 

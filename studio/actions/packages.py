@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from engine.files import named, shown_name
 from engine.spelling import composed
 from engine.texts import tr
 from engine.voices.card import CARD_FILE, VoiceCard, card_text, new_identifier
@@ -20,7 +21,7 @@ from studio.actions.account import named_file
 from studio.actions.checkpoints import replace_voice_files
 from studio.actions.recordings import refuse_without_consent
 from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
-from studio.actions.uploads import link_or_copy, naming_upload, scratch_folder, seems_zip
+from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import (
@@ -40,29 +41,26 @@ from studio.store.workspaces import arriving, voice_folder
 _OTHER_MODELS = (".pt", ".ckpt", ".safetensors")  # of so-vits-svc and others
 
 
-def package_card(package: Path, name: str = tr("the file")) -> VoiceCard:
-    """Return the card of the voice in a package; errors call the file `name`.
+def package_card(package: Path) -> VoiceCard:
+    """Return the card of the voice in a package.
 
     Raises NotReadable if it is no package, ArchiveError and VoiceError if it is not a complete voice.
     """
-    _refuse_other_files(package, name)
-    with naming_upload(package, name):
-        return packaged_card(package)
+    _refuse_other_files(package)
+    return packaged_card(package)
 
 
-def packaged_name(package: Path, name: str = tr("the file")) -> str:
+def packaged_name(package: Path) -> str:
     """Return the name of the voice in a package, or of the file of a model of RVC. Raises what `package_card` does."""
-    return package.stem if is_rvc_model(package) else package_card(package, name).name
+    return package.stem if is_rvc_model(package) else package_card(package).name
 
 
-def namesakes(
-    studio: Studio, account: Account, package: Path, name: str = tr("the file")
-) -> tuple[str, list[dict[str, Any]]]:
+def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, list[dict[str, Any]]]:
     """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
 
     Raises what `packaged_name` raises.
     """
-    packaged = packaged_name(package, name)
+    packaged = packaged_name(package)
     return packaged, voices_named(studio, account, packaged)
 
 
@@ -97,7 +95,7 @@ def replace_model(studio: Studio, account: Account, model_id: str, package: Path
             "A model of RVC cannot replace a voice: import it under a name of its own.",
         ), "imported_voice")
     with scratch_folder(studio) as scratch:
-        card = _unpacked(studio, package, scratch, tr("the file"))
+        card = _unpacked(studio, package, scratch)
         replace_voice_files(studio, account, model, scratch / card.id, card)
 
 
@@ -106,12 +104,11 @@ def import_model(
     account: Account,
     package: Path,
     idempotency: Idempotency | None = None,
-    name: str = tr("the file"),
     voice_name: str | None = None,
     files: RvcFiles | None = None,
     stated: Mapping[str, Any] | None = None,
 ) -> str:
-    """Import a voice package, or a model of RVC, and return the voice's id; errors call the file `name`.
+    """Import a voice package, or a model of RVC, and return the voice's id.
 
     voice_name: instead of the name in the package. files: what belongs to a model of RVC. stated: fields of the profile
     of such a model, as its file has none; a package says them itself. Raises what `package_card` raises, ProfileError,
@@ -120,7 +117,7 @@ def import_model(
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
     with scratch_folder(studio) as scratch:
-        card = _unpacked(studio, package, scratch, name, files, stated)
+        card = _unpacked(studio, package, scratch, files, stated)
         folder = scratch / card.id
         if voice_name is not None:
             card = replace(card, name=read_profile({"name": voice_name}).name)
@@ -144,25 +141,24 @@ def import_upload(
     """Import an upload, whose own name says nothing, by the name that it had. Raises as `import_model`."""
     stem, suffix = Path(file_name).stem, Path(file_name).suffix.lower()
     if not is_rvc_model(Path(file_name)):
-        return import_model(studio, account, upload, idempotency, files=files)
+        return import_model(studio, account, named(upload, file_name), idempotency, files=files)
     with scratch_folder(studio) as scratch:
         path = scratch / (new_identifier(stem) + suffix)
         link_or_copy(upload, path)
         name = free_name(studio, account, stem)
-        return import_model(studio, account, path, idempotency, f'"{file_name}"', voice_name=name, files=files)
+        return import_model(studio, account, named(path, file_name), idempotency, name, files)
 
 
 def _unpacked(
     studio: Studio,
     package: Path,
     scratch: Path,
-    name: str,
     files: RvcFiles | None = None,
     stated: Mapping[str, Any] | None = None,
 ) -> VoiceCard:
-    """Unpack a voice into a folder of its id in `place`, and return its card. Raises what `package_card` raises."""
+    """Unpack a voice into a folder of its id in `scratch`, and return its card. Raises what `package_card` raises."""
     if is_rvc_model(package):
-        card = _stated(unpack_rvc(package, scratch, name, files or RvcFiles()), stated or {})
+        card = _stated(unpack_rvc(package, scratch, files or RvcFiles()), stated or {})
         refuse_without_consent(studio, card.consent)
         return card
     if files not in (None, RvcFiles()):
@@ -171,11 +167,10 @@ def _unpacked(
     from engine.conversion.preview import refuse_senseless  # loads torch
     from engine.voices.voice import load_voice
 
-    _refuse_other_files(package, name)
-    with naming_upload(package, name):
-        card = import_voice(package, scratch)
-        refuse_without_consent(studio, card.consent)
-        refuse_senseless(load_voice(card.id, scratch))
+    _refuse_other_files(package)
+    card = import_voice(package, scratch)
+    refuse_without_consent(studio, card.consent)
+    refuse_senseless(load_voice(card.id, scratch))
     return card
 
 
@@ -185,11 +180,12 @@ def _stated(card: VoiceCard, stated: Mapping[str, Any]) -> VoiceCard:
     return replace(card, **{name: given[name] for name in stated if name in given})
 
 
-def _refuse_other_files(package: Path, name: str) -> None:
+def _refuse_other_files(package: Path) -> None:
+    name = f'"{shown_name(package)}"'
     if package.suffix.lower() == INDEX:
         text = tr(
             "{name} is the index of a model of RVC: import it together with the model's .pth.",
-            name=_capital(name),
+            name=name,
         )
         raise NotReadable(text, "index_alone")
     if package.suffix.lower() in _OTHER_MODELS:
@@ -197,12 +193,12 @@ def _refuse_other_files(package: Path, name: str) -> None:
             tr(
                 "{name} is a model of another program. The studio imports voices it exports (.voice.zip) and models "
                 "of RVC, named .pth or .onnx: with the recordings behind this model, create a new voice.",
-                name=_capital(name),
+                name=name,
             )
         )
         raise NotReadable(text, "foreign_model")
     if not seems_zip(package):
-        text = tr("{name} is not a voice package: export a voice, and import that file.", name=_capital(name))
+        text = tr("{name} is not a voice package: export a voice, and import that file.", name=name)
         raise NotReadable(text, "not_a_zip")
     _refuse_packed_models(package, name)
 
@@ -217,19 +213,15 @@ def _refuse_packed_models(package: Path, name: str) -> None:
     if suffixes & set(MODELS):
         text = tr(
             "{name} holds a model of RVC: unpack it, and import its .pth together with its .index.",
-            name=_capital(name),
+            name=name,
         )
         raise NotReadable(text, "packed_model")
     if ".pkl" in suffixes:
         text = tr(
             "{name} is a model, not a voice package: if it is one of RVC, give its name the ending .pth.",
-            name=_capital(name),
+            name=name,
         )
         raise NotReadable(text, "foreign_model")
-
-
-def _capital(name: str) -> str:
-    return f"{name[:1].upper()}{name[1:]}"
 
 
 def package_link(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> dict[str, str]:

@@ -11,11 +11,12 @@ from typing import Any
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
+from engine.files import named
 from engine.provenance.consent import consent_recorded_by
 from engine.spelling import composed
 from engine.texts import numeral, tr
 from engine.units import in_words
-from studio.errors import Invalid, NotFound, NotReadable, WrongState, naming
+from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.catalogue import Model
 from studio.store.records.analysis import Analysis
@@ -94,7 +95,7 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
     """
     most_s = 60 * service.longest_audio_minutes if service else math.inf
     try:
-        with open_audio(audio) as source:
+        with open_audio(named(audio, shown_name(file_name) or tr("The recording"))) as source:
             counted = 0.0
             for block in source.blocks(_PROBED_SAMPLES):
                 counted += block.shape[1] / source.rate
@@ -115,8 +116,7 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or tr("The recording")}"'
-        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
+        raise NotReadable(str(cause), "audio_not_readable") from cause
 
 
 def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> None:
@@ -175,10 +175,9 @@ def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
     from engine.provenance.verification import verify  # loads the library of content credentials
 
     try:
-        return asdict(verify(audio, studio.installation))
+        return asdict(verify(named(audio, shown_name(file_name) or tr("The file")), studio.installation))
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or tr("The file")}"'
-        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
+        raise NotReadable(str(cause), "audio_not_readable") from cause
 
 
 def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:

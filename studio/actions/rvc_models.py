@@ -14,7 +14,7 @@ from engine.texts import tr
 from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
 from studio.actions.fetched_models import Addition
-from studio.errors import NotFound, NotReadable, WrongState, naming
+from studio.errors import NotFound, NotReadable, WrongState
 from studio.store.catalogue import Model
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -46,8 +46,8 @@ def is_rvc_model(path: Path) -> bool:
     return path.suffix.lower() in MODELS
 
 
-def unpack_rvc(path: Path, scratch: Path, name: str, files: RvcFiles) -> VoiceCard:
-    """Turn a model of RVC into a voice in a folder of its id in `place`; errors call the file `name`.
+def unpack_rvc(path: Path, scratch: Path, files: RvcFiles) -> VoiceCard:
+    """Turn a model of RVC into a voice in a folder of its id in `scratch`.
 
     Raises NotReadable, which names what the file is instead.
     """
@@ -57,7 +57,7 @@ def unpack_rvc(path: Path, scratch: Path, name: str, files: RvcFiles) -> VoiceCa
     try:
         return import_rvc(path, scratch, files.index, speaker=files.speaker)
     except ModelFileError as cause:
-        raise NotReadable(naming(cause, path, name), cause.code) from cause
+        raise NotReadable(str(cause), cause.code) from cause
 
 
 def missing_for(model: Model) -> str | None:

@@ -173,11 +173,10 @@ def _imported(
     from studio.actions.packages import free_name, import_model, packaged_name
     from studio.actions.rvc_models import RvcFiles
 
-    said = f'"{model.path.name}"'
     try:
-        called = name or free_name(studio, studio.local, packaged_name(model.path, said))
+        called = name or free_name(studio, studio.local, packaged_name(model.path))
         identifier = import_model(
-            studio, studio.local, model.path, name=said, voice_name=called, files=RvcFiles(model.index, speaker),
+            studio, studio.local, model.path, voice_name=called, files=RvcFiles(model.index, speaker),
             stated=stated.as_profile(),
         )  # fmt: skip
     except EngineError as failure:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.files import named
 from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
@@ -99,7 +100,7 @@ async def create(call: Calling) -> JSONResponse:
         assert archive is not None
         idempotency = call.idempotency("create", form)
         model_id = await call.apart(
-            create_model, call.account, archive.path, idempotency, call.request_id, given
+            create_model, call.account, named(archive.path, archive.name), idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})

@@ -57,7 +57,7 @@ def test_create_model_refuses_other_files_and_damaged_zips(studio, recording, tm
     with pytest.raises(NotReadable):
         create_model(studio, studio.local, recording())
     (tmp_path / "cut.zip").write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(ArchiveError, match=r"^The zip is damaged or incomplete"):
+    with pytest.raises(ArchiveError, match=r'^"cut\.zip" is damaged or incomplete'):
         create_model(studio, studio.local, tmp_path / "cut.zip")
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import DatasetError, VoiceError
+from engine.errors import DatasetError, EngineError, VoiceError
+from engine.files import named
 from engine.voices.package import export_voice
 from engine.voices.voice import load_voice, save_voice
 from studio.actions.datasets import create_model
@@ -14,6 +15,7 @@ from studio.actions.packages import (
     export_model,
     free_name,
     import_model,
+    import_upload,
     namesakes,
     package_card,
     package_link,
@@ -30,14 +32,24 @@ NOW_S = 1_800_000_000.0
 ROOT = Path(__file__).parents[3]
 
 
-def test_create_model_and_import_model_hide_the_internal_file_name(studio, package, tmp_path):
+def test_create_model_and_import_upload_name_a_file_as_its_owner_does(studio, tmp_path):
     upload = tmp_path / "0"
     with zipfile.ZipFile(upload, "w") as archive:
         archive.writestr("model.json", '{"name": "Nobody"}')
-    with pytest.raises(DatasetError, match=r"^The zip holds no recordings"):
-        create_model(studio, studio.local, upload)
-    with pytest.raises(VoiceError, match=r"^The file is not a voice"):
-        import_model(studio, studio.local, upload)
+    with pytest.raises(DatasetError, match=r'^"Mia\.zip" holds no recordings'):
+        create_model(studio, studio.local, named(upload, "Mia.zip"))
+    with pytest.raises(VoiceError, match=r'^"Mia\.zip" is not a voice'):
+        import_upload(studio, studio.local, upload, "Mia.zip", None, RvcFiles())
+
+
+@pytest.mark.parametrize("name", ["Mia.zip", "Mia.pth", "Mia.onnx"])
+@pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(100), b"<!doctype html>", b"", b"anything"])
+def test_import_upload_names_what_is_no_voice_as_its_owner_does(studio, tmp_path, name, content):
+    upload = tmp_path / "0"
+    upload.write_bytes(content)
+    with pytest.raises(EngineError) as refused:
+        import_upload(studio, studio.local, upload, name, None, RvcFiles())
+    assert f'"{name}"' in str(refused.value)
 
 
 def test_import_model_gives_an_exported_voice_a_free_id_in_each_account(studio, other, tmp_path):
@@ -82,7 +94,7 @@ def test_import_model_refuses_a_model_of_another_program_with_advice(studio, tmp
     with zipfile.ZipFile(tmp_path / name, "w") as archive:  # which those of PyTorch are
         archive.writestr("archive/data.pkl", b"")
     with pytest.raises(NotReadable, match=r"is a model of another program.*create a new voice"):
-        import_model(studio, studio.local, tmp_path / name, name=name)
+        import_model(studio, studio.local, tmp_path / name)
 
 
 def test_import_model_refuses_an_index_or_a_speaker_with_a_voice_package(studio, tmp_path):

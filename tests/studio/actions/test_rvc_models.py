@@ -60,17 +60,17 @@ def test_import_model_refuses_training_packed_foreign_and_index_files(studio, mo
     before = models_view(studio, studio.local)
     torch.save({"model": {}, "optimizer": {}}, model)
     with pytest.raises(NotReadable, match=r'"G_1\.pth" is a training file') as caught:
-        import_model(studio, studio.local, model, name='"G_1.pth"')
+        import_model(studio, studio.local, model)
     assert caught.value.code == "training_file"
     with zipfile.ZipFile(model.with_name("Mia.zip"), "w") as archive:
         archive.write(model, "Mia/Mia.pth")
     torch.save({"weight": {}}, model.with_name("x.zip"))
     for name, code, said in (("Mia.zip", "packed_model", "unpack it"), ("x.zip", "foreign_model", "the ending .pth")):
         with pytest.raises(NotReadable, match=said) as caught:
-            import_model(studio, studio.local, model.with_name(name), name=name)
+            import_model(studio, studio.local, model.with_name(name))
         assert caught.value.code == code
     with pytest.raises(NotReadable, match="import it together with the model") as caught:
-        import_model(studio, studio.local, INDEX, name="the file")
+        import_model(studio, studio.local, INDEX)
     assert caught.value.code == "index_alone"
     assert models_view(studio, studio.local) == before
 
