@@ -2,9 +2,11 @@
 
 import hashlib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import NotRequired
+
+from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO
 from engine.effects.settings import OFF, Effects
@@ -20,12 +22,23 @@ from studio.errors import Invalid, NotFound, WrongState
 from studio.executors.recovery import end_training
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, find, request_cancel
 
 MOST_FILES = 100
-Row = dict[str, Any]
+
+
+class Row(TypedDict):
+    """A recording of a batch. task: None where it could not be queued; the other fields are in a view."""
+
+    file_name: str
+    task: str | None
+    error: str | None
+    state: NotRequired[str]
+    progress: NotRequired[float]
+    warning: NotRequired[str | None]
+    url: NotRequired[str]
 
 
 def start_batch(
@@ -34,7 +47,7 @@ def start_batch(
     recordings: Sequence[tuple[Path, str]],
     *,
     model: str,
-    settings: Mapping[str, Any],
+    settings: Settings,
     preset: str = AUTO,
     effects: Effects = OFF,
 ) -> list[Row]:
@@ -68,11 +81,10 @@ def batch_view(
 ) -> list[Row]:
     """Return the rows with the present `state`, `progress`, `error` and `warning` of each task, and a link to its
     first take."""
-    found = []
+    found: list[Row] = []
     for row in rows:
-        now = {"file_name": row["file_name"], "task": row["task"], "state": "failed", "progress": 0.0}
-        now["warning"] = None
-        now["error"] = row.get("error")
+        now: Row = {"file_name": row["file_name"], "task": row["task"], "error": row.get("error")}
+        now |= {"state": "failed", "progress": 0.0, "warning": None}
         if row["task"]:
             try:
                 task = find(studio.database, account.id, row["task"], kind=CONVERSION)
@@ -89,7 +101,7 @@ def batch_view(
 def cancel_batch(studio: Studio, account: Account, rows: Sequence[Row]) -> None:
     """Cancel all tasks that have not ended."""
     for row in batch_view(studio, account, rows):
-        if row["state"] in ACTIVE:
+        if row["task"] and row["state"] in ACTIVE:
             try:
                 request_cancel(studio.database, account.id, row["task"], also=end_training)
             except WrongState:
@@ -103,8 +115,8 @@ def batch_zip(
 
     kind: the format of the takes. Raises NotFound if there are no takes, DiskFull, Unavailable.
     """
-    done = [row for row in batch_view(studio, account, rows) if row["state"] == "completed"]
-    tasks = [find(studio.database, account.id, row["task"], kind=CONVERSION) for row in done]
+    done = [row["task"] for row in batch_view(studio, account, rows) if row["task"] and row["state"] == "completed"]
+    tasks = [find(studio.database, account.id, task, kind=CONVERSION) for task in done]
     tasks = [task for task in tasks if task.outputs_deleted_at is None]
     if not tasks:
         raise NotFound(tr("None of these conversions has a result to download."), "no_results")

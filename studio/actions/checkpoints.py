@@ -3,7 +3,6 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from engine.texts import ntr, tr
 from engine.training.history import EVALUATIONS_FOLDER
@@ -17,8 +16,8 @@ from engine.voices.card import (
     load_card,
     read_card,
 )
+from studio.actions.training_history import training_history
 from studio.actions.uploads import scratch_folder
-from studio.actions.voices import training_history
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import TRAINING, Model, find_model, held_model, training_completed
@@ -99,7 +98,7 @@ def _fetched(studio: Studio, model: Model, evaluation: str, scratch: Path) -> Pa
     return folder
 
 
-def _amount(studio: Studio, model: Model) -> dict[str, Any]:
+def _amount(studio: Studio, model: Model) -> dict[str, object]:
     """Return the minutes it was trained on, if known."""
     before = stored_card(studio, model)
     if before is not None and "minutes" in before.training:

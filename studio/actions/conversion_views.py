@@ -1,9 +1,9 @@
 """One view of a conversion: its record with links to its files, of which page, service and exports show parts."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NotRequired
+from typing import Final, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -62,6 +62,20 @@ class Unfinished(TypedDict):
     status: str
 
 
+class TakeOf(TypedDict):
+    """A take of a task, 1 for the first."""
+
+    task: str
+    take: int
+
+
+class LabelledTake(TypedDict):
+    """The name and the star of a take."""
+
+    name: str
+    starred: bool
+
+
 class ConversionFacts(Links):
     """What a conversion shows beside what all tasks have. note: only once its files have been deleted; notes: only of
     a song."""
@@ -74,9 +88,9 @@ class ConversionFacts(Links):
     settings: Settings
     edit_of: str | None
     edit_count: int
-    comp: list[dict[str, Any]] | None
+    comp: list[TakeOf] | None
     phrase_starts_s: list[float]
-    take_labels: list[dict[str, Any]]
+    take_labels: list[LabelledTake]
     untrained: bool
     warning: str | None
     unsigned: str | None
@@ -167,9 +181,9 @@ class ConversionView:
             "settings": self.settings,
             "edit_of": asked.edit.of if asked.edit else None,
             "edit_count": len(asked.edit.edits) if asked.edit else 0,
-            "comp": [asdict(chosen) for chosen in asked.comp.choice] if asked.comp else None,
+            "comp": choice_of(self.task),
             "phrase_starts_s": list(rendered.phrase_starts_s),
-            "take_labels": [asdict(take.label) for take in self.takes],
+            "take_labels": [{"name": take.label.name, "starred": take.label.starred} for take in self.takes],
             "untrained": self.untrained,
             "warning": rendered.warning,
             "unsigned": rendered.unsigned,
@@ -226,3 +240,9 @@ def key_of_take(task: Task, take: int, dry: bool = False) -> str:
     if not 1 <= take <= len(takes):
         raise NotFound(tr("There is no such take."), "take_not_found")
     return takes[take - 1].dry_key if dry else takes[take - 1].key
+
+
+def choice_of(task: Task) -> list[TakeOf] | None:
+    """Return the take of each phrase of a comp; None for another conversion."""
+    comp = task.asked_as(Conversion).comp
+    return None if comp is None else [{"task": one.task, "take": one.take} for one in comp.choice]

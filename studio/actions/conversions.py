@@ -1,9 +1,7 @@
 """Convert a recording, or again one that is already here: stored at once, converted by a worker."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.audio.stems import cut_recording
@@ -33,7 +31,7 @@ from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
 from studio.store.kinds import CONVERSION
-from studio.store.records.conversion import Conversion, Rendered
+from studio.store.records.conversion import Conversion, Rendered, Settings
 from studio.store.studio import Studio
 from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
@@ -53,7 +51,7 @@ class ConversionRequest:
     """
 
     model: str
-    settings: Mapping[str, Any]
+    settings: Settings
     preset: str = AUTO
     untrained: bool = False
     effects: Effects = OFF

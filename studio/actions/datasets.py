@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
@@ -41,7 +41,7 @@ LEAST_RECORDED_S = 10.0  # of audio; the data report measures how much of it is 
 _MOST_REPORTS = 20  # queued or running reports per account: more than anyone starts by hand
 
 
-def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> dict[str, Any]:
+def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_free: int) -> dict[str, object]:
     """Move the contents of a file (a recording, a zip, a model.json) to `gathered`; return what a model.json states.
 
     unpacked: where a zip may be unpacked, as long as `kept_free` bytes of the disk stay free. Unreadable files of a zip
@@ -97,7 +97,7 @@ def _gather_recording(file: Path, name: str, place: PurePosixPath, gathered: Pat
     link_or_copy(file, target)
 
 
-def _model_file(file: Path) -> dict[str, Any]:
+def _model_file(file: Path) -> dict[str, object]:
     try:
         values = json.loads(file.read_bytes()[: LARGEST_MODEL_FILE + 1].decode("utf-8-sig"))
     except (ValueError, RecursionError) as cause:
@@ -125,7 +125,7 @@ def create_model(
     archive: Path,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
-    given: Mapping[str, Any] | None = None,
+    given: Mapping[str, object] | None = None,
 ) -> str:
     """Create an untrained voice from a zip with model.json and recordings; return its id.
 
@@ -142,7 +142,7 @@ def create_model(
 
 
 def create_examined(
-    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, Any], report: Report
+    studio: Studio, account: Account, source: Path | Sequence[Path], given: Mapping[str, object], report: Report
 ) -> tuple[str, "DataReport"]:
     """Examine a zip, a folder or recordings here and create a voice from them; return its id and the data report.
 
@@ -165,7 +165,7 @@ def keep_dataset(
     dataset: Dataset,
     idempotency: Idempotency | None = None,
     request_id: str | None = None,
-    data_report: dict[str, Any] | None = None,
+    data_report: Mapping[str, object] | None = None,
 ) -> str:
     """Move a dataset into the storage as an untrained voice, and return its id.
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
@@ -29,7 +28,7 @@ class DraftUpload:
 
     draft_id: str
     added: int
-    values: dict[str, Any]
+    values: dict[str, object]
     refused: tuple[str, ...]
 
 
@@ -44,7 +43,7 @@ def add_recordings(
     Raises NotFound for an unknown draft, DiskFull, Unavailable. Unreadable files are reported and left out.
     """
     draft_id = _known(draft_id) if draft_id else new_draft_id()
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     refused: list[str] = []
     kept_free = studio.service.free_disk_mb * MEGABYTE
     with scratch_folder(studio) as scratch:
@@ -80,7 +79,7 @@ def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorde
         return add_recordings(studio, account, draft_id, [named], now_s)
 
 
-def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, Any]]:
+def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, object]]:
     """Return the recordings of a draft in the order they were added: `id`, `name`, `duration_s` and `url` of each.
 
     A deleted draft has none. Raises Unavailable.
@@ -113,7 +112,7 @@ def drop_draft(studio: Studio, account: Account, draft_id: str) -> None:
 
 
 def create_from_draft(
-    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any], confirmed: bool = True
+    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, object], confirmed: bool = True
 ) -> str:
     """Create an untrained voice from the recordings of a draft, and delete the draft; return the voice's id.
 
@@ -172,11 +171,12 @@ def reopen_as_draft(
 
 
 def refuse_incomplete(
-    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, Any], confirmed: bool
+    studio: Studio, account: Account, draft_id: str | None, values: Mapping[str, object], confirmed: bool
 ) -> list[Gathered]:
     """Raise Invalid with everything that is missing for `create_from_draft`; return the recordings."""
     recordings = _recordings(studio, account, _known(draft_id)) if draft_id else []
-    consent = values.get("consent") or {}
+    given = values.get("consent")
+    consent = given if isinstance(given, Mapping) else {}
     problems = []
     if not recordings:
         problems.append(("recordings", tr("Add recordings first: files, a zip, or what you record here.")))
@@ -202,7 +202,7 @@ def _recordings(studio: Studio, account: Account, draft_id: str) -> list[Gathere
     return sorted((one for one in found if one is not None), key=lambda one: (one.moment, one.name))
 
 
-def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, Any]:
+def _other(studio: Studio, account: Account, draft_id: str) -> dict[str, object]:
     """Return the contents of model.json beside the fields of a profile, which are kept as they are."""
     try:
         values = json.loads(b"".join(studio.storage.read(f"{_prefix(account, draft_id)}/{MODEL_FILE}")))

@@ -8,21 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.conversion.settings import ConversionSettings
 from engine.cores import usable_cores
 from engine.errors import SettingsError
 from engine.live.settings import LiveSettings
 from engine.progress import no_report
-from engine.provenance.statement import Statement
-from engine.settings import refuse_unknown
+from engine.settings import from_values, refuse_unknown
 from engine.texts import ntr, numeral, tr
 from studio.actions.conversions import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
 from studio.errors import Invalid, TooMany, Unauthorised
-from studio.executors.live import LiveProcess
+from studio.executors.live import Changes, LiveProcess
 from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
 from studio.store.accounts import Account
@@ -33,6 +32,9 @@ from studio.store.records.codec import written
 from studio.store.records.conversion import Conversion, OutputSettings, Rendered
 from studio.store.studio import Studio
 from studio.store.tasks import claim_one, complete, submit
+
+if TYPE_CHECKING:
+    from engine.live.session import Recorded  # loads torch
 
 LONGEST_S = 3600.0  # of a session that is recorded
 _TICKET_S = 60.0
@@ -75,7 +77,7 @@ class LiveSession:
         """The process that converts."""
         return self._process.pid
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, Any]]:
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
         """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
         if len(block) != 4 * self.facts["block"]:
             raise Invalid([("block", ntr(
@@ -85,7 +87,7 @@ class LiveSession:
             ))], "live_block")
         return self._process.convert(block)
 
-    def change(self, given: Mapping[str, Any]) -> None:
+    def change(self, given: Changes) -> None:
         """Change settings or voice while it runs. Raises SettingsError, NotFound, Invalid."""
         if unknown := set(given) - set(_WHILE_SINGING):
             name = sorted(unknown)[0]
@@ -114,13 +116,13 @@ class LiveSession:
             return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
         return usable_voice_folder(studio, account, model, no_report, "cpu")
 
-    def _store_session(self, recorded: Mapping[str, Any]) -> str:
+    def _store_session(self, recorded: "Recorded") -> str:
         """Put a finished conversion into the history."""
         studio, account, ticket = self._studio, self.account, self._ticket
         new = new_task(account)
         dry, converted = self._folder / "dry.wav", self._folder / "converted.wav"
         voice = find_usable(studio.database, account, ticket.model, untrained=True)
-        live = recorded["settings"]
+        live = asdict(recorded.settings)
         known = asdict(ConversionSettings())
         settings = known | {name: value for name, value in live.items() if name in known}
         asked = Conversion(
@@ -130,7 +132,7 @@ class LiveSession:
         )  # fmt: skip
         rendered = Rendered(
             (f"{new.prefix}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
-            settings, voice.is_untrained, statement=Statement(**recorded["statement"]), seconds=recorded["seconds"],
+            settings, voice.is_untrained, statement=recorded.statement, seconds=recorded.seconds,
         )  # fmt: skip
         studio.storage.put_file(dry, asked.input_key)
         studio.storage.put_file(converted, rendered.outputs[0])
@@ -159,10 +161,10 @@ class LiveSessions:
         self._opening: set[str] = set()
         self._lock = threading.Lock()  # sessions are opened by threads
 
-    def ticket(self, account: Account, model: str, given: Mapping[str, Any], record: bool) -> str:
+    def ticket(self, account: Account, model: str, given: Mapping[str, object], record: bool) -> str:
         """Return a secret that opens one session. Raises SettingsError, NotFound, TooMany, DiskFull."""
         refuse_unknown(LiveSettings, given)
-        settings = LiveSettings(**given)
+        settings = from_values(LiveSettings, given)
         find_usable(self._studio.database, account, model, untrained=True)
         self._refuse_another(account)
         if record:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection
+from typing_extensions import TypedDict
 
 from engine.files import named, shown_name
 from engine.spelling import composed
@@ -24,6 +24,7 @@ from studio.actions.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unp
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
+from studio.store.answers import Answer
 from studio.store.catalogue import (
     COMPLETED,
     PACKAGES,
@@ -55,7 +56,14 @@ def packaged_name(package: Path) -> str:
     return package.stem if is_rvc_model(package) else package_card(package).name
 
 
-def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, list[dict[str, Any]]]:
+class Namesake(TypedDict):
+    """A voice of the same name."""
+
+    id: str
+    demo: bool
+
+
+def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, list[Namesake]]:
     """Return the name of the voice in a package, and `id` and `demo` of the voices with this name.
 
     Raises what `packaged_name` raises.
@@ -64,7 +72,7 @@ def namesakes(studio: Studio, account: Account, package: Path) -> tuple[str, lis
     return packaged, voices_named(studio, account, packaged)
 
 
-def voices_named(studio: Studio, account: Account, name: str) -> list[dict[str, Any]]:
+def voices_named(studio: Studio, account: Account, name: str) -> list[Namesake]:
     """Return `id` and `demo` of the voices with this name."""
     known = all_models(studio.database, account)
     return [{"id": one.id, "demo": one.is_demo} for one in known if _same(one.name) == _same(name)]
@@ -106,7 +114,7 @@ def import_model(
     idempotency: Idempotency | None = None,
     voice_name: str | None = None,
     files: RvcFiles | None = None,
-    stated: Mapping[str, Any] | None = None,
+    stated: Mapping[str, object] | None = None,
 ) -> str:
     """Import a voice package, or a model of RVC, and return the voice's id.
 
@@ -123,7 +131,7 @@ def import_model(
             card = replace(card, name=read_profile({"name": voice_name}).name)
         with arriving(studio.storage, account, VOICES, folder) as arrive:
 
-            def act(connection: Connection) -> dict[str, Any]:
+            def act(connection: Connection) -> Answer:
                 refuse_too_many(connection, account.id, studio.service)
                 model = add_model(connection, studio.storage, account, asdict(card), COMPLETED)
                 key = arrive(model.id)
@@ -154,7 +162,7 @@ def _unpacked(
     package: Path,
     scratch: Path,
     files: RvcFiles | None = None,
-    stated: Mapping[str, Any] | None = None,
+    stated: Mapping[str, object] | None = None,
 ) -> VoiceCard:
     """Unpack a voice into a folder of its id in `scratch`, and return its card. Raises what `package_card` raises."""
     if is_rvc_model(package):
@@ -174,10 +182,10 @@ def _unpacked(
     return card
 
 
-def _stated(card: VoiceCard, stated: Mapping[str, Any]) -> VoiceCard:
+def _stated(card: VoiceCard, stated: Mapping[str, object]) -> VoiceCard:
     """Return a card with these fields of a profile. Raises ProfileError."""
-    given: dict[str, Any] = profile_as_json(read_profile({"name": card.name, **stated}))
-    return replace(card, **{name: given[name] for name in stated if name in given})
+    given = read_profile({"name": card.name, **stated})
+    return replace(card, **{name: getattr(given, name) for name in profile_as_json(given) if name in stated})
 
 
 def _refuse_other_files(package: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -30,7 +29,7 @@ def profile_values(studio: Studio, account: Account, model_id: str) -> Stated:
     return find_model(studio.database, account, model_id).stated
 
 
-def edit_profile(studio: Studio, account: Account, model_id: str, values: Mapping[str, Any]) -> None:
+def edit_profile(studio: Studio, account: Account, model_id: str, values: Mapping[str, object]) -> None:
     """Replace the profile of a voice, which keeps its id. values: fields of a profile; omitted ones are cleared.
 
     Measured fields are kept unless stated. Raises ProfileError with every wrong field, Invalid without a name or

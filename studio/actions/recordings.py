@@ -4,9 +4,9 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
@@ -24,6 +24,9 @@ from studio.store.records.conversion import Conversion
 from studio.store.signed_links import check
 from studio.store.storage import StoredFile
 from studio.store.studio import Studio
+
+if TYPE_CHECKING:
+    from engine.provenance.verification import Verdict  # loads the library of content credentials
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -167,15 +170,15 @@ def shown_name(file_name: str) -> str:
     return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]
 
 
-def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
-    """Return what the content credentials of a file prove: the fields of `engine.provenance.verification.Verdict`.
+def verify_file(studio: Studio, audio: Path, file_name: str) -> "Verdict":
+    """Return what the content credentials of a file prove.
 
     Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.
     """
     from engine.provenance.verification import verify  # loads the library of content credentials
 
     try:
-        return asdict(verify(named(audio, shown_name(file_name) or tr("The file")), studio.installation))
+        return verify(named(audio, shown_name(file_name) or tr("The file")), studio.installation)
     except AudioError as cause:
         raise NotReadable(str(cause), "audio_not_readable") from cause
 

@@ -5,7 +5,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePath
-from typing import Any
 
 from engine.errors import SettingsError
 from engine.files import fitting_name
@@ -143,7 +142,13 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
 
 
 def mix_again(
-    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float
+    studio: Studio,
+    account: Account,
+    task_id: str,
+    faders: object,
+    kind: str,
+    base_url: str,
+    now_s: float,
 ) -> dict[str, str]:
     """Mix the lanes of a finished song; return the `url` and `name` of the mix, kept beside the song's own.
 
@@ -157,7 +162,8 @@ def mix_again(
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
-    given = {name: _fader((faders or {}).get(name)) for name in LANES if name in lanes}
+    levels = faders if isinstance(faders, Mapping) else {}
+    given = {name: _fader(levels.get(name)) for name in LANES if name in lanes}
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
@@ -177,7 +183,7 @@ def mix_again(
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 
-def _fader(given: Any) -> Fader:
+def _fader(given: object) -> Fader:
     if given is None:
         return Fader()
     if not isinstance(given, Mapping):

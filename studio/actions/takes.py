@@ -1,7 +1,6 @@
 """Takes of a conversion as the page shows them, the best first, with names and stars."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -11,7 +10,7 @@ from engine.spelling import composed
 from engine.texts import ntr
 from engine.units import note_number
 from studio.actions.account import voice_name
-from studio.actions.conversion_views import DELETED, ConversionView, key_of_take
+from studio.actions.conversion_views import DELETED, ConversionView, LabelledTake, key_of_take
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_model
@@ -234,9 +233,15 @@ def _range(card: Card) -> VoiceRange | None:
     return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
 
 
+class NumberedTake(LabelledTake):
+    """The name and the star of a take, 1 for the first."""
+
+    number: int
+
+
 def label_take(
     studio: Studio, account: Account, task_id: str, take: int, name: str | None = None, starred: bool | None = None
-) -> dict[str, Any]:
+) -> NumberedTake:
     """Give a take a name, "" for none, and a star, or take it away; None leaves them as they are.
 
     take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of

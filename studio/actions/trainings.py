@@ -1,71 +1,53 @@
-"""Start, watch and estimate trainings, and hear each evaluation."""
+"""Trainings: started, shown, queued and forgotten."""
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import fields
 
+from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from engine.datasets.dataset import TRAINING_FOLDER
-from engine.errors import EngineError
+from engine.errors import EngineError, SettingsError
+from engine.settings import from_values
 from engine.texts import tr
-from engine.training.history import EVALUATIONS_FOLDER, ORIGINALS_FOLDER, Estimate
-from engine.voices.card import WEIGHTS_FILE
+from engine.training.plan import TrainingPlan
+from studio.actions.auditions import Auditions, auditions_of
 from studio.actions.checkpoints import stored_card
 from studio.actions.submission import Work, queue_task
-from studio.actions.tasks import task_views
-from studio.actions.voices import (
-    EpochLine,
-    EvaluationLine,
+from studio.actions.tasks import PlacedTask, task_views
+from studio.actions.training_history import (
     HistoryLines,
     TimedTraining,
-    checked_plan,
-    train_model,
+    timed_training,
     training_history,
 )
 from studio.errors import WrongState
 from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import FAILED, TRAININGS, Model, all_models, find_model, held_model, training_forgotten
-from studio.store.kinds import ESTIMATE, TRAINING
-from studio.store.records.voices import EstimateAsked, Training
+from studio.store.answers import Answer
+from studio.store.catalogue import (
+    COMPLETED,
+    FAILED,
+    TRAINING,
+    TRAININGS,
+    Model,
+    all_models,
+    find_model,
+    held_model,
+    tell_failure,
+    training_begun,
+    training_forgotten,
+    training_reached,
+)
+from studio.store.idempotency import Idempotency, once
+from studio.store.kinds import ESTIMATE
+from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.conversion import Settings
+from studio.store.records.voices import Training
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import ACTIVE, Task, latest, latest_in, places
-from studio.store.workspaces import refuse_in_training, training_files
+from studio.store.tasks import ACTIVE, Task, latest, latest_in, places, waiting_and_running
+from studio.store.workspaces import refuse_in_training
 
-_SOUND = re.compile(rf"(?:{ORIGINALS_FOLDER}|{EVALUATIONS_FOLDER}/(\d+))/([a-z0-9-]+)\.flac")
-_LABELS = {
-    "singing-high": tr("Singing, high voice"),
-    "singing-low": tr("Singing, low voice"),
-    "speech-high": tr("Speech, high voice"),
-    "speech-low": tr("Speech, low voice"),
-}
-_LATEST = 10  # epochs and evaluations that predict the next ones
 _MOST_SHOWN = 200  # trainings in the queue
-
-
-class Part(TypedDict):
-    """A recording that each evaluation renders; url: of the original."""
-
-    name: str
-    label: str
-    url: str
-
-
-class Audition(EvaluationLine):
-    """An evaluation. kept: whether it is the best so far; complete: whether it can become the voice; sounds: urls by
-    part."""
-
-    kept: bool
-    complete: bool
-    sounds: dict[str, str]
-
-
-class Auditions(TypedDict):
-    """The parts rendered at each evaluation, and all evaluations, oldest first."""
-
-    parts: list[Part]
-    evaluations: list[Audition]
 
 
 class TrainableVoice(TypedDict):
@@ -112,55 +94,6 @@ class TrainingView(TrainableVoice, Auditions):
     history: HistoryLines | None
 
 
-def auditions_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> Auditions:
-    """Return what can be heard of a training. Raises NotFound."""
-    model = find_model(studio.database, account, model_id)
-    return auditions_of(studio, model, training_history(studio, model), base_url, now_s)
-
-
-def auditions_of(
-    studio: Studio, model: Model, history: HistoryLines | None, base_url: str, now_s: float
-) -> Auditions:
-    """Return the same for a voice whose training history is already loaded."""
-    if not history:
-        return {"parts": [], "evaluations": []}
-    files = training_files(studio.storage, model)
-    originals: dict[str, str] = {}
-    rendered: dict[str, dict[str, str]] = {}
-    for path, key in sorted(files.items()):
-        if found := _SOUND.fullmatch(path):
-            folder, part = found.groups()
-            place = originals if folder is None else rendered.setdefault(folder, {})
-            place[part] = studio.link(key, base_url, now_s)
-    return {
-        "parts": [
-            {"name": part, "label": _label(part), "url": originals[part]}
-            for part in sorted(originals, key=_held_out_first)
-        ],
-        "evaluations": [
-            {
-                **line,
-                "kept": line["epoch"] == history.get("best_epoch"),
-                "complete": f"{EVALUATIONS_FOLDER}/{line['folder']}/{WEIGHTS_FILE}" in files,
-                "sounds": rendered.get(line["folder"], {}),
-            }
-            for line in history["evaluations"]
-        ],
-    }
-
-
-def _held_out_first(part: str) -> tuple[bool, str]:
-    """Sort other singers first: they show the conversion best."""
-    return part.startswith("held-out-"), part
-
-
-def _label(part: str) -> str:
-    """Name a part for people; held-out-2 is a recording of the voice itself that the training never used."""
-    if part.startswith("held-out-"):
-        return tr("Its own recording, not learned from ({value})", value=part.rpartition("-")[2])
-    return _LABELS.get(part, part.replace("-", " ").capitalize())
-
-
 # ---- views
 
 
@@ -175,9 +108,9 @@ def trainable_view(studio: Studio, account: Account) -> list[TrainableVoice]:
 
 def training_view(studio: Studio, account: Account, model_id: str, base_url: str, now_s: float) -> TrainingView:
     """Return all that is known about a voice's training. Raises NotFound, and WrongState if it has no recordings."""
-    model = _trainable(studio, account, model_id)
+    model = trainable_voice(studio, account, model_id)
     history = training_history(studio, model)
-    task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (TRAINING, ESTIMATE))
+    task, estimating = (latest(studio.database, account.id, model_id, kind) for kind in (TRAINING_KIND, ESTIMATE))
     if estimating is not None and estimating.created_at < model.created_at:  # belongs to an earlier voice with this id
         estimating = None
     if task is not None and task.created_at < model.created_at:
@@ -192,45 +125,108 @@ def training_view(studio: Studio, account: Account, model_id: str, base_url: str
         "chosen_epoch": _chosen_epoch(studio, model),
         "begun": history is not None,
         "task": None if task is None else _placed(studio, task),
-        "timed": _timed(history, estimating),
+        "timed": timed_training(history, estimating),
         "estimating": None if estimating is None else _shown_estimate(estimating),
         "history": history,
         **auditions_of(studio, model, history, base_url, now_s),
     }
 
 
-def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[dict[str, Any]]:
+def queue_view(studio: Studio, account: Account, base_url: str, now_s: float) -> list[PlacedTask]:
     """Return the account's active trainings in the order they run, queued ones with a place."""
     found = [
         task
         for state in ACTIVE
-        for task in task_views(studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING), limit=_MOST_SHOWN)[
-            "tasks"
-        ]
+        for task in task_views(
+            studio, account, base_url, now_s, wanted=TaskFilter(state, TRAINING_KIND), limit=_MOST_SHOWN
+        )["tasks"]
     ]
-    placed = places(studio.database, TRAINING) if found else {}
-    views = [task | {"place": placed.get(task["id"])} for task in found]
+    placed = places(studio.database, TRAINING_KIND) if found else {}
+    views: list[PlacedTask] = [{**task, "place": placed.get(task["id"])} for task in found]
     return sorted(views, key=lambda task: (task["state"] != "running", task["place"] or 0, task["created_at"]))
-
-
-def seconds_left(view: TrainingView, epochs: int, evaluate_epochs: int = 0) -> float | None:
-    """Estimate how long a training still takes up to `epochs` if nothing ends it sooner; None if unknown.
-
-    view: from `training_view`.
-    """
-    if view["timed"] is None:
-        return None
-    timed = Estimate(**view["timed"])
-    done = min(view["epoch"], epochs)
-    return timed.seconds_of(epochs, evaluate_epochs) - (timed.seconds_of(done, evaluate_epochs) if done else 0.0)
 
 
 # ---- start and stop
 
 
+def train_model(
+    studio: Studio,
+    account: Account,
+    model_id: str,
+    epochs: int,
+    idempotency: Idempotency | None = None,
+    request_id: str | None = None,
+    settings: Settings | None = None,
+) -> Answer:
+    """Train a voice until it has `epochs` epochs in total; return its status as in the published interface.
+
+    settings: other fields of TrainingPlan; those left out keep the values of the training so far. During training, and
+    when the voice already has that many epochs, nothing starts and the call reports progress. A failed or stopped
+    training is reported once; the next call, or one for another total, continues from the last checkpoint. Raises
+    NotFound, WrongState for a voice without recordings here, SettingsError, TooMany.
+    """
+    plan = allowed_plan(studio, epochs, settings or {})
+    found = find_model(studio.database, account, model_id)
+    if found.is_demo or found.dataset_key is None:
+        text = tr(
+            "The voice '{model_id}' was imported without its recordings and cannot be trained.",
+            model_id=model_id,
+        )
+        if found.is_demo:
+            text = tr("The voice '{model_id}' is a demo voice and cannot be trained.", model_id=model_id)
+        raise WrongState(text, "no_recordings")
+
+    def act(connection: Connection) -> Answer:
+        # concurrent calls wait here, and then see the result of the first
+        waiting_and_running(connection, account.id, TRAINING_KIND)
+        model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
+        failure_is_new = tell_failure(connection, account.id, model_id)
+        before = latest_in(connection, account.id, model_id, TRAINING_KIND)
+        status = _status(model, before, epochs, failure_is_new)
+        if status is None:
+            queue_task(studio, connection, account.id, Work(TRAINING_KIND, plan, model_id, request_id=request_id))
+            training_begun(connection, account.id, model_id)
+            if model.must_be_trained_again:
+                training_reached(connection, account.id, model_id, model.epoch)
+            status = TRAINING
+        return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
+
+    answer, _ = once(studio, account, idempotency, act)
+    studio.wake()
+    return answer
+
+
+def allowed_plan(studio: Studio, epochs: int, settings: Settings | None = None) -> Training:
+    """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
+    plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
+    if epochs > most:
+        raise SettingsError(tr("epochs must be at most {most} here, not {epochs}.", most=most, epochs=epochs))
+    return plan
+
+
+def checked_plan(epochs: int, settings: Settings) -> Training:
+    """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
+    if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
+        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0]))
+    from_values(TrainingPlan, {**settings, "epochs": epochs})
+    return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
+
+
+def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool) -> str | None:
+    """Return the status of the training requested before; None if one is to be started."""
+    if before is not None and before.state in ACTIVE:
+        return TRAINING
+    if model.state == COMPLETED and epochs <= model.epochs:
+        return COMPLETED
+    if before is None or before.asked_as(Training).epochs != epochs or not failure_is_new:
+        return None
+    # a client that polls for progress must not restart a training that was stopped
+    return FAILED if model.state == FAILED or before.state == "cancelled" else None
+
+
 def start_training(
-    studio: Studio, account: Account, model_id: str, epochs: int, settings: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    studio: Studio, account: Account, model_id: str, epochs: int, settings: Settings | None = None
+) -> Answer:
     """Train a voice, or continue its training, as `train_model`; after a failure it starts again at once, since the
     page has shown the failure."""
     answer = train_model(studio, account, model_id, epochs, settings=settings)
@@ -239,32 +235,15 @@ def start_training(
     return answer
 
 
-def start_estimate(studio: Studio, account: Account, model_id: str, settings: Mapping[str, Any] | None = None) -> str:
-    """Measure how long an epoch and an evaluation take on a worker; return the task's id.
-
-    An active estimate for the voice is reused. Raises NotFound, WrongState, SettingsError.
-    """
-    plan = checked_plan(1, settings or {})
-    _trainable(studio, account, model_id)
-    with studio.database.write() as connection:
-        held_model(connection, account.id, model_id)  # concurrent calls wait here
-        before = latest_in(connection, account.id, model_id, ESTIMATE)
-        if before is not None and before.state in ACTIVE:
-            return before.id
-        task_id = queue_task(studio, connection, account.id, Work(ESTIMATE, EstimateAsked(plan.settings), model_id))
-    studio.wake()
-    return task_id
-
-
 def forget_training(studio: Studio, account: Account, model_id: str) -> None:
     """Delete all progress of a training, so that the next one starts over; recordings and voice stay.
 
     Raises NotFound, and WrongState during training.
     """
-    model = _trainable(studio, account, model_id)
+    model = trainable_voice(studio, account, model_id)
     with studio.storage.deleting() as take_away, studio.database.write() as connection:
         held_model(connection, account.id, model_id)  # a training that starts now waits here
-        task = latest_in(connection, account.id, model_id, TRAINING)
+        task = latest_in(connection, account.id, model_id, TRAINING_KIND)
         if task is not None and task.state in ACTIVE:
             raise WrongState(tr("This voice is being trained: stop the training first."), "model_busy")
         home = studio.storage.folder(model.dataset_key or "")
@@ -278,7 +257,7 @@ def forget_training(studio: Studio, account: Account, model_id: str) -> None:
 # ---- shared
 
 
-def _trainable(studio: Studio, account: Account, model_id: str) -> Model:
+def trainable_voice(studio: Studio, account: Account, model_id: str) -> Model:
     model = find_model(studio.database, account, model_id)
     if model.dataset_key is None:
         raise WrongState(tr(
@@ -297,35 +276,9 @@ def _chosen_epoch(studio: Studio, model: Model) -> int | None:
 
 
 def _placed(studio: Studio, task: Task) -> PlacedTraining:
-    place = places(studio.database, TRAINING).get(task.id) if task.state == "queued" else None
+    place = places(studio.database, TRAINING_KIND).get(task.id) if task.state == "queued" else None
     return {"id": task.id, "state": task.state, "epochs": task.asked_as(Training).epochs, "place": place}
 
 
 def _shown_estimate(task: Task) -> ShownEstimate:
     return {"id": task.id, "state": task.state, "message": task.message, "error": task.error}
-
-
-def _timed(history: HistoryLines | None, estimate: Task | None) -> TimedTraining | None:
-    """Return the time measured by the training itself, else by the estimate, else by the training at its start."""
-    begun = history.get("estimate") if history else None
-    if history and history["epochs"] and history["evaluations"]:
-        epochs, evaluations = history["epochs"][-_LATEST:], history["evaluations"][-_LATEST:]
-        apart = begun.get("epochs_apart", 1) if begun else 1
-        return _plain(Estimate(_mean_s(epochs), _mean_s(evaluations), 0.0, apart))
-    if estimate is not None and estimate.state == "completed":
-        return _plain(estimate.result_as(Estimate))
-    return _plain(Estimate(**begun)) if begun else None
-
-
-def _plain(estimate: Estimate) -> TimedTraining:
-    return {
-        "epoch_s": estimate.epoch_s,
-        "evaluation_s": estimate.evaluation_s,
-        "total_s": estimate.total_s,
-        "epochs_apart": estimate.epochs_apart,
-        "setup_s": estimate.setup_s,
-    }
-
-
-def _mean_s(lines: Sequence[EpochLine] | Sequence[EvaluationLine]) -> float:
-    return sum(line["seconds"] for line in lines) / len(lines)

@@ -16,8 +16,8 @@ from engine.voices.profile import forbids_derivatives, read_profile
 from studio.actions.recordings import check_recording, refuse_without_consent
 from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
+from studio.actions.trainings import allowed_plan
 from studio.actions.uploads import link_or_copy, scratch_folder
-from studio.actions.voices import allowed_plan
 from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account

@@ -1,31 +1,23 @@
-"""Show, train and delete the voices of an account."""
+"""Show and delete the voices of an account."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any, NotRequired, Unpack
+from typing import NotRequired, Unpack
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import FiniteFloat
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
-from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE, TRAINING_FOLDER
-from engine.errors import SettingsError
-from engine.texts import from_data, numeral, tr
-from engine.training.history import HISTORY_FILE, TRAINING_FORMAT
-from engine.training.plan import TrainingPlan
+from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.texts import numeral, tr
 from engine.voices.card import earlier_voice
 from engine.voices.profile import TAUGHT_BY
 from studio.actions.recordings import consent_origin
 from studio.actions.rvc_models import missing_for
-from studio.actions.submission import Work, queue_task
+from studio.actions.training_history import EvaluationLine, HistoryLines, training_history
 from studio.errors import NotFound, WrongState
 from studio.store.accounts import Account
-from studio.store.answers import Answer
 from studio.store.catalogue import (
-    COMPLETED,
-    FAILED,
-    TRAINING,
     Model,
     VoiceFilters,
     all_models,
@@ -33,102 +25,35 @@ from studio.store.catalogue import (
     held_model,
     list_models,
     remove_model,
-    tell_failure,
-    training_begun,
-    training_reached,
 )
-from studio.store.idempotency import Idempotency, once
 from studio.store.kinds import REPORT
 from studio.store.kinds import TRAINING as TRAINING_KIND
 from studio.store.records.cards import PublishedVoice, ReportedData
+from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.voices import Training
 from studio.store.studio import Studio
-from studio.store.tasks import ACTIVE, Task, latest, latest_in, waiting_and_running
+from studio.store.tasks import ACTIVE, latest, latest_in
 from studio.store.workspaces import refuse_busy
 
-_LARGEST_HISTORY = 64 << 20  # bytes
 _BEING_TRAINED = tr("The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history.")
 _BEING_EXAMINED = tr("The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history.")
 
 
-class _Scores(BaseModel):
-    """Some of those of a training; see `engine.training.checkpoint_audition`."""
+class TeachingScores(TypedDict):
+    """Some scores of a training; see `engine.training.checkpoint_audition`."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    likeness: float
-    content: float
-    score: float
-
-
-class _TaughtBy(BaseModel):
-    """The imported voice: anybody's model.json may have something else under this name."""
-
-    name: str
-    file: str
-    sha256: str = ""
-    scores: _Scores | None = None
-
-
-class EpochLine(TypedDict):
-    """An epoch of a training; the others of its fields are mean losses."""
-
-    epoch: int
-    seconds: float
-    envelope: NotRequired[float | None]
-    taken: NotRequired[float | None]
-    kept: NotRequired[float | None]
-
-
-class EvaluationLine(TypedDict):
-    """An evaluation of a training, with its scores."""
-
-    epoch: int
-    folder: str
-    seconds: float
-    score: float
-    likeness: NotRequired[float | None]
-    content: NotRequired[float | None]
-    mel_distance: NotRequired[float | None]
-    pitch_error_cents: NotRequired[float | None]
-
-
-class TrainingEvent(TypedDict):
-    """Something that the user is told of a training."""
-
-    epoch: int
-    text: str
-
-
-class TimedTraining(TypedDict):
-    """An `engine.training.history.Estimate`."""
-
-    epoch_s: float
-    evaluation_s: float
-    total_s: float
-    epochs_apart: NotRequired[int]
-    setup_s: NotRequired[float]
-
-
-class HistoryLines(TypedDict):
-    """A training as its history.json has it; see `engine.training.history.TrainingHistory`."""
-
-    state: str
-    ceiling: int
-    epochs: list[EpochLine]
-    evaluations: list[EvaluationLine]
-    events: list[TrainingEvent]
-    best_epoch: NotRequired[int | None]
-    estimate: NotRequired[TimedTraining | None]
+    likeness: FiniteFloat
+    content: FiniteFloat
+    score: FiniteFloat
 
 
 class TaughtBy(TypedDict):
-    """The imported voice that taught another."""
+    """The imported voice that taught another; anybody's model.json may have something else under this name."""
 
     name: str
     file: str
     sha256: str
-    scores: NotRequired[Mapping[str, float]]
+    scores: NotRequired[TeachingScores]
 
 
 def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
@@ -137,13 +62,10 @@ def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
         return None
     try:
         text = b"".join(studio.storage.read(f"{model.dataset_key}/{MODEL_FILE}", 0, LARGEST_MODEL_FILE))
-        found = _TaughtBy.model_validate(json.loads(text)[TAUGHT_BY])
-    except (NotFound, ValueError, KeyError, TypeError):
+        stated = {"sha256": ""} | json.loads(text)[TAUGHT_BY]
+        return read(TaughtBy, {name: value for name, value in stated.items() if value is not None})
+    except (NotFound, UnknownRecord, ValueError, KeyError, TypeError):
         return None
-    taught: TaughtBy = {"name": found.name, "file": found.file, "sha256": found.sha256}
-    if found.scores is not None:
-        taught["scores"] = found.scores.model_dump()
-    return taught
 
 
 class TrainingSummary(TypedDict):
@@ -193,11 +115,11 @@ def score_lines(view: VoiceView) -> list[str]:
     return lines
 
 
-def _figures(line: EvaluationLine) -> Mapping[str, float]:
+def _figures(line: EvaluationLine) -> TeachingScores:
     return {"likeness": line.get("likeness") or 0.0, "content": line.get("content") or 0.0, "score": line["score"]}
 
 
-def _said(scores: Mapping[str, float]) -> str:
+def _said(scores: TeachingScores) -> str:
     return tr(
         "likeness {likeness}, intelligibility {content}, score {score}",
         likeness=numeral(scores["likeness"], ".2f"), content=numeral(scores["content"], ".2f"),
@@ -263,99 +185,6 @@ def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
         },
         "data_report": model.data_report,
     }
-
-
-def training_history(studio: Studio, model: Model) -> HistoryLines | None:
-    """Return losses and scores of a voice's training, as engine.training.history has them; None before there are any,
-    or if an earlier version began it, which cannot be continued."""
-    place = model.training_key or (f"{model.dataset_key}/{TRAINING_FOLDER}" if model.dataset_key else None)
-    if place is None:
-        return None
-    try:
-        history = from_data(json.loads(b"".join(studio.storage.read(f"{place}/{HISTORY_FILE}", 0, _LARGEST_HISTORY))))
-    except (NotFound, ValueError):
-        return None
-    is_ours = isinstance(history, dict) and history.get("format", 1) >= TRAINING_FORMAT
-    lines: HistoryLines | None = history if is_ours else None
-    return lines
-
-
-# ---- train
-
-
-def train_model(
-    studio: Studio,
-    account: Account,
-    model_id: str,
-    epochs: int,
-    idempotency: Idempotency | None = None,
-    request_id: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Train a voice until it has `epochs` epochs in total; return its status as in the published interface.
-
-    settings: other fields of TrainingPlan; those left out keep the values of the training so far. During training, and
-    when the voice already has that many epochs, nothing starts and the call reports progress. A failed or stopped
-    training is reported once; the next call, or one for another total, continues from the last checkpoint. Raises
-    NotFound, WrongState for a voice without recordings here, SettingsError, TooMany.
-    """
-    plan = allowed_plan(studio, epochs, settings or {})
-    found = find_model(studio.database, account, model_id)
-    if found.is_demo or found.dataset_key is None:
-        text = tr(
-            "The voice '{model_id}' was imported without its recordings and cannot be trained.",
-            model_id=model_id,
-        )
-        if found.is_demo:
-            text = tr("The voice '{model_id}' is a demo voice and cannot be trained.", model_id=model_id)
-        raise WrongState(text, "no_recordings")
-
-    def act(connection: Connection) -> Answer:
-        # concurrent calls wait here, and then see the result of the first
-        waiting_and_running(connection, account.id, TRAINING_KIND)
-        model = held_model(connection, account.id, model_id)  # its training may have ended meanwhile
-        failure_is_new = tell_failure(connection, account.id, model_id)
-        before = latest_in(connection, account.id, model_id, TRAINING_KIND)
-        status = _status(model, before, epochs, failure_is_new)
-        if status is None:
-            queue_task(studio, connection, account.id, Work(TRAINING_KIND, plan, model_id, request_id=request_id))
-            training_begun(connection, account.id, model_id)
-            if model.must_be_trained_again:
-                training_reached(connection, account.id, model_id, model.epoch)
-            status = TRAINING
-        return {"status": status, "model_id": model_id, "current_epoch": model.epoch}
-
-    answer, _ = once(studio, account, idempotency, act)
-    studio.wake()
-    return answer
-
-
-def allowed_plan(studio: Studio, epochs: int, settings: Mapping[str, Any] | None = None) -> Training:
-    """Return a training that is asked for, as `checked_plan`. Raises SettingsError for more epochs than allowed too."""
-    plan, most = checked_plan(epochs, settings or {}), studio.service.epochs_at_most
-    if epochs > most:
-        raise SettingsError(tr("epochs must be at most {most} here, not {epochs}.", most=most, epochs=epochs))
-    return plan
-
-
-def checked_plan(epochs: int, settings: Mapping[str, Any]) -> Training:
-    """Return a training that is asked for. Raises SettingsError for a setting that is unknown or out of range."""
-    if unknown := sorted(set(settings) - {one.name for one in fields(TrainingPlan)}):
-        raise SettingsError(tr("There is no setting '{unknown}'.", unknown=unknown[0]))
-    TrainingPlan(**{**settings, "epochs": epochs})
-    return Training(epochs, {name: value for name, value in settings.items() if name != "epochs"})
-
-
-def _status(model: Model, before: Task | None, epochs: int, failure_is_new: bool) -> str | None:
-    """Return the status of the training requested before; None if one is to be started."""
-    if before is not None and before.state in ACTIVE:
-        return TRAINING
-    if model.state == COMPLETED and epochs <= model.epochs:
-        return COMPLETED
-    if before is None or before.asked_as(Training).epochs != epochs or not failure_is_new:
-        return None
-    # a client that polls for progress must not restart a training that was stopped
-    return FAILED if model.state == FAILED or before.state == "cancelled" else None
 
 
 # ---- delete

@@ -87,9 +87,9 @@ def teach(
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
     from studio.actions.tasks import TeachingTask, task_view
-    from studio.actions.trainings import start_training
+    from studio.actions.trainings import checked_plan, start_training
     from studio.actions.voice_making import TeachingRequest, start_teaching
-    from studio.actions.voices import checked_plan, model_view, score_lines
+    from studio.actions.voices import model_view, score_lines
     from studio.commands.in_process import carry_out, local_studio
 
     if epochs:

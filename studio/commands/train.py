@@ -114,7 +114,7 @@ def _print_course(studio: "Studio", voice: str) -> None:
     from engine.datasets.dataset import TRAINING_FOLDER
     from engine.plots.training import plot_learning_curves
     from engine.training.history import CURVES_FILE, history_from_json
-    from studio.actions.voices import training_history
+    from studio.actions.training_history import training_history
     from studio.store.catalogue import find_model
 
     model = find_model(studio.database, studio.local, voice)

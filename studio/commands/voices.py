@@ -71,7 +71,7 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
 def _states(studio: "Studio", model: "Model") -> list[str]:
     from engine.training.history import history_from_json
     from studio.actions.rvc_models import missing_for
-    from studio.actions.voices import training_history
+    from studio.actions.training_history import training_history
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:

@@ -1,5 +1,6 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 
 from fastapi import APIRouter
@@ -131,7 +132,7 @@ async def verify(call: Calling) -> JSONResponse:
         fields.check()
         assert audio is not None
         verdict = await call.apart(verify_file, audio.path, audio.name)
-    return JSONResponse(verdict)
+    return JSONResponse(asdict(verdict))
 
 
 @router.get(

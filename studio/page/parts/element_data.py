@@ -5,7 +5,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from studio.actions.analyses import Download
+from studio.actions.analysis_views import Download
 from studio.actions.voice_cards import Avatar
 
 

@@ -7,7 +7,8 @@ import gradio as gr
 from typing_extensions import TypedDict
 
 from engine.texts import tr
-from studio.actions.edits import TakeOf, comp_view, start_comp
+from studio.actions.comps import comp_view, start_comp
+from studio.actions.conversion_views import TakeOf
 from studio.actions.takes import label_take
 from studio.errors import NotFound, StudioError, WrongState
 from studio.page.parts.element import element, shown

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import tr
-from studio.actions.voice_cards import fit_view
+from studio.actions.voice_ranges import fit_view
 from studio.page.parts.controls import controls
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit

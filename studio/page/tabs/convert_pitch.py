@@ -5,7 +5,7 @@ from gradio.blocks import Block
 from typing_extensions import TypedDict
 
 from engine.texts import tr
-from studio.actions.analyses import AnalysisView
+from studio.actions.analysis_views import AnalysisView
 from studio.actions.conversions import look_at_recording, look_at_take
 from studio.actions.takes import ResultView, VoiceRange
 from studio.page.parts.notice import notice, show_error

@@ -8,7 +8,8 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, take_sample
+from studio.actions.analyses import take_sample
+from studio.actions.analysis_views import AnalysisView
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.markup import markup

@@ -6,7 +6,8 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, take_sample
+from studio.actions.analyses import take_sample
+from studio.actions.analysis_views import AnalysisView
 from studio.errors import NotFound
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error

@@ -113,15 +113,15 @@ class HistoryTab:
         )  # fmt: skip
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
-            found = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            opened = asked[_AT + 1]
-            rows = [project_row(one, preferred, one["id"] == opened) for one in found["projects"]]
+            page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
+            opened, following = asked[_AT + 1], page["next_cursor"]
+            rows = [project_row(one, preferred, one["id"] == opened) for one in page["projects"]]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows = [row_of(task, preferred) for task in found["tasks"]]
+            rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
         for row in _each(rows):
             row["outline"] = _outline(visit, row)
-        return rows, found["next_cursor"]
+        return rows, following
 
     def _show(self, visit: Visit, *asked: Any) -> Values:
         """Return updates that show what is asked for: filters, cursors, opened, made."""

@@ -9,7 +9,8 @@ from gradio.blocks import Block
 from engine.analysis.timeline import Timeline
 from engine.texts import joined, ntr, numeral, tr
 from studio.actions.downloads import offered
-from studio.actions.projects import change_project, project_view, project_zip
+from studio.actions.project_exports import project_zip
+from studio.actions.projects import change_project, project_view
 from studio.actions.voice_cards import avatar_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown

@@ -6,18 +6,15 @@ import pytest
 import soundfile
 import structlog
 
-from studio.actions import analyses
 from studio.actions.analyses import (
     SAMPLES,
     analysed_recording,
-    analysis_view,
     cancel_analysis,
     compare_analyses,
     start_analysis,
-    stretch_view,
     take_sample,
 )
-from studio.actions.recordings import Length
+from studio.actions.analysis_views import analysis_view, stretch_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext
@@ -99,16 +96,6 @@ def test_analysis_view_shows_all_results_of_a_completed_analysis(studio, vocal):
     assert table[0] == "seconds,hertz,confidence,loudness_db"
     assert len(table) == len(curves["hertz"]) + 1
     assert json.loads(json.dumps(view)) == view
-
-
-@once
-def test_analysis_names_a_damaged_recording_as_its_owner_does(studio, vocal, monkeypatch):
-    monkeypatch.setattr(analyses, "check_recording", lambda *_: Length(1.5, 1))  # its beginning is whole
-    audio = vocal()
-    audio.write_bytes(audio.read_bytes()[:9999])
-    view = view_of(studio, looked_at(studio, audio))
-    assert view["state"] == "failed"
-    assert view["error"] == '"My vocal.wav" is incomplete: it is shorter than its header says.'
 
 
 @once

@@ -6,12 +6,13 @@ import pytest
 
 from engine.training.history import TrainingHistory, write_history
 from engine.voices.card import DEMO_VOICES, load_card
+from studio.actions.auditions import auditions_view
 from studio.actions.checkpoints import choose_checkpoint
 from studio.actions.datasets import create_model
 from studio.actions.profiles import edit_profile
-from studio.actions.trainings import auditions_view
+from studio.actions.trainings import train_model
 from studio.actions.voice_cards import voice_details
-from studio.actions.voices import model_view, train_model
+from studio.actions.voices import model_view
 from studio.errors import NotFound, WrongState
 from studio.store.catalogue import find_model, set_keys, training_reached
 from tests.cards import update_card

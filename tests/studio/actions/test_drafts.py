@@ -16,7 +16,8 @@ from studio.actions.drafts import (
     remove_recording,
     reopen_as_draft,
 )
-from studio.actions.voices import model_view, train_model
+from studio.actions.trainings import train_model
+from studio.actions.voices import model_view
 from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.catalogue import held_model, report_completed

@@ -7,6 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from engine.errors import WrongFileError
+from engine.files import named
 from engine.progress import no_report
 from engine.rvc import contentvec as network
 from engine.rvc.sandbox import ModelFileError
@@ -60,7 +61,7 @@ def test_import_model_refuses_training_packed_foreign_and_index_files(studio, mo
     before = models_view(studio, studio.local)
     torch.save({"model": {}, "optimizer": {}}, model)
     with pytest.raises(NotReadable, match=r'"G_1\.pth" is a training file') as caught:
-        import_model(studio, studio.local, model)
+        import_model(studio, studio.local, named(model, "G_1.pth"))
     assert caught.value.code == "training_file"
     with zipfile.ZipFile(model.with_name("Mia.zip"), "w") as archive:
         archive.write(model, "Mia/Mia.pth")

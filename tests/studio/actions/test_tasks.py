@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from studio.actions.analyses import analysis_view
+from studio.actions.analysis_views import analysis_view
 from studio.actions.calls import last_call
 from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
 from studio.actions.takes import result_view
