@@ -25,7 +25,7 @@ from studio.actions.project_exports import project_zip
 from studio.executors.apart import ApartActions
 from studio.page.blocks import OFFLINE, mount_page
 from studio.page.parts.page import Page, Visit
-from studio.page.tabs.voices_import import Import, Question
+from studio.page.voices.importing import Import, Question
 from studio.server import build_app
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings

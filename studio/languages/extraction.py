@@ -28,7 +28,7 @@ def all_texts(root: Path = ROOT) -> set[Message]:
     for room in ("engine", "studio"):
         for path in (root / room).rglob("*.py"):
             texts.update(marked_in_python(path, is_titled=path != root / _NOT_SHOWN))
-    for path in (root / "studio/page/static").glob("*.js"):
+    for path in (root / "studio/page").rglob("*.js"):
         texts.update(_marked(path, "javascript"))
     for path in (root / "notebooks").glob("*.ipynb"):
         texts.update(prose_of(path))

@@ -32,6 +32,7 @@ from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
 from studio.page.log_in import LogIn, LogIns
+from studio.page.page_files import PageFiles
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
 from studio.page.tab_names import tabs_of
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
-STATIC = Path(__file__).parent / "static"
 _DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
 _LOOK_S = 0.05  # between two checks for events
@@ -77,7 +77,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     is_demo = studio.service.is_demo
     log_ins = None if is_demo or is_for_this_machine(studio.service) else LogIns(studio)
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
-    app.mount(FILES, StaticFiles(directory=STATIC))
+    app.mount(FILES, PageFiles())
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     app.mount(analyses.SAMPLES_SERVED, StaticFiles(directory=analyses.SAMPLES_PLACE))
     app.router.routes.append(catalogue_route())
@@ -125,17 +125,17 @@ def build_page(
     """Build the page with all its tabs."""
     import gradio as gr
 
+    from studio.page.convert.tab import ConvertTab
+    from studio.page.create.tab import CreateTab
+    from studio.page.explore.tab import ExploreTab
+    from studio.page.history.tab import HistoryTab
+    from studio.page.live.tab import LiveTab
     from studio.page.parts.checked_events import CheckedEvents
     from studio.page.parts.element import element
     from studio.page.parts.page import Page
-    from studio.page.tabs.convert import ConvertTab
-    from studio.page.tabs.create import CreateTab
-    from studio.page.tabs.explore import ExploreTab
-    from studio.page.tabs.history import HistoryTab
-    from studio.page.tabs.live import LiveTab
-    from studio.page.tabs.settings import SettingsTab
-    from studio.page.tabs.train import TrainTab
-    from studio.page.tabs.voices import VoicesTab
+    from studio.page.settings.tab import SettingsTab
+    from studio.page.train.tab import TrainTab
+    from studio.page.voices.tab import VoicesTab
 
     builders: dict[str, Callable[[Page, gr.Tab], object]] = {
         tr("Convert"): ConvertTab,

@@ -1,4 +1,4 @@
-"""Our custom elements of `page/static` in the page: plain data goes in, events with plain data come out.
+"""Our custom elements of `studio/page` in the page: plain data goes in, events with plain data come out.
 
 Elements build their content through the DOM, never from HTML text, so names given by users stay text.
 """

@@ -1,4 +1,4 @@
-"""What our elements are given, as the classes of `page/static` read it."""
+"""What our elements are given, as their classes in JavaScript read it."""
 
 from collections.abc import Sequence
 from typing import NotRequired

@@ -8,7 +8,7 @@ from gradio.blocks import Block
 from studio.page.parts.values import Given, Values
 
 _PREFIX = "timbre-"
-_THEME = "timbre-theme"  # of no account, and kept by page/static/theme.js
+_THEME = "timbre-theme"  # of no account, and kept by page/settings/theme.js
 _SECRET = "timbre-studio"  # noqa: S105 - fixed, so that the memory outlives a restart
 # in the browser: the next person to log in shall not see the contents of the forms
 FORGET = f"""

@@ -37,7 +37,7 @@ export interface PlayerData { id: string; tracks: Track[]; chosen?: number }
 
 export interface TaskAction { name: string; label: Text; question?: Text }
 
-/** A row of <timbre-tasks>: studio/page/tabs/history_rows.py. Times in seconds since 1970. */
+/** A row of <timbre-tasks>: studio/page/history/rows.py. Times in seconds since 1970. */
 export interface Task {
   id: string; title: Text | Name; is_name?: boolean; avatar?: Avatar | null; kind: Text; detail?: Text[];
   state: "queued" | "running" | "completed" | "failed" | "cancelled"; label: Text; progress: number; message: Text;

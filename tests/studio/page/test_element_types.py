@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import studio
-from studio.page.tabs.history_projects import project_row
-from studio.page.tabs.history_rows import row_of
-from studio.page.tabs.train_course import curves, state_rows
-from studio.page.tabs.voices_report import about, head
-from tests.studio.page.tabs.test_history_rows import TASK
-from tests.studio.page.tabs.test_train_course import RUNNING
-from tests.studio.page.tabs.test_voices_report import VOICE
+from studio.page.history.projects import project_row
+from studio.page.history.rows import row_of
+from studio.page.train.course import curves, state_rows
+from studio.page.voices.report import about, head
+from tests.studio.page.history.test_rows import TASK
+from tests.studio.page.train.test_course import RUNNING
+from tests.studio.page.voices.test_report import VOICE
 
 STATIC = Path(studio.__path__[0]) / "page" / "static"
 TYPES = (STATIC / "types.d.ts").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 from PIL import Image
 
-from studio.page.blocks import STATIC
+from studio.page.page_files import STATIC
 from studio.page.parts.element import head
 
 MANIFEST = STATIC / "app.webmanifest"

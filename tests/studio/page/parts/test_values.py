@@ -5,12 +5,12 @@ import pytest
 from typing_extensions import TypedDict
 
 from studio.errors import Invalid
+from studio.page.convert.state import Analysed, Chosen, Now
+from studio.page.convert.takes import Brought, TrackOf
 from studio.page.parts.memory import recalled
 from studio.page.parts.page import Wish
 from studio.page.parts.values import Given
-from studio.page.tabs.convert_state import Analysed, Chosen, Now
-from studio.page.tabs.convert_takes import Brought, TrackOf
-from studio.page.tabs.train import _Kept
+from studio.page.train.tab import _Kept
 
 
 class Kept(TypedDict):

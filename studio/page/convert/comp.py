@@ -1,0 +1,90 @@
+"""The takes of a result to be named, starred, and put together phrase by phrase."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import gradio as gr
+from typing_extensions import TypedDict
+
+from engine.texts import tr
+from studio.actions.comps import comp_view, start_comp
+from studio.actions.conversion_views import TakeOf
+from studio.actions.takes import label_take
+from studio.errors import NotFound, StudioError, WrongState
+from studio.page.convert.state import Now
+from studio.page.parts.element import element, shown
+from studio.page.parts.notice import notice
+from studio.page.parts.page import InTurn, Page, Updates, Visit
+from studio.page.parts.values import Values
+
+_POLL_S = 0.7
+
+
+class OrderedComp(TypedDict):
+    """What <timbre-comp> tells: the take of each phrase."""
+
+    choice: Sequence[TakeOf]
+
+
+class LabelledTake(TypedDict):
+    """What <timbre-comp> tells: the name and the star of a take."""
+
+    task: str
+    take: int
+    name: str
+    starred: bool
+
+
+class Comp:
+    """A fold with the takes of the recording. now: the conversion that is shown; made: receives the id of a comp."""
+
+    def __init__(self, page: Page, place: gr.Column, now: gr.State, made: gr.State) -> None:
+        self.made = made
+        self.timer = gr.Timer(_POLL_S, active=False)
+        with place, gr.Accordion(tr("Takes"), open=False, visible=False, elem_id="convert-comp") as self.fold:
+            self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
+            self.problem = notice("convert-comp-problem")
+        outputs = [self.timer, self.fold, self.takes]
+        page.on(now.change, self.wait, [now], outputs)
+        page.on(self.timer.tick, self.show, [now], outputs)
+        page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
+        in_turn: InTurn = {"concurrency_id": "labels", "concurrency_limit": 1}
+        page.on_data(
+            self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn
+        )  # fmt: skip
+
+    def wait(self, visit: Visit, now: Now | None) -> Updates:
+        """Look for the takes until the conversion is done; hide those of a recording that was put away."""
+        return self._gone() if now is None or now.get("away") else {self.timer: gr.Timer(active=True)}
+
+    def show(self, visit: Visit, now: Now | None) -> Updates:
+        """Show the takes once they are there."""
+        if now is None or now.get("away"):
+            return self._gone()
+        try:
+            view = comp_view(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
+        except WrongState as error:
+            return None if error.code == "task_active" else self._gone()
+        except StudioError:
+            return self._gone()
+        data = {**view} | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
+        still = gr.Timer(active=False)
+        return {self.timer: still, self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+
+    def _gone(self) -> Values:
+        return {
+            self.timer: gr.Timer(active=False), self.fold: gr.Accordion(open=False, visible=False),
+            self.takes: shown(None),
+        }  # fmt: skip
+
+    def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:
+        """Make one take of those that were chosen."""
+        if now is None:
+            return None
+        return {self.made: start_comp(visit.studio, visit.account, now["task"], data["choice"])}
+
+    def label(self, visit: Visit, data: LabelledTake) -> Updates:
+        """Keep the name and the star of a take."""
+        with suppress(NotFound):  # it was deleted in another window
+            label_take(visit.studio, visit.account, data["task"], data["take"], data["name"], data["starred"])
+        return None

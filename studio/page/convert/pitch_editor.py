@@ -1,0 +1,158 @@
+"""The pitch editor, a mode of the instrument: edits a take's pitch, and renders anew what was edited."""
+
+from typing import NotRequired
+
+import gradio as gr
+from typing_extensions import TypedDict
+
+from engine.errors import EngineError
+from engine.texts import tr
+from studio.actions.edits import changes_view, edit_view, start_edit
+from studio.actions.takes import result_view
+from studio.actions.tasks import cancel_task
+from studio.errors import NotFound
+from studio.page.convert.instrument import brought, part
+from studio.page.convert.scores import progress_line
+from studio.page.parts import analyses
+from studio.page.parts.memory import remembered
+from studio.page.parts.notice import inform, notice, sentence_of, show_error, silent
+from studio.page.parts.page import LATEST, Page, Updates, Visit
+from studio.page.parts.progress_bar import progress_bar
+from studio.page.parts.values import Values
+from studio.store.records.conversion import Edits
+
+_POLL_S = 0.4
+
+
+class Take(TypedDict):
+    """A take to edit; id: of what the editor shows of it, once it is open."""
+
+    task: str
+    take: int
+    id: NotRequired[str]
+
+
+class EditorMode(TypedDict):
+    """What the instrument tells: whether the editor is on."""
+
+    isOn: bool
+
+
+class AskedEdits(TypedDict):
+    """What the editor tells: the edits of what it shows; version: for the answer."""
+
+    id: str
+    version: NotRequired[int]
+    edits: Edits
+
+
+
+class PitchEditor:
+    """Layout, events and their wiring; to be made where the editor shall be.
+
+    chosen: the take to edit, {task, take}, or None. done: receives the id of the conversion that the edits made.
+    """
+
+    def __init__(self, page: Page, instrument: gr.HTML, chosen: gr.State, done: gr.State) -> None:
+        self.done, self.is_open = done, gr.State(False)
+        self.opened = gr.State(None)  # {task, take, id}: what is in the editor
+        self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered
+        self.timer = gr.Timer(_POLL_S, active=False)
+        self.editor = part()
+        with gr.Row(visible=False) as self.going:
+            self.progress = gr.HTML(elem_id="pitch-editor-progress")
+            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0, min_width=90)
+        self.problem = notice("pitch-editor-problem")
+        self._wire(page, instrument, chosen)
+
+    def _wire(self, page: Page, instrument: gr.HTML, chosen: gr.State) -> None:
+        editor, opened, rendering, timer, problem = self.editor, self.opened, self.rendering, self.timer, self.problem
+        in_editor = [opened, editor]
+        rendered = [rendering, timer, self.going, self.progress, editor]
+        page.on_data(instrument.edit, self.turn, [chosen], [self.is_open, *in_editor], notice=problem, **LATEST)
+        page.on(chosen.change, self.show, [chosen, self.is_open, opened], in_editor, notice=problem)
+        page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
+        page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
+        page.on_data(instrument.ordered, self.render, [opened], rendered, notice=problem)
+        page.on(timer.tick, self.watch, [rendering, opened], [*rendered, self.done], notice=problem)
+        page.on(page.blocks.load, self.come_back, [rendering], [timer, self.going])
+        page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
+
+    def turn(self, visit: Visit, to: EditorMode, take: Take | None) -> Updates:
+        """Open or close the editor."""
+        if not to["isOn"] or not take:
+            return {self.is_open: False} | self._close()
+        return {self.is_open: True} | self._open(visit, take)
+
+    def show(self, visit: Visit, take: Take | None, is_open: bool, before: Take | None) -> Updates:
+        if not is_open or (take and before and all(take[name] == before[name] for name in ("task", "take"))):
+            return None
+        return self._open(visit, take) if take else self._close()
+
+    def show_again(self, visit: Visit, data: object, take: Take | None) -> Updates:
+        return self._open(visit, take) if take else None
+
+    def change(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
+        """Show the curve with the edits, or why they are refused."""
+        if not now or data["id"] != now.get("id"):
+            return None
+        answer: dict[str, object] = {"id": data["id"], "version": data.get("version")}
+        try:
+            changes = changes_view(visit.studio, visit.account, now["task"], now["take"], data["edits"])
+        except EngineError as error:
+            refused = brought("editor", answer | {"isRefused": True})
+            return {self.editor: refused, self.problem: show_error(sentence_of(error))}
+        return {self.editor: brought("editor", answer | {"changes": changes})}
+
+    def render(self, visit: Visit, data: AskedEdits, now: Take | None) -> Updates:
+        if not now or data["id"] != now.get("id"):
+            return None
+        return {
+            self.rendering: start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"]),
+            self.timer: gr.Timer(active=True),
+            self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
+            self.going: gr.Row(visible=True),
+            self.progress: progress_bar(0.0, tr("Starting")),
+        }
+
+    def watch(self, visit: Visit, task_id: str | None, now: Take | None) -> Updates:
+        over: Values = {
+            self.rendering: None,
+            self.timer: gr.Timer(active=False),
+            self.going: gr.Row(visible=False),
+        }
+        if now:
+            over[self.editor] = brought("editor", {"id": now.get("id"), "isBusy": False})
+        if task_id is None:
+            return over
+        try:
+            view = result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        except NotFound:  # it was deleted in the history
+            return over
+        if view["state"] in analyses.BUSY:
+            return {self.progress: progress_bar(view["progress"], progress_line(view))}
+        if view["state"] == "completed":
+            return over | {self.done: task_id, self.problem: silent()}
+        if view["state"] == "failed":
+            return over | {self.problem: show_error(view["error"] or "")}
+        return over | {self.problem: inform(tr("Rendering cancelled. Nothing was changed."))}
+
+    def come_back(self, visit: Visit, task_id: str | None) -> Updates:
+        """Watch what was being rendered when this browser left."""
+        return {self.timer: gr.Timer(active=True), self.going: gr.Row(visible=True)} if task_id else None
+
+    def stop(self, visit: Visit, task_id: str | None) -> Updates:
+        if task_id:
+            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+        return None
+
+    def _open(self, visit: Visit, take: Take) -> Values:
+        try:
+            view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
+        except EngineError as error:  # what was open is of another take
+            return self._close() | {self.problem: show_error(sentence_of(error))}
+        now: Take = {"task": take["task"], "take": take["take"], "id": view["id"]}
+        return {self.opened: now, self.editor: brought("editor", view)}
+
+    def _close(self) -> Values:
+        return {self.opened: None, self.editor: brought("editor", None)}

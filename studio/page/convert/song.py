@@ -1,0 +1,245 @@
+"""What makes a recording a song on the Convert tab: what is mixed with it, and in which voices it is sung."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import gradio as gr
+
+from engine.audio.containers import AUDIO_SUFFIXES
+from engine.songs.parts import KEEP, Part, read_parts, seconds_of
+from engine.songs.separator_file import FETCH, PINNED
+from engine.texts import joined, tr
+from studio.actions.analyses import analysed_recording
+from studio.actions.fetched_models import Addition, separator
+from studio.actions.songs import SentFile, SongRequest
+from studio.errors import Invalid
+from studio.page.convert.instrument import brought, part
+from studio.page.convert.layout import Layout
+from studio.page.convert.recording import Recording
+from studio.page.convert.state import Chosen
+from studio.page.parts import analyses
+from studio.page.parts.install import InstallOffer, InstallWords
+from studio.page.parts.memory import remembered
+from studio.page.parts.notice import inform, notice, show_error, silent
+from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Given, Values
+
+_POLL_S = 0.5
+NAMES = {"backing": tr("Backing"), "stem": tr("Second singer")}  # of what is heard beside a vocal
+_CHOSEN = "chosen"  # instead of a voice: the chosen one, as regions.js writes it
+_WITHOUT_BACKING = tr("Add a backing track, or tick “This is a full mix”.")
+_SAID = {
+    "backing": tr("A song: the new vocal goes back into the mix at the same level and position, in one take."),
+    "separate": tr("A full mix: its vocal is extracted, converted and mixed again, in one take."),
+    "parts": tr("Several voices: each sings its part, in one take."),
+}
+
+
+class Song:
+    """The part of the tab for a song. files: ids of analysed recordings by their lanes, which the browser remembers."""
+
+    def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording) -> None:
+        self.page, self.layout = page, layout
+        self.files = remembered("convert-company", {})
+        self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
+        self.owner = gr.State(None)  # id of the recording that they are for
+        self.timer = gr.Timer(_POLL_S, active=False)
+        with layout.add:
+            self.buttons = {name: _file(f"+ {label}", name) for name, label in NAMES.items()}
+        with layout.notices:
+            self.says = notice("song-says")
+            self.problem = notice("song-problem")
+            self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
+        with layout.song:
+            self.separate = gr.Checkbox(
+                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
+                elem_id="song-separate",
+            )  # fmt: skip
+            self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
+            self.separate.interactive = self.separator.is_installed
+            self.parts = gr.Textbox(
+                label=tr("Voice changes"), placeholder="1:42 koguchi, 2:10 chosen", max_length=4000,
+                info=tr("Draw them on the lane of the recording, or type them: keep leaves a part as it is."),
+                elem_id="song-parts",
+            )  # fmt: skip
+            self.stem_voice = gr.Textbox(
+                label=tr("Voice of the second singer"), value=KEEP, max_length=4000,
+                info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
+            )  # fmt: skip
+            self.offset = gr.Textbox(
+                label=tr("Offset"), placeholder=tr("Auto"), max_length=20,
+                info=tr("Seconds by which the vocal begins later than the backing."), elem_id="song-offset",
+            )  # fmt: skip
+        self._wire(recording)
+
+    def _wire(self, recording: Recording) -> None:
+        page, watched = self.page, [self.files, self.timer]
+        for name, button in self.buttons.items():
+            page.on(
+                button.upload, partial(self.put_in, name), [button, self.files], watched, notice=self.problem,
+                concurrency_id="song", concurrency_limit=1,
+            )  # fmt: skip
+        page.on(self.timer.tick, self.look, [self.files], [self.timer, self.part], notice=self.problem)
+        page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
+        voiced = [self.parts, self.drawn, self.says, self.kept]
+        page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
+        page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
+        chosen = recording.chosen
+        page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
+        events = [self.files.change, self.separate.change, self.parts.change]
+        page.on(partial(gr.on, events), self.tell, [self.files, self.separate, self.parts], [self.says])
+        gr.on(
+            [one.change for one in self.typed], None, self.typed, self.kept, js="(...typed) => typed",
+            api_visibility="private", show_progress="hidden",
+        )  # fmt: skip
+        page.on(
+            self.separator.installed.change, lambda visit, there: {self.separate: gr.Checkbox(interactive=there)},
+            [self.separator.installed], [self.separate],
+        )  # fmt: skip
+
+    @property
+    def typed(self) -> list[gr.Textbox]:
+        """The fields that are typed into."""
+        return [self.parts, self.stem_voice, self.offset]
+
+    @property
+    def inputs(self) -> set[Any]:
+        """What `request` reads."""
+        return {self.files, self.separate, *self.typed}
+
+    @property
+    def outputs(self) -> list[Any]:
+        """What changes when a song is taken up again."""
+        return [self.timer, self.drawn, self.says, *self.typed]
+
+    @property
+    def emptied(self) -> list[Any]:
+        """What changes when a song is left."""
+        return [self.files, self.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
+
+    def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
+        """Return updates that show what was here when this browser left."""
+        before: Values = {self.timer: gr.Timer(active=bool(files))}
+        if typed and len(typed) == len(self.typed):
+            before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
+        return before | self._said(files, False, typed[0] if typed else "")
+
+    def put_in(self, name: str, visit: Visit, path: str | None, files: Mapping[str, str] | None) -> Updates:
+        """Add a file to the song, or another one in its place."""
+        if path is None:
+            return None
+        analyses.cancel(visit, (files or {}).get(name))
+        return {
+            self.files: {**(files or {}), name: analyses.start(visit, path, False)},
+            self.timer: gr.Timer(active=True),
+        }
+
+    def remove(self, visit: Visit, asked: Mapping[str, Any], files: Mapping[str, str] | None) -> Updates:
+        """Take a file out of the song again."""
+        left = {name: one for name, one in (files or {}).items() if name != asked["name"]}
+        return {self.files: left, self.timer: gr.Timer(active=True)}
+
+    def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
+        """Leave a song with the recording it is of; what is there before any recording is for the first one."""
+        now = chosen["id"] if chosen else owner
+        if owner is None or now == owner:
+            return {self.owner: now}
+        typed = ("", KEEP, "")
+        return {
+            self.owner: now, self.files: {}, self.separate: False, self.timer: gr.Timer(active=True), self.kept: typed,
+            self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
+        }  # fmt: skip
+
+    def draw(
+        self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
+    ) -> Updates:
+        """Take the voices of the parts that were drawn; the field for them may not be open."""
+        parts = told["parts"]
+        return {
+            self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
+            **self._said(files, separate, parts),
+        }  # fmt: skip
+
+    def look(self, visit: Visit, files: Mapping[str, str] | None) -> Updates:
+        """Show the files as lanes, once they are analysed."""
+        lanes, trouble = [], []
+        is_busy = False
+        for name, analysis in (files or {}).items():
+            view = analyses.find(visit, analysis)
+            if view is None or view["state"] in ("failed", "cancelled"):
+                why = view and view["error"]
+                trouble.append(why or tr("{names}: its file is kept for a day. Add it again.", names=NAMES[name]))
+                continue
+            is_busy = is_busy or view["state"] in analyses.BUSY
+            lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
+        updates: Values = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
+        return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
+
+    def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:
+        """Say what Convert will make of the recording, if more than its vocal in another voice."""
+        return self._said(files, separate, parts)
+
+    def _said(self, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Values:
+        kind = "separate" if separate else "backing" if files else "parts" if (parts or "").strip() else None
+        return {self.says: inform(_SAID[kind]) if kind else silent()}
+
+    @contextmanager
+    def request(self, visit: Visit, given: Given, model: str) -> Iterator[SongRequest | None]:
+        """Yield what is to be made of the recording, if it is a song. Raises EngineError."""
+        files, separate = given.read(self.files, dict[str, str]) or {}, given.flag(self.separate)
+        parts = given.text(self.parts).strip()
+        if not (files or parts or separate):
+            yield None
+            return
+        if files and not separate and "backing" not in files:
+            raise Invalid([("backing", _WITHOUT_BACKING)])
+        with ExitStack() as stack:
+            sent = {}
+            for name, analysis in files.items():
+                copy, file_name, _ = stack.enter_context(analysed_recording(visit.studio, visit.account, analysis))
+                sent[name] = SentFile(copy, file_name)
+            yield SongRequest(
+                _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),
+                read_parts(given.text(self.stem_voice).strip() or KEEP),
+                _offset_s(given.text(self.offset)) if files else None,
+            )  # fmt: skip
+
+    def extract(self, visit: Visit) -> Values:
+        """Return updates that take the recording as a full mix, or offer what that needs."""
+        return {self.separate: self.separator.is_installed, self.layout.song: gr.Accordion(open=True)}
+
+    def _separator(self) -> Addition:
+        return separator(self.page.studio.settings)
+
+
+def _separator_words() -> InstallWords:
+    file = PINNED[0]
+    return InstallWords(
+        tr(
+            "Extracting a vocal needs {name}: {megabytes} MB, licence {licence}, by {origin}. It is stored in the "
+            "data folder.",
+            name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
+        ),
+        tr("Vocals cannot be extracted here yet. Whoever runs this studio can add that: {fetch}.", fetch=FETCH),
+        tr("This demo cannot extract vocals: send the vocal and its backing, or run the studio yourself."),
+    )
+
+
+def _file(label: str, name: str) -> gr.UploadButton:
+    with gr.Column(elem_id=f"song-{name}", scale=0, min_width=60):
+        return gr.UploadButton(label, type="filepath", file_types=list(AUDIO_SUFFIXES), size="sm", min_width=60)
+
+
+def _with_voice(parts: Sequence[Part], model: str) -> tuple[Part, ...]:
+    """Return the parts with the voice that is chosen by now."""
+    return tuple(replace(part, voice=model) if part.voice == _CHOSEN else part for part in parts)
+
+
+def _offset_s(text: str) -> float | None:
+    text = text.strip()
+    if not text:
+        return None
+    return -seconds_of(text[1:]) if text.startswith("-") else seconds_of(text.removeprefix("+"))

@@ -1,0 +1,33 @@
+"""What lies in the timeline before a visitor's first recording: a sample, which two demo voices sing already.
+
+Their previews are that sample, converted when they were made, so that nothing has to be rendered for it.
+"""
+
+from typing import Any
+
+from studio.actions import analyses
+from studio.actions.voice_cards import avatar_of, voice_details
+from studio.errors import NotFound
+from studio.page.convert.instrument import brought
+from studio.page.parts.page import Visit
+
+VOICES = ("safiye", "goekhan")
+SAMPLE = analyses.SAMPLES[0]  # which their previews were made of
+
+
+def welcomed(visit: Visit, is_new: bool) -> str:
+    """Return the value of a `part` that shows the sample to whoever is new here, and nothing to others."""
+    if not is_new:
+        return brought("welcome", None)
+    try:
+        tracks = [_track(visit, model) for model in VOICES]
+    except NotFound:  # an installation without these voices
+        return brought("welcome", None)
+    before = f"{visit.studio.base_url('')}{analyses.SAMPLES_SERVED}/{SAMPLE.path}"
+    return brought("welcome", {"id": "welcome", "before": before, "chosen": 1, "tracks": tracks})
+
+
+def _track(visit: Visit, model: str) -> dict[str, Any]:
+    voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+    name = voice["name"]
+    return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice["preview_url"]}

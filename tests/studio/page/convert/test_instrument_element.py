@@ -1,0 +1,120 @@
+"""<timbre-instrument> by itself, with the parts that the page brings it."""
+
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from playwright.sync_api import Page
+
+from studio.page.page_files import page_file
+
+SECONDS, RATE = 3.0, 16_000
+ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
+BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
+<style>:root { --border-color-primary: gray; }</style>
+<script type="module" src="/page-files/instrument.js"></script></head><body></body></html>"""
+OPEN = """async () => {
+  await customElements.whenDefined("timbre-instrument");
+  window.instrument = document.createElement("timbre-instrument");
+  document.body.replaceChildren(instrument);
+}"""
+
+DISPLAY = "document.querySelector('.display').open"
+
+
+@pytest.fixture(scope="module")
+def blank(browser) -> Iterator[Page]:
+    page = browser.new_context().new_page()
+    page.route("**/page-files/*", lambda route: route.fulfill(path=page_file(route.request.url.rpartition("/")[2])))
+    page.route("**/*.wav", lambda route: route.fulfill(body=tone(), content_type="audio/wav"))
+    page.route("**/blank", lambda route: route.fulfill(body=BLANK, content_type="text/html"))
+    page.goto("http://instrument.test/blank")
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def instrument(blank) -> Page:
+    blank.evaluate(OPEN)
+    return blank
+
+
+def tone() -> bytes:
+    time_s = np.arange(round(SECONDS * RATE)) / RATE
+    file = io.BytesIO()
+    soundfile.write(file, 0.1 * np.sin(2 * np.pi * 220 * time_s), RATE, format="WAV")
+    return file.getvalue()
+
+
+def takes(**more: Any) -> dict[str, Any]:
+    track = {"key": "task-1", "label": "Take", "url": "/take.wav", "downloads": []}
+    of = {"id": "task-1", "recording": "analysis-1", "start_s": 0.0, "before": "/recording.wav", "chosen": 1}
+    return of | {"others": [], "tracks": [track]} | more
+
+
+def recording(name: str = "analysis-1") -> dict[str, Any]:
+    return {
+        "id": name, "label": "Recording", "url": "/recording.wav", "duration_s": SECONDS, "roll": ROLL, "trim": None,
+    }  # fmt: skip
+
+
+def bring(page: Page, of: str, data: dict[str, Any]) -> None:
+    page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
+    page.wait_for_function(f"instrument.duration == {SECONDS}")
+
+
+def test_instrument_keeps_its_position_when_the_recording_arrives_after_its_take(instrument):
+    bring(instrument, "takes", takes())
+    instrument.evaluate("instrument.seek(2)")
+    bring(instrument, "recording", recording())
+    assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [2, 1]
+
+
+def test_instrument_returns_to_the_start_for_another_recording(instrument):
+    bring(instrument, "takes", takes())
+    instrument.evaluate("instrument.seek(2)")
+    bring(instrument, "recording", recording("analysis-2"))
+    assert instrument.evaluate("[instrument.seconds, instrument.chosen]") == [0, 0]
+
+
+@pytest.fixture
+def display(instrument) -> Page:
+    """The page with the menu of the display opened."""
+    bring(instrument, "recording", recording())
+    instrument.locator("summary").click()
+    assert instrument.evaluate(DISPLAY)
+    return instrument
+
+
+def test_display_menu_shows_its_tools_apart_and_their_state(display):
+    range_of = display.get_by_role("button", name="Range")
+    looks = "(tool) => ((of) => [of.borderStyle, of.boxShadow !== 'none'])(getComputedStyle(tool))"
+    assert range_of.evaluate(looks) == ["solid", False]
+    range_of.click()
+    assert range_of.evaluate(looks) == ["solid", True]
+    left, right = (display.get_by_role("button", name=name).bounding_box() for name in ("Full length", "Fit pitch"))
+    assert left["x"] + left["width"] < right["x"]
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda page: page.keyboard.press("Escape"),
+        lambda page: page.mouse.click(5, 5),
+        lambda page: page.locator(".play").focus(),
+    ],
+    ids=["escape", "a click elsewhere", "focus elsewhere"],
+)
+def test_display_menu_is_closed_by(display, leave):
+    display.get_by_role("button", name="Range").click()
+    assert display.evaluate(DISPLAY)  # a choice leaves it open
+    leave(display)
+    assert not display.evaluate(DISPLAY)
+
+
+def test_display_menu_stays_open_when_more_data_arrives(display):
+    bring(display, "takes", takes())
+    assert display.evaluate(DISPLAY)

@@ -1,0 +1,137 @@
+"""Tasks in words; no browser."""
+
+import pytest
+
+from engine.conversion.settings import ConversionSettings
+from studio.page.history.rows import row_of, with_downloads
+
+TASK = {
+    "id": "a1", "kind": "conversion", "model": "mia", "model_name": "Mia", "state": "completed", "progress": 1.0,
+    "message": "", "error": None, "created_at": "2026-03-01T10:00:00.000+00:00",
+    "started_at": "2026-03-01T10:00:01.000+00:00", "finished_at": "2026-03-01T10:00:13.000+00:00",
+    "file_name": "my song.mp3", "preset": "auto", "settings": {"transpose": "auto", "formant_shift_semitones": 0.5},
+    "output_settings": {"model": "mia", "transpose": 12, "vocal_style": "melodic"},
+    "scores": [{"pitch_accuracy": 0.9, "voicing_error": 0.0}, {"pitch_accuracy": None, "voicing_error": None}],
+    "input_audio_url": "/files/in", "output_audio_urls": ["/files/1", "/files/2"], "place": None,
+}  # fmt: skip
+TRAINING = TASK | {
+    "kind": "training", "epochs": 40, "settings": {"batch": 8}, "input_audio_url": None, "output_audio_urls": [],
+}  # fmt: skip
+
+
+def names(row) -> list[str]:
+    return [action["name"] for action in row["actions"]]
+
+
+def test_row_of_a_conversion_shows_its_settings_and_findings():
+    row = row_of(TASK)
+    assert (row["title"], row["kind"], row["label"], row["took"]) == ("my song.mp3 → Mia", "Conversion", "Done", "12 s")
+    assert row["facts"] == [
+        ["Preset", "automatic"], ["Detected style", "Singing"], ["Transpose", "auto: +12"],
+        ["Formant shift (semitones)", "0.5"],
+    ]  # fmt: skip
+    assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
+    assert row["compared"] == [
+        ["Voice", "Mia"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "off"], ["Pitch edits", "0"],
+        ["Formant shift (semitones)", "0.5"],
+    ]  # fmt: skip
+    assert names(row) == ["repeat", "convert", "delete"]
+    assert row["actions"][-1]["question"]
+
+
+def test_row_of_a_song_is_called_one():
+    assert row_of(TASK | {"mix": "/files/mix"})["kind"] == "Song"
+
+
+def test_row_of_a_task_that_prepares_shows_no_share():
+    assert row_of(TRAINING | {"state": "running", "progress": 0.0})["label"] == "Running"
+    assert row_of(TRAINING | {"state": "running", "progress": 0.5})["label"] == "50 %"
+
+
+def test_row_of_an_edited_take_counts_its_edits():
+    row = row_of(TASK | {"edit_of": "b2", "edit_count": 3})
+    assert row["kind"] == "Edited take"
+    assert row["facts"][0] == ["Pitch edits", "3"]
+
+
+def test_row_of_a_conversion_plays_the_recording_and_every_take():
+    player = row_of(TASK)["player"]
+    assert [track["label"] for track in player["tracks"]] == ["Before", "Take 1", "Take 2"]
+    assert [track.get("note") for track in player["tracks"]] == [None, "best · 90 % of the melody kept", None]
+    assert player["chosen"] == 1
+    assert [one["label"] for one in player["tracks"][2]["downloads"]] == ["wav", "flac", "mp3", "m4a"]
+    kept_badly = [{"pitch_accuracy": 0.7, "voicing_error": 0.0}, {"pitch_accuracy": 0.9, "voicing_error": 0.0}]
+    turned = row_of(TASK | {"scores": kept_badly})["player"]  # as Convert shows them: by their numbers, the best chosen
+    assert [(track["label"], track["url"]) for track in turned["tracks"][1:]] == [
+        ("Take 1", "/files/1"), ("Take 2", "/files/2"),
+    ]  # fmt: skip
+    assert (turned["chosen"], turned["tracks"][2]["note"]) == (2, "best · 90 % of the melody kept")
+    alone = row_of(TASK | {"output_audio_urls": ["/files/1"], "scores": []})["player"]
+    assert [track["label"] for track in alone["tracks"]] == ["Before", "After"]
+    assert alone["tracks"][1]["note"] is None
+
+
+def test_with_downloads_fills_in_links_and_offers_every_format():
+    row = with_downloads(row_of(TASK), {"a1 2 flac": {"url": "/files/2.flac", "name": "2.flac"}})
+    offers = row["player"]["tracks"][2]["downloads"]
+    assert [one["label"] for one in offers] == ["wav", "flac", "mp3", "m4a"]
+    assert [one.get("url") for one in offers] == [None, "/files/2.flac", None, None]
+    assert with_downloads(row_of(TRAINING), {})["player"] is None
+
+
+def test_row_of_a_training_has_a_title_for_a_deleted_voice():
+    assert row_of(TRAINING | {"model_name": None})["title"] == "A deleted voice"
+
+
+def test_row_of_deleted_files_has_no_player_and_no_repeat():
+    row = row_of(TASK | {"input_audio_url": None, "output_audio_urls": [], "note": "They have been deleted."})
+    assert (row["player"], row["note"], names(row)) == (None, "They have been deleted.", ["delete"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "label", "actions"),
+    [
+        ({"state": "queued", "place": 1}, "Next in line", ["cancel"]),
+        ({"state": "queued", "place": 3}, "Waiting, number 3 in line", ["cancel"]),
+        ({"state": "queued", "place": None}, "Waiting", ["cancel"]),
+        ({"state": "running", "progress": 0.424}, "42 %", ["cancel"]),
+        ({"state": "failed"}, "Failed", ["repeat", "convert", "delete"]),
+        ({"state": "cancelled"}, "Cancelled", ["repeat", "convert", "delete"]),
+    ],
+)
+def test_row_of_each_state_has_its_label_and_actions(changed, label, actions):
+    row = row_of(TASK | {"output_audio_urls": [], "finished_at": None} | changed)
+    assert (row["label"], names(row)) == (label, actions)
+    assert row["took"] == ""
+
+
+def test_row_of_a_stopped_training_offers_to_continue():
+    row = row_of(TRAINING | {"state": "cancelled"})
+    assert (row["title"], row["kind"], row["facts"]) == (
+        "Mia", "Training, 40 epochs", [["Epochs", "40"], ["Batch", "8"]],
+    )  # fmt: skip
+    assert [action["label"] for action in row["actions"]] == ["Continue", "Open in Train", "Delete"]
+    assert "training can continue" in row["note"]
+    assert names(row_of(TRAINING)) == ["train", "delete"]
+    assert [action["label"] for action in row_of(TRAINING | {"state": "running"})["actions"]] == [
+        "Stop", "Open in Train",
+    ]  # fmt: skip
+
+
+def test_row_of_a_report_names_the_voice_and_offers_no_repeat():
+    row = row_of(TRAINING | {"kind": "report"})
+    assert (row["title"], names(row)) == ("Mia: recordings", ["voice", "delete"])
+
+
+def test_row_of_a_conversion_names_only_settings_that_are_not_usual_for_its_style():
+    usual = {name: getattr(ConversionSettings.presets["melodic"], name) for name in ("likeness", "accent", "seed")}
+    assert row_of(TASK | {"settings": usual, "output_audio_urls": ["/files/1"]})["detail"] == ["Singing", "+12"]
+    assert row_of(TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"})["detail"] == [
+        "Singing", "+12", "2 takes", "hall", "Accent 0.8",
+    ]  # fmt: skip
+    assert row_of(TASK | {"effects": {"reverb": 0.2}})["detail"][3] == "own effects"
+
+
+def test_row_of_a_task_without_a_result_is_compared_with_nothing():
+    for task in (TRAINING, TASK | {"state": "failed", "output_settings": None}):
+        assert row_of(task)["compared"] == []

@@ -1,0 +1,55 @@
+import pytest
+
+from studio.doctor import Finding
+from studio.page.settings.rows import finding_rows, limit_rows, machine_rows, size, storage_rows
+
+FINDINGS = [
+    Finding(**{"subject": "device cuda", "detail": "There is no cuda device here.", "remedy": "", "works": True}),
+    Finding(**{"subject": "device cpu", "detail": "works: a processor, float32", "remedy": "", "works": True}),
+    Finding(**{"subject": "librosa", "detail": "0.11", "remedy": "", "works": True}),
+    Finding(**{"subject": "free disk in this folder", "detail": "1.0 GB", "remedy": "make room", "works": True}),
+    Finding(**{"subject": "soxr", "detail": "cannot be loaded", "remedy": "install it", "works": False}),
+]
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (25e9, "25 GB"), (5e15, "5000 TB")]
+)
+def test_size_formats_bytes_in_readable_units(count, said):
+    assert size(count) == said
+
+
+def test_finding_rows_show_the_machine_and_every_fault():
+    rows = finding_rows({"state": "completed", "error": None, "message": "", "findings": FINDINGS})
+    assert [(row["label"], row["state"]) for row in rows] == [
+        ("device cuda", None), ("device cpu", "good"), ("free disk in this folder", "warn"), ("soxr", "bad"),
+    ]  # fmt: skip
+    assert finding_rows(None) == []
+    assert finding_rows({"state": "running", "message": "conversion"})[0]["value"] == "conversion"
+    failed = finding_rows({"state": "failed", "error": "The worker was lost.", "message": ""})
+    assert (failed[0]["value"], failed[0]["state"]) == ("The worker was lost.", "bad")
+
+
+def test_storage_rows_show_storage_outside_a_folder_as_external():
+    [row] = storage_rows({"place": None, "is_folder": False, "free_bytes": None, "areas": {}})
+    assert "external" in row["value"]
+
+
+def test_storage_rows_show_an_incomplete_count_as_more_than():
+    area = {"files": 50_001, "bytes": 2e9, "complete": False}
+    rows = storage_rows({"place": None, "is_folder": True, "free_bytes": 7e9, "areas": {"conversions": area}})
+    assert [row["value"] for row in rows] == ["more than 2.0 GB in 50001 files", "7.0 GB"]
+
+
+def test_limit_rows_show_zero_days_as_until_deleted():
+    rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "option": "--keep-outputs-days"}])
+    note = {"note": "serve --keep-outputs-days", "is_command": True}
+    assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
+
+
+def test_machine_rows_show_none_here_without_local_workers():
+    machine = {"version": "1", "system": "s", "cores": 2, "memory_bytes": None,
+               "conversion_workers": 0, "training_workers": 0}  # fmt: skip
+    rows = {row["label"]: row["value"] for row in machine_rows(machine, {"running": 1, "queued": 2})}
+    assert rows["Workers"].startswith("none here")
+    assert rows["Your tasks"] == "1 running, 2 waiting"
