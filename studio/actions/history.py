@@ -6,11 +6,11 @@ from typing_extensions import TypedDict
 
 from engine.spelling import folded
 from engine.texts import ntr, tr
-from studio.actions.comps import repeat_comp
-from studio.actions.conversions import convert_again
-from studio.actions.edits import repeat_edit
+from studio.actions.conversions.comps import repeat_comp
+from studio.actions.conversions.conversion import convert_again
+from studio.actions.conversions.edits import repeat_edit
 from studio.actions.tasks import PlacedTask, task_views
-from studio.actions.trainings import start_training
+from studio.actions.trainings.training import start_training
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import all_models

@@ -22,7 +22,7 @@ from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
 from engine.texts import tr
 from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversion_views import TakeView, takes_of
+from studio.actions.conversions.views import TakeView, takes_of
 from studio.actions.projects import timeline_of
 from studio.actions.uploads import scratch_folder
 from studio.errors import Invalid, NotFound

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
 from studio.actions.account import voice_names
-from studio.actions.conversion_views import ConversionFacts, ConversionView
+from studio.actions.conversions.views import ConversionFacts, ConversionView
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix

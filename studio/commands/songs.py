@@ -100,7 +100,7 @@ def _targets(song: "Song", lanes: Sequence[str], wanted: TakesWanted) -> list[Pa
 
 def _voice(name: str, device: str) -> "AnyVoice":
     from engine.voices.imported import load_any_voice
-    from studio.actions.conversions import usable_voice_folder
+    from studio.actions.conversions.conversion import usable_voice_folder
 
     with local_studio() as studio, progress_bar() as report:
         voice = load_any_voice(usable_voice_folder(studio, studio.local, name, report, device))

@@ -10,7 +10,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.calls import PUBLISHED_SETTINGS
-from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling

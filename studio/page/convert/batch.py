@@ -10,7 +10,7 @@ from gradio.blocks import Block
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import tr
 from studio.actions.account import FORMATS
-from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
+from studio.actions.conversions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import Invalid
 from studio.page.convert.layout import Layout

@@ -9,8 +9,8 @@ from engine.settings import title_of
 from engine.texts import ntr, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
-from studio.actions.downloads import offered
-from studio.actions.takes import best_first, fidelity
+from studio.actions.conversions.downloads import offered
+from studio.actions.conversions.takes import best_first, fidelity
 from studio.page.convert.scores import kept_note, labelled, stands_out
 from studio.page.parts.controls import STYLES
 

@@ -8,12 +8,12 @@ import gradio as gr
 
 from engine.texts import ntr, tr
 from studio.actions.account import preferences_of
-from studio.actions.downloads import take_download
+from studio.actions.conversions.downloads import take_download
+from studio.actions.conversions.outlines import outline_of_take
 from studio.actions.history import history_view, repeat_task, search
-from studio.actions.outlines import outline_of_take
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
-from studio.actions.voices import voice_names
+from studio.actions.voices.voice import voice_names
 from studio.errors import NotFound
 from studio.page.history.projects import ProjectForm, project_row
 from studio.page.history.rows import KINDS, STATES, row_of, with_downloads

@@ -6,7 +6,7 @@ from typing import NotRequired
 from typing_extensions import TypedDict
 
 from studio.actions.analysis_views import Download
-from studio.actions.voice_cards import Avatar
+from studio.actions.voices.cards import Avatar
 
 
 class FactRow(TypedDict):

@@ -4,14 +4,13 @@ import pytest
 from sqlalchemy import update
 
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions import (
+from studio.actions.conversions.conversion import (
     ConversionRequest,
     convert_again,
     convert_recording,
     look_at_recording,
     start_conversion,
 )
-from studio.actions.datasets import create_model
 from studio.actions.installation import (
     LIMITS,
     checkup_view,
@@ -22,7 +21,8 @@ from studio.actions.installation import (
     storage_view,
     work_view,
 )
-from studio.actions.packages import package_link
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import package_link
 from studio.doctor import Finding
 from studio.settings.service import ServiceSettings
 from studio.store.database import Now

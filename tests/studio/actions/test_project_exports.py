@@ -10,14 +10,14 @@ import pytest
 import soundfile
 
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions import (
+from studio.actions.conversions.conversion import (
     ConversionRequest,
     convert_recording,
     start_conversion,
 )
+from studio.actions.conversions.takes import label_take
 from studio.actions.project_exports import export_project, project_zip
 from studio.actions.projects import change_project, project_view
-from studio.actions.takes import label_take
 from studio.actions.tasks import delete_tasks
 from studio.errors import Invalid, NotFound
 from studio.store.tasks import find

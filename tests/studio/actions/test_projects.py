@@ -4,7 +4,7 @@
 import pytest
 
 from engine.errors import SettingsError
-from studio.actions.conversions import (
+from studio.actions.conversions.conversion import (
     ConversionRequest,
     convert_recording,
     look_at_recording,

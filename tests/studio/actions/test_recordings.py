@@ -9,10 +9,7 @@ from engine.provenance.installation import Installation
 from engine.voices.card import load_card
 from engine.voices.package import export_voice, import_voice
 from engine.voices.voice import load_voice, save_voice
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.datasets import create_model
-from studio.actions.packages import import_model
-from studio.actions.profiles import edit_profile, profile_values
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
 from studio.actions.recordings import (
     check_recording,
     consent_line,
@@ -21,7 +18,10 @@ from studio.actions.recordings import (
     suffix_of,
     verify_file,
 )
-from studio.actions.voices import model_view
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import import_model
+from studio.actions.voices.profiles import edit_profile, profile_values
+from studio.actions.voices.voice import model_view
 from studio.errors import NotReadable, WrongState
 
 CONSENT = {"statement": "I agree.", "by": "Mia Muster", "date": "2026-11-01"}

@@ -11,9 +11,9 @@ import soundfile
 from engine.errors import Cancelled
 from engine.songs import separator_file
 from engine.songs.parts import Part
-from studio.actions.conversions import ConversionRequest, conversion_view, convert_again, start_conversion
-from studio.actions.songs import SentFile, SongRequest
-from studio.actions.takes import result_view
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, convert_again, start_conversion
+from studio.actions.conversions.songs import SentFile, SongRequest
+from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task, delete_task, task_view
 from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
