@@ -13,11 +13,9 @@ from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.takes import best_first, fidelity
 from studio.page.convert.scores import kept_note, labelled, stands_out
 from studio.page.parts.controls import STYLES
+from studio.store.kinds import KINDS, LISTED
 
-KINDS = {
-    "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
-    "teaching": tr("Teaching"),
-}  # fmt: skip
+TITLES = {name: KINDS[name].title for name in LISTED}
 STATES = {
     "queued": tr("Waiting"),
     "running": tr("Running"),
@@ -25,7 +23,6 @@ STATES = {
     "failed": tr("Failed"),
     "cancelled": tr("Cancelled"),
 }
-_OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": tr("automatic"), **STYLES}
 _CANCEL = {"name": "cancel", "label": tr("Cancel")}
 _STOP = {"name": "cancel", "label": tr("Stop")}
@@ -94,7 +91,7 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("edit_of")
         else tr("Song")
         if task.get("mix")
-        else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+        else TITLES[task["kind"]]
     )
     return ntr(
         "{kind}, {epochs} epoch",
@@ -232,7 +229,7 @@ def _note(task: Mapping[str, Any]) -> str:
 
 def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, state = task["kind"], task["state"]
-    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE] if kind in _OF_VOICES else [])
+    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE])
     if state in ("queued", "running"):
         return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
     again = {

@@ -16,7 +16,7 @@ from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_vi
 from studio.actions.voices.voice import voice_names
 from studio.errors import NotFound
 from studio.page.history.projects import ProjectForm, project_row
-from studio.page.history.rows import KINDS, STATES, row_of, with_downloads
+from studio.page.history.rows import STATES, TITLES, row_of, with_downloads
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit, Wish
@@ -63,7 +63,7 @@ class HistoryTab:
                 container=False, elem_classes="names",
             )  # fmt: skip
         with gr.Accordion(tr("More filters"), open=False), gr.Row():
-            self._kind = _filter(tr("Type"), tr("All types"), KINDS)
+            self._kind = _filter(tr("Type"), tr("All types"), TITLES)
             self._state = _filter(tr("Status"), tr("Any status"), STATES)
             self._since = gr.Textbox(
                 label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
