@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, KEYS
 from engine.texts import joined, tr
-from studio.actions.conversions import harmonize
-from studio.actions.songs import HARMONY
+from studio.actions.conversions.conversion import harmonize
+from studio.actions.conversions.songs import HARMONY
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.instrument import brought, part
@@ -92,7 +92,7 @@ class Harmonies:
             "stop_s": now["stop_s"], "pan": _PLACES[len(beside) % len(_PLACES)],
         }  # fmt: skip
         more = [*kept, new][-_MOST_KEPT:]
-        return {self.kept: more} | (self.look(visit, now, more) or {})
+        return {self.kept: more, **(self.look(visit, now, more) or {})}
 
     def remove(self, visit: Visit, asked: Mapping[str, Any], now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Take a harmony out of the timeline; it stays in the history."""
@@ -102,7 +102,7 @@ class Harmonies:
             return None
         with suppress(NotFound, WrongState):  # it is done
             cancel_task(visit.studio, visit.account, task, visit.base_url, visit.now_s)
-        return {self.kept: left} | (self.look(visit, now, left) or {})
+        return {self.kept: left, **(self.look(visit, now, left) or {})}
 
     def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Show the harmonies of the recording, and those that are not done yet by their names."""
