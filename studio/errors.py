@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.texts import tr
+from engine.texts import joined, tr
 
 
 class StudioError(EngineError):
@@ -66,7 +66,7 @@ class Invalid(StudioError):
     default_code = "invalid"
 
     def __init__(self, problems: Sequence[tuple[str, str]], code: str | None = None) -> None:
-        super().__init__(" ".join(message for _, message in problems), code)
+        super().__init__(joined(" ", [message for _, message in problems]), code)
         self.problems = tuple(problems)
 
 

@@ -30,7 +30,7 @@ from engine.rvc.foreign_files import (
 from engine.rvc.messages import Arrays
 from engine.rvc.operations import multiplications_per_s, refuse_much_work
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
-from engine.texts import tr
+from engine.texts import joined, tr
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -53,7 +53,7 @@ def extract(source: str, name: str = "") -> tuple[dict[str, Any], Arrays]:
     try:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
-        raise ModelFileError(f'"{shown_name(path)}": {cause}', "wrong_shapes") from cause
+        raise ModelFileError(joined(": ", (f'"{shown_name(path)}"', str(cause))), "wrong_shapes") from cause
     refuse_much_work(shown_name(path), multiplications_per_s(configuration))
     refuse_other_encoder(shown_name(path), content, LAYERS[configuration.version])
     return configuration.as_json(), as_file(weights)

@@ -21,7 +21,7 @@ from engine.files import named, shown_name
 from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 
 WIDTHS = (256, 768)
 _MOST_VECTORS, _MOST_LISTS = 400_000, 100_000
@@ -60,7 +60,7 @@ def parse_index(path: Path) -> VoiceIndex:
         try:
             index = _Reader(file, path.stat().st_size).index()
         except _Unknown as cause:
-            raise ModelFileError(f'"{shown_name(path)}" {cause.why}', cause.code) from cause
+            raise ModelFileError(joined(" ", (f'"{shown_name(path)}"', cause.why)), cause.code) from cause
         except (EOFError, struct.error) as cause:
             raise ModelFileError(tr(
                 '"{name}" is cut off: download or copy it again.',

@@ -29,7 +29,7 @@ from engine.rvc.onnx_models import onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering, is_sound
 from engine.rvc.sandbox import ModelFileError, ModelProcess, no_such_speaker
 from engine.rvc.torch_models import INDEX
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -231,7 +231,7 @@ def import_rvc(
         except ModelFileError:
             raise
         except VoiceError as cause:
-            raise ModelFileError(f'"{shown_name(path)}": {cause}', "wrong_shapes") from cause
+            raise ModelFileError(joined(": ", (f'"{shown_name(path)}"', str(cause))), "wrong_shapes") from cause
     return card
 
 

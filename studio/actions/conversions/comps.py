@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing_extensions import TypedDict
 
 from engine.conversion.comping import parts_of
+from engine.conversion.harmony import NONE
 from engine.texts import tr
 from studio.actions.account import voice_name
 from studio.actions.conversions.views import ConversionView, TakeOf, choice_of, key_of_take
@@ -69,7 +70,7 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
             "starred": take.label.starred,
         }
         for one in reversed(found)
-        if one.outputs_deleted_at is None and _starts(one) == _starts(task)
+        if one.outputs_deleted_at is None and _starts(one) == _starts(task) and _harmony(one) == _harmony(task)
         for take in ConversionView(studio, one, base_url, now_s).takes
     ]
     return {"starts_s": _starts(task), "takes": takes, "choice": choice_of(task)}
@@ -145,6 +146,11 @@ def _find_compable(studio: Studio, account: Account, task_id: str) -> Task:
 
 def _starts(task: Task) -> list[float]:
     return list(task.result_as(Rendered).phrase_starts_s)
+
+
+def _harmony(task: Task) -> object:
+    """Return what a conversion sings beside the lead, whose phrases are no others for the lead."""
+    return task.asked_as(Conversion).settings.get("harmony", NONE)
 
 
 def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) -> str:

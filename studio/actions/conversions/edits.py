@@ -7,6 +7,7 @@ from pathlib import PurePath
 import numpy as np
 from typing_extensions import TypedDict
 
+from engine.analysis.octave_errors import octave_doubts
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.conversion.edit_data import EditData, read_edit_data
@@ -65,6 +66,14 @@ class ChangedStretch(TypedDict):
     hertz: list[float]
 
 
+class OctaveDoubtView(TypedDict):
+    """What probably is octaves too low (by above 0) or too high as converted."""
+
+    start_s: float
+    end_s: float
+    by: int
+
+
 class AudibleTake(TypedDict):
     """A take as converted, or as edited."""
 
@@ -93,6 +102,7 @@ class EditView(TypedDict):
     confidence: list[float]
     edits: Edits
     changes: list[ChangedStretch]
+    octaves: list[OctaveDoubtView]
     heard: list[AudibleTake]
     tools: dict[str, ToolView]
 
@@ -114,6 +124,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
         "confidence": _rounded(pitch.voicing.tolist(), 2),
         "edits": origin.edits,
         "changes": _changes(pitch, origin.edits),
+        "octaves": [{"start_s": one.start_s, "end_s": one.end_s, "by": one.by} for one in octave_doubts(pitch)],
         "heard": heard,
         "tools": _tools(),
     }

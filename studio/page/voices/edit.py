@@ -24,7 +24,7 @@ class Edit:
         with gr.Row(elem_id="voice-more"):
             self.edit = gr.Button(tr("Edit"), size="sm", scale=0, min_width=110, elem_id="voice-edit")
             self.export = gr.Button(tr("Export"), size="sm", scale=0, min_width=110, elem_id="voice-export")
-            self.ask = gr.Button("Delete …", size="sm", scale=0, min_width=110, elem_id="voice-ask")
+            self.ask = gr.Button(tr("Delete"), size="sm", scale=0, min_width=110, elem_id="voice-ask")
         self.file = element("download", elem_id="voice-package")
         self.problem = problem = notice("voice-problem")
         with gr.Column(visible=False, elem_id="voice-question") as self.question:

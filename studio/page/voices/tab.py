@@ -18,6 +18,7 @@ from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
+from studio.page.train.use_epoch import use_epoch
 from studio.page.voices.blend import Blend
 from studio.page.voices.checkpoints import Checkpoints
 from studio.page.voices.edit import Edit
@@ -225,7 +226,7 @@ class VoicesTab:
         return self._library(visit, model)
 
     def _use_checkpoint(self, visit: Visit, model: str | None, epoch: int | None) -> Updates:
-        sentence = self._checkpoints.use(visit, model, epoch)
+        sentence = use_epoch(visit, model, epoch)
         return self._library(visit, model) | {self._checkpoints.said: inform(sentence)}
 
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:
