@@ -180,13 +180,13 @@ def mix_again(
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
-    harmonies = _harmonies(studio, account, faders)
-    lanes = dict(rendered.lanes or ({"vocal": key_of_take(task, take)} if harmonies else {}))
+    levels = faders if isinstance(faders, Mapping) else {}
+    harmonies = _harmonies(studio, account, levels)
+    lanes = dict(rendered.lanes or {}) or ({"vocal": key_of_take(task, take)} if harmonies else {})
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
-    levels = faders if isinstance(faders, Mapping) else {}
     given = {name: _fader(levels.get(name)) for name in [*lanes, *harmonies]}
     marks = {name: [(lanes | harmonies)[name], *astuple(one)] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
@@ -206,7 +206,7 @@ def mix_again(
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 
-def _harmonies(studio: Studio, account: Account, faders: object) -> dict[str, str]:
+def _harmonies(studio: Studio, account: Account, faders: Mapping[str, object]) -> dict[str, str]:
     """Return the storage keys of the harmonies that have faders, by lane. Raises NotFound for one that is gone."""
     return {
         name: key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import gradio as gr
 from typing_extensions import TypedDict
@@ -25,6 +24,7 @@ from studio.page.parts.analyses import BUSY
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 
 _POLL_S = 0.7
 _MOST_KEPT = 24
@@ -94,7 +94,7 @@ class Harmonies:
         more = [*kept, new][-_MOST_KEPT:]
         return {self.kept: more, **(self.look(visit, now, more) or {})}
 
-    def remove(self, visit: Visit, asked: Mapping[str, Any], now: Now | None, kept: Sequence[Kept]) -> Updates:
+    def remove(self, visit: Visit, asked: Mapping[str, object], now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Take a harmony out of the timeline; it stays in the history."""
         task = str(asked["name"]).removeprefix(HARMONY)
         left = [one for one in kept if one["task"] != task]
@@ -122,7 +122,7 @@ class Harmonies:
             is_busy = is_busy or view["state"] in BUSY
             lanes.append(_lane(one, view["voice"], view["settings"], [take["url"] for take in view["takes"]]))
         start_s = (now and now["start_s"]) or 0.0
-        updates: dict[Any, Any] = {
+        updates: Values = {
             self.timer: gr.Timer(active=is_busy),
             self.part: brought("harmonies", {"start_s": start_s, "lanes": lanes} if lanes else None),
         }
@@ -135,7 +135,7 @@ def _is_of(one: Kept, now: Now) -> bool:
     return (one["recording"], one["start_s"], one["stop_s"]) == (now["recording"], now["start_s"], now["stop_s"])
 
 
-def _lane(one: Kept, voice: str | None, settings: Mapping[str, Any], urls: Sequence[str]) -> dict[str, Any]:
+def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
     label, key = _NAMES[one["harmony"]], settings.get("harmony_key")
     in_key = tr("{harmony} in {key}", harmony=label, key=key) if key in KEYS and one["harmony"] != "unison" else label
     return {
