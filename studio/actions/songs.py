@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
 
+from engine.effects.settings import Effects
 from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
@@ -17,6 +18,7 @@ from engine.texts import tr
 from engine.units import SAMPLE_RATE
 from studio.actions.account import FORMATS, voice_name
 from studio.actions.conversion_views import key_of_take
+from studio.actions.downloads import wet_take
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
 from studio.actions.uploads import scratch_folder, stored_copy
@@ -163,19 +165,20 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
 
 
 def mix_again(
-    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float, take: int = 1
+    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float, take: int = 1,
+    effects: Effects | None = None,
 ) -> dict[str, str]:
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take: what
-    is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take,
+    effects: what is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders
     that cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
     harmonies = _harmonies(studio, account, faders or {})
-    lanes = rendered.lanes or ({"vocal": key_of_take(task, take)} if harmonies else {})
+    lanes = dict(rendered.lanes or ({"vocal": wet_take(studio, task, take, effects)} if harmonies else {}))
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:

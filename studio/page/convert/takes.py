@@ -225,7 +225,7 @@ class Takes:
             if track["song"] or _has_harmonies(asked):
                 made = visit.apart(
                     mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s, track["take"],
+                    visit.now_s, track["take"], effects if is_wet else OFF,
                 )  # fmt: skip
             else:
                 made = visit.apart(
