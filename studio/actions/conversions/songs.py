@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePath
 
+from engine.effects.settings import Effects
 from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
@@ -15,6 +16,7 @@ from engine.songs.parts import KEEP, Part, checked_parts
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
 from studio.actions.account import FORMATS, voice_name
+from studio.actions.conversions.downloads import wet_take
 from studio.actions.conversions.views import key_of_take
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
@@ -41,6 +43,14 @@ class SentFile:
 
     path: Path
     name: str
+
+
+@dataclass(frozen=True)
+class HeardTake:
+    """A take, 1 for the first, as it is heard. effects: None for its own."""
+
+    number: int = 1
+    effects: Effects | None = None
 
 
 @dataclass(frozen=True)
@@ -169,20 +179,22 @@ def mix_again(
     kind: str,
     base_url: str,
     now_s: float,
-    take: int = 1,
+    heard: HeardTake = HeardTake(),
 ) -> dict[str, str]:
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take: what
-    is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders
-    that cannot be, or if no lane sounds.
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. heard:
+    what is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for
+    faders that cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
     levels = faders if isinstance(faders, Mapping) else {}
     harmonies = _harmonies(studio, account, levels)
-    lanes = dict(rendered.lanes or {}) or ({"vocal": key_of_take(task, take)} if harmonies else {})
+    lanes = dict(rendered.lanes or {})
+    if harmonies and not lanes:
+        lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
