@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.texts import Text, tr
+from engine.texts import Text, joined, tr
 
 
 class StudioError(EngineError):
@@ -67,7 +67,7 @@ class Invalid(StudioError):
     default_code = "invalid"
 
     def __init__(self, problems: Sequence[tuple[str, str]], code: str | None = None) -> None:
-        super().__init__(" ".join(message for _, message in problems), code)
+        super().__init__(joined(" ", [message for _, message in problems]), code)
         self.problems = tuple(problems)
 
 

@@ -1,11 +1,15 @@
 """Articulation: what is kept of the recording's own sounds, and how far the voice is driven towards itself."""
 
+from functools import lru_cache
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.envelope import BANDS
+from engine.analysis.envelope import BANDS, band_centres
 from engine.networks.layers import moving_average
 from engine.networks.synthesizer import unvoiced_share
+from engine.units import hertz_to_mel
 
 # How far to extrapolate beyond the target timbre, away from the source timbre, because content keeps a trace of the
 # source speaker. More costs intelligibility (engine/EXPERIMENTS.md), soonest for voices without recordings of the same
@@ -63,3 +67,22 @@ def kept_texture(texture: float) -> Tensor:
     """How much of each band is the performer's own sound, 0..1, (BANDS,): from the highest one down, at 1 all."""
     lowest = (1.0 - texture) * (BANDS + _TEXTURE_EDGE_BANDS) - _TEXTURE_EDGE_BANDS
     return ((torch.arange(BANDS) - lowest) / _TEXTURE_EDGE_BANDS).clamp(0, 1)
+
+
+@lru_cache(maxsize=1)
+def _mel_centres() -> np.ndarray:
+    return hertz_to_mel(band_centres())
+
+
+def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
+    """Move resonances from f to f * factor: envelope (batch, frames, bands), factor (batch,) -> same shape."""
+    bands = envelope.shape[2]
+    # band positions are computed on the CPU, since not every device has 64-bit floats
+    centres = torch.from_numpy(band_centres()[:bands])
+    mel = torch.from_numpy(_mel_centres())
+    wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
+    position = ((wanted - mel[0]) / (mel[1] - mel[0])).clamp(0, bands - 1 - 1e-6)
+    left = position.floor().long()
+    fraction = (position - left).to(envelope.dtype).to(envelope.device)[:, None]
+    index = left.to(envelope.device)[:, None].expand(envelope.shape)
+    return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction

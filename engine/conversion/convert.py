@@ -41,11 +41,12 @@ from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
 
+_ANALYSING = tr("analysing")
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
 
 
@@ -379,7 +380,7 @@ def _notes_warning(renderer: Renderer, transpose: float) -> str | None:
 
 
 def _joined(*sentences: str | None) -> str | None:
-    return " ".join(filter(None, sentences)) or None
+    return joined(" ", filter(None, sentences)) or None
 
 
 class _Progress:
@@ -388,10 +389,10 @@ class _Progress:
     def __init__(self, report: Report | None, duration_s: float | None, takes: int) -> None:
         self._report, self._duration_s = report, duration_s
         self._survey_share = _SURVEY_WORK / (_SURVEY_WORK + takes * _TAKE_WORK)
-        self._show(0.0, "analysing")
+        self._show(0.0, _ANALYSING)
 
     def surveyed(self, seconds: float) -> None:
-        self._show(self._survey_share * self._share(seconds), "analysing")
+        self._show(self._survey_share * self._share(seconds), _ANALYSING)
 
     def rendered(self, window: Window, share: float) -> None:
         """Show that a share of the takes of this window is there."""

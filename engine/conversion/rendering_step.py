@@ -15,9 +15,15 @@ import torch
 from torch import Tensor
 
 from engine.analysis.pitch import Pitch
-from engine.conversion.articulation import BEYOND, BEYOND_THE_KNOWN, articulate, kept_texture, protect_consonants
+from engine.conversion.articulation import (
+    BEYOND,
+    BEYOND_THE_KNOWN,
+    articulate,
+    kept_texture,
+    protect_consonants,
+    warp_bands,
+)
 from engine.networks.envelope_decoder import EnvelopeDecoder
-from engine.networks.perturbation import warp_bands
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
 from engine.voices.voice import Voice

@@ -44,7 +44,7 @@ class ConversionSettings:
         AUTO, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
         tr("Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
         "best is the key that leaves the fewest notes outside the voice's range."),
-        words=(AUTO, BEST), step=1,
+        words=(tr("auto"), tr("best")), step=1,
     )  # fmt: skip
     takes: int = setting(
         1, 1, 10, tr("How many takes to make: the first is the plain conversion, the others vary a little.")
@@ -88,7 +88,7 @@ class ConversionSettings:
             "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings "
             "them in another octave.",
         ),
-        (REFUSE, FOLD),
+        (tr("refuse"), tr("fold")),
     )
 
     def __post_init__(self) -> None:

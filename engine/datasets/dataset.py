@@ -29,7 +29,7 @@ from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_r
 from engine.errors import DatasetError, ProfileError
 from engine.files import UNFINISHED, fitting_name, write_atomically
 from engine.reprs import Brief
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 MODEL_FILE = "model.json"
@@ -417,7 +417,8 @@ def _census(brought: Sequence[_Brought]) -> str:
     """Count the files by suffix, such as '3 .txt, 1 .pdf'."""
     others = [one.place for one in brought if not _is_model_file(one.place)]
     counts = Counter(place.suffix.lower() or tr("without a suffix") for place in others)
-    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "nothing"
+    listed = [joined(" ", (str(count), suffix)) for suffix, count in counts.most_common(5)]
+    return joined(tr(", "), listed) or tr("nothing")
 
 
 def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:

@@ -134,7 +134,7 @@ def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
     for block in recording.blocks(round(PIECE_S * recording.rate)):
         yield block
         read_s += block.shape[1] / recording.rate
-        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
+        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, tr("scoring"))
 
 
 def trace(recording: Recording) -> Performance:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.analysis.dryness import Dryness, DrynessMeter
-from engine.analysis.envelope import BANDS, LOW_BANDS, Level, measure_level
+from engine.analysis.envelope import BANDS, FLOOR, LOW_BANDS, Level, measure_level
 from engine.analysis.loudness import measure_loudness
 from engine.analysis.notes import audible, measure_histogram
 from engine.analysis.pitch import Pitch
@@ -32,6 +32,7 @@ from engine.units import FRAME_RATE
 _EVERY = 8
 _TIMBRE_FRAMES = 10 * FRAME_RATE  # per timbre vector, wherever windows begin
 _HEARD_NEPERS = 8.5  # bands whose loud moments are further below the level than this hold no signal (74 dB)
+_ABOVE_FLOOR = 0.1  # nepers, of the softest signal: of a quiet recording 74 dB below the level is below the floor
 
 
 @dataclass(frozen=True)
@@ -132,5 +133,5 @@ def survey_recording(
 
 def bands_with_signal(envelope: np.ndarray, level: Level) -> int:
     """Count the bands, from the lowest, that hold signal: a recording once stored at 16 kHz has none above 8 kHz."""
-    loud = np.percentile(envelope, 98, axis=0) > level.nepers - _HEARD_NEPERS
+    loud = np.percentile(envelope, 98, axis=0) > max(level.nepers - _HEARD_NEPERS, FLOOR + _ABOVE_FLOOR)
     return int(max(np.flatnonzero(loud), default=BANDS - 1)) + 1 if loud[:LOW_BANDS].any() else LOW_BANDS

@@ -391,26 +391,26 @@ class _Core:
     def _residual(self) -> Residual:
         """Return the residual of the breaths and unvoiced consonants among the frames that are rendered."""
         after = self._ahead - 1
-        new = slice(-after - self._frames, -after)
+        voicing = torch.from_numpy(self._voicing[-after - self._frames : -after])
         with torch.inference_mode():
-            envelope = torch.from_numpy(self._envelope[new])
-            audible = foreground(loudness_of(envelope) - self.speaker.level)
-            samples = self._samples[-(after + self._frames + 1) * HOP : len(self._samples) - after * HOP]
-            cut = torch.from_numpy(samples).unfold(0, 2 * HOP, HOP)
-            return self._step.residual(cut, envelope, torch.from_numpy(self._voicing[new]), audible, self._settings)
+            cut, envelope, audible = self._sung(self._frames, after)
+            return self._step.residual(cut, envelope, voicing, audible, self._settings)
 
     def _recorded(self) -> RecordedExcitation | None:
         """Return the excitation of the frames that are rendered, of what precedes and of what follows them."""
-        if not self._settings.texture:
-            return None
         count = _MOVED_FRAMES + self._frames + self._ahead - 1
-        rows = slice(-count, None)
+        pitch = Pitch(self._rendered_from()[-count:], self._voicing[-count:])
         with torch.inference_mode():
-            envelope = torch.from_numpy(self._envelope[rows])
-            audible = foreground(loudness_of(envelope) - self.speaker.level)
-            cut = torch.from_numpy(self._samples[-(count + 1) * HOP :]).unfold(0, 2 * HOP, HOP)
-            pitch = Pitch(self._rendered_from()[rows], self._voicing[rows])
+            cut, envelope, audible = self._sung(count, 0)
             return self._step.excitation(cut, envelope, pitch, audible, self._settings)
+
+    def _sung(self, count: int, after: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return `count` frames of the recording with `after` more behind them, their envelopes, and how far each is
+        audible."""
+        envelope = torch.from_numpy(self._envelope[len(self._envelope) - after - count : len(self._envelope) - after])
+        samples = self._samples[-(after + count + 1) * HOP : len(self._samples) - after * HOP]
+        audible = foreground(loudness_of(envelope) - self.speaker.level)
+        return torch.from_numpy(samples).unfold(0, 2 * HOP, HOP), envelope, audible
 
     def _rendered_from(self) -> np.ndarray:
         """Return the pitch that each frame had when its rendered one was chosen, which later blocks revise."""

@@ -113,7 +113,6 @@ class RunningSpeaker:
 
     def __init__(self, base: BaseModel, usual_mels: np.ndarray, profile: SpeakerProfile | None = None) -> None:
         self._base = base
-        self._usual_mels = usual_mels
         self._counts = np.zeros(len(_BINS))
         weight = _PROFILE_FRAMES if profile else _USUAL_FRAMES
         self._level = profile.level if profile else _USUAL_LEVEL

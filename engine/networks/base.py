@@ -1,24 +1,22 @@
 """The base model: the networks every voice is built on, and their storage."""
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import torch
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from engine.errors import VoiceError
-from engine.files import write_atomically
 from engine.networks.content_encoder import ContentEncoder
 from engine.networks.envelope_decoder import EnvelopeDecoder
-from engine.networks.listener import Listener, load_listener
+from engine.networks.listener import Listener, load_listener, missing_weights, other_weights
 from engine.networks.synthesizer import Synthesizer
 from engine.networks.timbre_encoder import TimbreEncoder
 
 WEIGHTS = Path(__file__).parents[1] / "weights"
+Network = TypeVar("Network", bound=nn.Module)
 
 
 class BaseModel(nn.Module):
@@ -39,20 +37,21 @@ class BaseModel(nn.Module):
         return next(self.parameters()).device
 
 
-def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
-    """Save half-precision safetensors at `path` with the card as JSON beside it, each written atomically."""
-    halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
-    write_atomically(path, save(halves))
-    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path.with_suffix(".json"), text.encode())
-
-
 def load_weights(path: Path) -> dict[str, Tensor]:
     """Load the tensors of a safetensors file as float32. Raises VoiceError if it is missing or damaged."""
     try:
         return {name: tensor.float() for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds
-        raise VoiceError(f"The weights {path.name} are missing or damaged; install Timbre Studio again.") from cause
+        raise missing_weights(path) from cause
+
+
+def with_weights(network: Network, weights: Mapping[str, Tensor], path: Path) -> Network:
+    """Give a network the weights of a file of the engine, in evaluation mode. Raises VoiceError if they do not fit."""
+    try:
+        network.load_state_dict(weights, strict=True)
+    except RuntimeError as cause:
+        raise other_weights(path) from cause
+    return network.eval().requires_grad_(False)
 
 
 def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | None = None) -> BaseModel:
@@ -69,9 +68,4 @@ def _loaded(path: Path, device: torch.device) -> BaseModel:
     with torch.inference_mode(False):
         model = BaseModel(load_listener())
         listener = {f"listener.{name}": value for name, value in model.listener.state_dict().items()}
-        try:
-            model.load_state_dict(load_weights(path) | listener, strict=True)
-        except RuntimeError as cause:
-            sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-            raise VoiceError(sentence) from cause
-        return model.to(device)
+        return with_weights(model, load_weights(path) | listener, path).to(device)

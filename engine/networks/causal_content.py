@@ -13,8 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.errors import VoiceError
-from engine.networks.base import WEIGHTS, load_weights
+from engine.networks.base import WEIGHTS, load_weights, with_weights
 from engine.networks.content_encoder import CONTENT
 
 STUDENT = WEIGHTS / "student.safetensors"
@@ -67,9 +66,7 @@ class CausalContentEncoder(nn.Module):
         self.blocks = nn.ModuleList(CausalBlock(_CHANNELS, dilation) for dilation in _DILATIONS)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), nn.Linear(_CHANNELS, FRAMES_AT_ONCE * CONTENT))
         self.usual: Tensor
-        self.register_buffer(
-            "usual", torch.zeros(STUDENT_MELS), persistent=False
-        )  # mean of active frames, all speakers
+        self.register_buffer("usual", torch.zeros(STUDENT_MELS))  # mean of active frames, all speakers
 
     def start(self, batch: int = 1) -> list[Tensor]:
         """Return the state before the first step."""
@@ -95,12 +92,4 @@ class CausalContentEncoder(nn.Module):
 
 def load_student(path: Path = STUDENT) -> CausalContentEncoder:
     """Load the student from its file, in evaluation mode. Raises VoiceError if it is missing or damaged."""
-    student = CausalContentEncoder()
-    try:
-        weights = load_weights(path)
-        student.usual = weights.pop("usual")
-        student.load_state_dict(weights, strict=True)
-    except (KeyError, RuntimeError) as cause:
-        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-        raise VoiceError(sentence) from cause
-    return student.eval().requires_grad_(False)
+    return with_weights(CausalContentEncoder(), load_weights(path), path)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import ACTIVE_NEPERS, LOW_BANDS, SILENT, loudness_of
-from engine.errors import VoiceError
-from engine.networks.base import WEIGHTS, load_weights
+from engine.networks.base import WEIGHTS, load_weights, with_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.layers import ConvNextBlock, FrameConvolution
 
@@ -51,11 +50,5 @@ def load_envelope_content(device: torch.device) -> EnvelopeContentEncoder:
 
     Raises VoiceError if it is missing or damaged.
     """
-    encoder = EnvelopeContentEncoder()
     path = WEIGHTS / "envelope_content.safetensors"
-    try:
-        encoder.load_state_dict(load_weights(path))
-    except RuntimeError as cause:
-        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-        raise VoiceError(sentence) from cause
-    return encoder.to(device).eval().requires_grad_(False)
+    return with_weights(EnvelopeContentEncoder(), load_weights(path), path).to(device)

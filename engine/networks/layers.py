@@ -1,7 +1,6 @@
 """Building blocks of the engine's networks. Sequences are (batch, frames, channels) throughout."""
 
 from functools import lru_cache
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,19 +61,6 @@ class ConvNextBlock(nn.Module):
             hidden = hidden * (1 + gain) + offset
         hidden = self.narrow(functional.gelu(self.widen(hidden)))
         return sequence + hidden * self.scale
-
-
-class ReverseGradient(torch.autograd.Function):
-    """Identity forwards, gradient times -strength backwards (Ganin and Lempitsky, 2015)."""
-
-    @staticmethod
-    def forward(context: Any, values: Tensor, strength: float) -> Tensor:
-        context.strength = strength
-        return values.view_as(values)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return -context.strength * gradient, None
 
 
 def receptive_frames(dilations: tuple[int, ...], first_width: int) -> int:

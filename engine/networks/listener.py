@@ -6,23 +6,19 @@ log-mel spectrum, two convolutions, positions, and six pre-norm transformer bloc
 engine.pretraining listener` prepares its weights.
 """
 
-import json
-from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import soxr
 import torch
 from safetensors import safe_open
-from safetensors.numpy import save
 from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.devices import in_halves
 from engine.errors import VoiceError
-from engine.files import write_atomically
+from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 LISTENER = Path(__file__).parents[1] / "weights" / "listener.safetensors"
@@ -39,8 +35,7 @@ HEADS = 8
 POSITIONS = 1500  # frames it was trained on at a time: 30 s
 _LONGEST_S, _AROUND_S = 24.0, 3.0  # of a block encoded at once, and of the context on each side
 _SILENCE_S = 0.5  # after the end, as in its training
-_SCALE = ".scale"  # suffix for the row scales of an 8-bit matrix
-_STEPS = 127
+SCALE = ".scale"  # suffix for the row scales of an 8-bit matrix
 _RANGE = 8.0  # dynamic range in decades below the loudest frame
 _FLOOR = -10.0  # decades
 _SOFTEST, _MOST_RAISED = -0.5, 4.0  # decades: softer sound is raised to the softest of the corpus, by no more than that
@@ -170,51 +165,39 @@ def on_frames(features: Tensor, frames: int) -> Tensor:
     return both if missing <= 0 else torch.cat([both, both[..., -1:, :].expand(*both.shape[:-2], missing, -1)], -2)
 
 
+def missing_weights(path: Path) -> VoiceError:
+    """Return the error for weights that cannot be read."""
+    return VoiceError(tr("The weights {name} are missing or damaged; install Timbre Studio again.", name=path.name))
+
+
+def other_weights(path: Path) -> VoiceError:
+    """Return the error for weights that fit no network of this version."""
+    text = tr("The weights {name} belong to another version of the engine; install it again.", name=path.name)
+    return VoiceError(text)
+
+
 def load_listener(path: Path = LISTENER) -> Listener:
     """Load the listener from its file, in evaluation mode.
 
     Raises VoiceError if the file is missing, damaged or from another version.
     """
-    mend = "install Timbre Studio again."
     try:
         with safe_open(path, "pt") as file:
             version = (file.metadata() or {}).get("format")
             stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is not a dict
     except Exception as cause:  # safetensors raises its own kinds
-        raise VoiceError(f"The listener's weights {path.name} are missing or damaged; {mend}") from cause
+        raise missing_weights(path) from cause
     if version != LISTENER_FORMAT:
-        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}")
+        raise other_weights(path)
     listener = Listener()
     try:
-        names = [name for name in stored if _SCALE not in name]
-        whole = {name: _whole(stored[name], stored.get(name + _SCALE)) for name in names}
+        names = [name for name in stored if SCALE not in name]
+        whole = {name: _whole(stored[name], stored.get(name + SCALE)) for name in names}
         listener.load_state_dict(whole, strict=True)
     except RuntimeError as cause:
-        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}") from cause
+        raise other_weights(path) from cause
     return listener.eval().requires_grad_(False)
 
 
 def _whole(values: Tensor, scale: Tensor | None) -> Tensor:
     return values.float() if scale is None else values.float() * scale.float().view(-1, *[1] * (values.ndim - 1))
-
-
-def write_listener(path: Path, weights: Mapping[str, np.ndarray], card: Mapping[str, Any]) -> None:
-    """Save the listener's weights (float32, by name) with `card` as JSON beside them, each written atomically.
-
-    Matrices are stored at 8 bits, each row with its own scale; the rest in half precision, mel filters in single.
-    """
-    stored: dict[str, np.ndarray] = {}
-    for name, values in weights.items():
-        if values.ndim < 2 or name == "positions":
-            stored[name] = values.astype(np.float16)
-        elif name == "mels":
-            stored[name] = values
-        else:
-            rows = np.abs(values).reshape(len(values), -1).max(1)
-            scale = (np.maximum(rows, 1e-12) / _STEPS).astype(np.float32)
-            spread = scale.reshape(-1, *[1] * (values.ndim - 1))
-            stored[name] = np.rint(values / spread).astype(np.int8)
-            stored[name + _SCALE] = scale
-    write_atomically(path, save(stored, {"format": LISTENER_FORMAT}))
-    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path.with_suffix(".json"), text.encode())

@@ -22,10 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.analysis.envelope import BANDS, FLOOR, band_centres, measure_envelope
-from engine.analysis.pitch import Pitch, detect_pitch
-from engine.audio.files import Audio
-from engine.audio.resampling import resample
+from engine.analysis.envelope import BANDS, FLOOR, band_centres
+from engine.analysis.pitch import Pitch
 from engine.networks.excitation import cycles_per_frame, noise_at, pulse_train
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
@@ -39,7 +37,6 @@ from engine.networks.spectral_frames import (
     BINS,
     TRANSFORM,
     WINDOW,
-    cut_frames,
     frame_spectra,
     minimum_phase,
     overlap_add,
@@ -86,9 +83,7 @@ class Synthesizer(nn.Module):
         nn.init.zeros_(correction.bias)
         self.leave = nn.Sequential(nn.LayerNorm(_CHANNELS), correction)
         self.bands_to_bins: Tensor
-        self.window: Tensor
         self.register_buffer("bands_to_bins", torch.from_numpy(_band_interpolation()), persistent=False)
-        self.register_buffer("window", torch.hann_window(WINDOW), persistent=False)
 
     def filters(
         self, envelope: Tensor, hertz: Tensor, voicing: Tensor, last: int | None = None
@@ -133,8 +128,8 @@ class Synthesizer(nn.Module):
         known (BANDS,): 1 where the recording holds signal.
         """
         gain = (envelope @ self.bands_to_bins).clamp_min(LOWEST).exp() / _RESIDUAL_GAIN
-        spectra = torch.fft.rfft(frames * self.window, TRANSFORM) / gain
-        usual = float(self.window.square().sum().sqrt())
+        spectra = frame_spectra(frames) / gain
+        usual = float(torch.hann_window(WINDOW).square().sum().sqrt())
         spectra = spectra * (_LARGEST_RESIDUAL * usual / spectra.abs().clamp_min(1e-6)).clamp_max(1.0)
         unvoiced = unvoiced_share(voicing) * share
         return Residual(spectra, unvoiced[:, None] * (known @ self.bands_to_bins))
@@ -168,8 +163,7 @@ class Synthesizer(nn.Module):
         filters, residual, recorded and envelope: of these frames. A piece begins PIECE_BEGINS samples before its
         frame's excitation.
         """
-        voice, hiss = (torch.fft.rfft(frames * self.window, TRANSFORM) for frames in (pulses, noise))
-        filtered = self._filtered(filters, voice, residual.mixed(hiss))
+        filtered = self._filtered(filters, frame_spectra(pulses), residual.mixed(frame_spectra(noise)))
         return pieces_of(filtered if recorded is None else self._reshaped(filtered, envelope, recorded))
 
     def _filtered(self, filters: tuple[Tensor, Tensor, Tensor], pulses: Tensor, noise: Tensor) -> Tensor:
@@ -180,8 +174,7 @@ class Synthesizer(nn.Module):
 
     def _frames(self, excitation: Tensor) -> Tensor:
         """Compute windowed spectra (batch, frames, bins) of (batch, samples); frame i is centred on sample i * HOP."""
-        padded = nn.functional.pad(excitation, (HOP, HOP))
-        return torch.fft.rfft(padded.unfold(1, WINDOW, HOP) * self.window, TRANSFORM)
+        return frame_spectra(nn.functional.pad(excitation, (HOP, HOP)).unfold(1, WINDOW, HOP))
 
 
 def unvoiced_share(voicing: Tensor) -> Tensor:
@@ -217,25 +210,6 @@ def synthesize(
         pulses, _ = pulse_train(hertz, cycles)
         noise = torch.from_numpy(noise_at(first_sample, pulses.shape[1], seed))[None]
         frames = torch.from_numpy(envelope)[None], hertz, torch.from_numpy(pitch.voicing)[None]
-        placed = (one.to(synthesizer.window.device) for one in (*frames, pulses, noise))
+        placed = (one.to(synthesizer.bands_to_bins.device) for one in (*frames, pulses, noise))
         samples = synthesizer(*placed, residual, recorded)
     return samples[0].cpu().numpy(), cycles_per_frame(pitch.hertz, cycles)
-
-
-def residual_of(samples: np.ndarray, envelope: np.ndarray, pitch: Pitch, synthesizer: Synthesizer) -> Residual:
-    """Return the whole residual of a recording at SAMPLE_RATE, from its envelope (frames, BANDS) and pitch."""
-    frames = cut_frames(samples, len(envelope))
-    with torch.inference_mode():
-        curves = torch.from_numpy(envelope), torch.from_numpy(pitch.voicing)
-        return synthesizer.residual(frames, *curves, share=torch.ones(len(envelope)), known=torch.ones(BANDS))
-
-
-def copy_synthesis(audio: Audio, synthesizer: Synthesizer) -> Audio:
-    """Analyse and resynthesize the mid of `audio` without changing the voice: the synthesizer's upper limit."""
-    samples = resample(audio.mono(), audio.rate, SAMPLE_RATE)
-    pitch = detect_pitch(samples, SAMPLE_RATE)
-    envelope = np.pad(measure_envelope(samples, pitch), ((0, 1), (0, 0)), "edge")  # one more for the last samples
-    pitch = pitch.one_frame_longer()
-    residual = residual_of(samples, envelope, pitch, synthesizer)
-    output, _ = synthesize(synthesizer, envelope, pitch, residual=residual)
-    return Audio(output[None, : len(samples)], SAMPLE_RATE)

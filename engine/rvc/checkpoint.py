@@ -29,7 +29,7 @@ from engine.rvc.foreign_files import (
 from engine.rvc.messages import Arrays
 from engine.rvc.operations import multiplications_per_s, refuse_much_work
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
-from engine.texts import tr
+from engine.texts import joined, tr
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -52,7 +52,7 @@ def extract(source: str) -> tuple[dict[str, Any], Arrays]:
     try:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
-        raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+        raise ModelFileError(joined(": ", (f'"{path.name}"', str(cause))), "wrong_shapes") from cause
     refuse_much_work(path.name, multiplications_per_s(configuration))
     refuse_other_encoder(path.name, content, LAYERS[configuration.version])
     return configuration.as_json(), as_file(weights)

@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save
 from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 
 WIDTHS = (256, 768)
 _MOST_VECTORS, _MOST_LISTS = 400_000, 100_000
@@ -59,7 +59,7 @@ def parse_index(path: Path) -> VoiceIndex:
         try:
             index = _Reader(file, path.stat().st_size).index()
         except _Unknown as cause:
-            raise ModelFileError(f'"{path.name}" {cause.why}', cause.code) from cause
+            raise ModelFileError(joined(" ", (f'"{path.name}"', cause.why)), cause.code) from cause
         except (EOFError, struct.error) as cause:
             raise ModelFileError(tr(
                 '"{name}" is cut off: download or copy it again.',

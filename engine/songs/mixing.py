@@ -161,13 +161,13 @@ def mix_files(
         0.0 if not fader.gain else fader.gain * 10.0 ** (correction_db / 20.0)
         for fader, correction_db in zip(faders, corrections_db, strict=True)
     ]
-    report(0.3, "mixing")
+    report(0.3, tr("mixing"))
     peak = TruePeak(channels)
     count = 0
     for blocks in _together(lanes, channels):
         peak.push(sum_of(blocks, gains))
         count += blocks[0].shape[1]
-        report(min(0.6, 0.3 + count / (count + 60 * SAMPLE_RATE) * 0.3), "mixing")
+        report(min(0.6, 0.3 + count / (count + 60 * SAMPLE_RATE) * 0.3), tr("mixing"))
     gain_db = min(0.0, CEILING_DB - peak.db())
     scaled = [gain * 10.0 ** (gain_db / 20.0) for gain in gains]
     with ExitStack() as stack:
@@ -184,7 +184,7 @@ def mix_files(
             for stem, block, gain in zip(exported, blocks, scaled, strict=False):
                 stem.write(block * np.float32(gain))
             written += blocks[0].shape[1]
-            report(0.6 + 0.4 * written / max(count, 1), "mixing")
+            report(0.6 + 0.4 * written / max(count, 1), tr("mixing"))
     return Mix(count, gain_db, corrections_db, writer.unsigned)
 
 

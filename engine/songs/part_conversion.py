@@ -28,7 +28,7 @@ from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
 from engine.songs.parts import KEEP, Part, checked_parts, clock
 from engine.songs.separation import float_file
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice
 
@@ -198,7 +198,7 @@ def convert_parts(
             for piece in _assembled(source, place, stretches, count):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
-    notes_warning = " ".join(filter(None, warnings)) or None
+    notes_warning = joined(" ", filter(None, warnings)) or None
     return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
 
 

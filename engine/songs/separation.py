@@ -157,7 +157,7 @@ def separate_file(
         duration_s = opened.duration_s or 0.0
         reader = Reader(in_stereo(again), STEREO)
         with float_file(vocal, STEREO) as sung, float_file(backing, STEREO) as played:
-            report(0.0, "separating")
+            report(0.0, tr("separating"))
             for block in separator.vocal_of(in_stereo(opened)):
                 whole = reader.read(block.shape[1])
                 power["song"] += float(np.square(whole, dtype=np.float64).sum())
@@ -165,7 +165,7 @@ def separate_file(
                 sung.write(block.T)
                 played.write((whole - block).T)
                 done_s = reader.position / SAMPLE_RATE
-                report(min(1.0, done_s / duration_s) if duration_s else 0.5, "separating")
+                report(min(1.0, done_s / duration_s) if duration_s else 0.5, tr("separating"))
             if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
                 raise AudioError(tr('There is no vocal in "{name}": nothing is left to convert.', name=song.name))
 

@@ -30,7 +30,7 @@ from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, conv
 from engine.songs.parts import KEEP, Part
 from engine.songs.separation import STEREO, Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 from engine.voices.imported import networks_digest
 
 _SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
@@ -333,7 +333,7 @@ def make_song(
         lanes, files.mix, exported[: len(lanes)] if len(exported) >= len(lanes) else (),
         within(report, _CONVERTED, 1.0), work.installation,
     )  # fmt: skip
-    return FinishedSong(alignment, conversions, mixed, notes, " ".join(wrong) or None)
+    return FinishedSong(alignment, conversions, mixed, notes, joined(" ", wrong) or None)
 
 
 @dataclass(frozen=True)
@@ -391,7 +391,7 @@ def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], r
     if vocal is None or backing is None:
         separate_file(song, stages.new(names[0]), stages.new(names[1]), separator(), report)
         vocal, backing = (stages.keep(name) for name in names)
-    report(1.0, "separating")
+    report(1.0, tr("separating"))
     return vocal, backing
 
 

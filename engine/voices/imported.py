@@ -28,7 +28,7 @@ from engine.rvc.onnx_models import onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering, is_sound
 from engine.rvc.sandbox import ModelFileError, ModelProcess, no_such_speaker
 from engine.rvc.torch_models import INDEX
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -230,7 +230,7 @@ def import_rvc(
         except ModelFileError:
             raise
         except VoiceError as cause:
-            raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+            raise ModelFileError(joined(": ", (f'"{path.name}"', str(cause))), "wrong_shapes") from cause
     return card
 
 

@@ -9,9 +9,9 @@ from safetensors import SafetensorError, safe_open
 
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
-from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
+from engine.errors import AudioError, EngineError, ProfileError, ProvenanceError, VoiceError
 from engine.provenance.consent import check_seal
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.voices.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, read_card
 from engine.voices.card_rules import is_whole
 from engine.voices.profile import read_profile
@@ -75,7 +75,7 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
         try:
             check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
         except ProvenanceError as cause:
-            raise _damaged(package, str(cause)[:1].lower() + str(cause)[1:].rstrip(".")) from cause
+            raise _damaged_since(package, cause) from cause
     _check_weights(package, folder / WEIGHTS_FILE)
     if PREVIEW_FILE in names:
         check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
@@ -87,10 +87,7 @@ def _check_said(package: Path, card: VoiceCard) -> None:
     try:
         read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
     except ProfileError as cause:
-        raise _damaged(package, tr(
-            "in {card_file}, {value}",
-            card_file=CARD_FILE, value=str(cause).rstrip("."),
-        )) from cause
+        raise _damaged_since(package, cause) from cause
 
 
 def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
@@ -157,6 +154,11 @@ def _text(package: Path, path: Path) -> bytes:
     if path.stat().st_size > _LARGEST_TEXT:
         raise _damaged(package, tr("{name} is too large", name=path.name))
     return path.read_bytes()
+
+
+def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
+    said = tr('"{name}" is damaged; load it, or have it made, again.', name=package.name)
+    return VoiceError(joined(" ", (said, str(cause))))
 
 
 def _damaged(package: Path, why: str) -> VoiceError:

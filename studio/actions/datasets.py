@@ -15,7 +15,7 @@ from engine.datasets.left_out import NOT_AUDIO, why_no_recording
 from engine.errors import ArchiveError, AudioError, DatasetError, ProfileError
 from engine.files import numbered
 from engine.progress import Report
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.voices.profile import profile_as_json, read_profile
 from studio.actions.recordings import Length, check_recording, refuse_without_consent
 from studio.actions.submission import Work, queue_task
@@ -52,7 +52,7 @@ def gather(file: Path, unpacked: Path, gathered: Path, refused: list[str], kept_
         with naming_upload(file, f'"{file.name}"'):
             dataset = _unpacked(file, unpacked, kept_free)
         gather_dataset(dataset, gathered, refused)
-        refused += [f"{one.name}: {one.reason}" for one in dataset.left_out]
+        refused += [joined(": ", (one.name, one.reason)) for one in dataset.left_out]
         return profile_as_json(dataset.profile)
     if suffix == _JSON:
         return _model_file(file)

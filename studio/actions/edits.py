@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from typing_extensions import TypedDict
 
+from engine.analysis.octave_errors import octave_doubts
 from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.conversion.comping import parts_of
@@ -204,6 +205,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
         step_s, hertz, confidence    the curve as converted
         edits          the edits of the take
         changes        their result, as `changes_view` gives it
+    octaves        [{start_s, end_s, by}]: what probably is octaves too low (by above 0) or too high as converted
         heard          [{label, url}]: the take as converted and, if it has edits, as edited
     tools          the settings of each tool, with their ranges
     """
@@ -222,6 +224,7 @@ def edit_view(studio: Studio, account: Account, task_id: str, take: int, base_ur
         "confidence": _rounded(pitch.voicing, 2),
         "edits": origin.edits,
         "changes": _changes(pitch, origin.edits),
+        "octaves": [asdict(one) for one in octave_doubts(pitch)],
         "heard": heard,
         "tools": _tools(),
     }

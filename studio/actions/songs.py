@@ -1,6 +1,6 @@
 """Songs: what is sent beside a recording, and a finished song mixed again with other faders."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
+from engine.provenance.verification import statement_of
 from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
 from engine.texts import tr
@@ -21,7 +22,7 @@ from studio.errors import Invalid, NotFound
 from studio.store.accounts import Account
 from studio.store.catalogue import find_usable
 from studio.store.kinds import CONVERSION
-from studio.store.records.conversion import Conversion, Rendered, Song
+from studio.store.records.conversion import Conversion, Rendered, Song, more_lanes
 from studio.store.studio import Studio
 from studio.store.tasks import Task, find
 
@@ -30,7 +31,6 @@ LANES = ("vocal", "backing", "stem")  # of a mix
 _ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
 _NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
 _LANES_GONE = tr("The lanes of this song have been deleted: convert it again.")
-_SYNTHETIC = ("vocal", "stem")  # lanes that may be
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class SongRequest:
 
     parts: its voices, beginning with the request's own. separate: whether it is a whole song. backing: the
     instrumental, None for what is left of the song. stem, stem_parts: a second singer. offset_s: how much later than
-    the backing the recording begins, None to find it. faders: in dB, by lane.
+    the backing the recording begins, None to find it. faders: in dB, by lane. more_stems: further singers, with their
+    parts.
     """
 
     parts: Sequence[Part]
@@ -57,6 +58,7 @@ class SongRequest:
     stem_parts: Sequence[Part] = (Part(0.0, KEEP),)
     offset_s: float | None = None
     faders: Mapping[str, float] = field(default_factory=dict)
+    more_stems: Sequence[tuple[SentFile, Sequence[Part]]] = ()
 
     @property
     def is_mixed(self) -> bool:
@@ -66,8 +68,20 @@ class SongRequest:
     @property
     def files(self) -> dict[str, SentFile]:
         """The files beside the recording, by lane."""
-        sent = {"backing": self.backing, "stem": self.stem}
+        more = {name: sent for name, (sent, _) in zip(more_lanes(), self.more_stems, strict=False)}
+        sent = {"backing": self.backing, "stem": self.stem, **more}
         return {name: one for name, one in sent.items() if one is not None}
+
+    def with_files(self, changed: Callable[[str, SentFile], SentFile]) -> "SongRequest":
+        """Return the same song with what `changed` makes of each file and the name of its lane."""
+        files = {name: changed(name, sent) for name, sent in self.files.items()}
+        more = [(files[name], parts) for name, (_, parts) in zip(more_lanes(), self.more_stems, strict=False)]
+        return replace(self, backing=files.get("backing"), stem=files.get("stem"), more_stems=more)
+
+    @property
+    def sung(self) -> list[Sequence[Part]]:
+        """The parts of the recording, and of each stem."""
+        return [self.parts, *([self.stem_parts] if self.stem else ()), *(parts for _, parts in self.more_stems)]
 
     def from_second(self, start_s: float) -> "SongRequest":
         """Return what it is of a recording whose beginning is cut off."""
@@ -88,6 +102,7 @@ class SongRequest:
             faders=self.faders,
             keys={name: f"{place}/{name}{suffix_of(one.name, one.path)}" for name, one in self.files.items()},
             names={name: one.name for name, one in self.files.items()},
+            more_stem_parts=tuple(tuple(parts) for _, parts in self.more_stems) or None,
         )
 
 
@@ -105,7 +120,7 @@ def check_song(
     if not song.is_mixed and (song.stem or song.offset_s is not None or song.faders):
         name = "stem" if song.stem else "offset" if song.offset_s is not None else "vocal_db"
         raise Invalid([(name, tr("{name} needs a backing: send one, or separate=true.", name=name))])
-    parts = [*checked_parts(song.parts), *(checked_parts(song.stem_parts) if song.stem else ())]
+    parts = [part for sung in song.sung for part in checked_parts(sung)]
     voices = {part.voice for part in parts} - {KEEP}
     if not voices:
         raise Invalid([("model", tr("Nothing is converted: give the vocal, or one of the stems, a voice."))])
@@ -137,8 +152,10 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         parts = [
             replace(part, voice=model or part.voice) if part.voice == task.model_id else part for part in asked.parts
         ]
+        more = [(sent[name], one) for name, one in zip(more_lanes(), asked.more_stem_parts or (), strict=False)]
         yield SongRequest(
-            parts, asked.separate, sent.get("backing"), sent.get("stem"), asked.stem_parts, asked.offset_s, asked.faders
+            parts, asked.separate, sent.get("backing"), sent.get("stem"), asked.stem_parts, asked.offset_s,
+            asked.faders, more,
         )
 
 
@@ -157,19 +174,17 @@ def mix_again(
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
-    given = {name: _fader((faders or {}).get(name)) for name in LANES if name in lanes}
+    given = {name: _fader((faders or {}).get(name)) for name in lanes}
     marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
         with scratch_folder(studio) as scratch:
             (scratch / "fetched").mkdir()
+            fetched = {name: studio.storage.fetch(lanes[name], scratch / "fetched") for name in given}
             files = [
-                Lane(
-                    studio.storage.fetch(lanes[name], scratch / "fetched"), fader,
-                    statement=rendered.statement if name in _SYNTHETIC else None,
-                )
+                Lane(fetched[name], fader, statement=statement_of(fetched[name], studio.installation))
                 for name, fader in given.items()
-            ]  # fmt: skip
+            ]
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)

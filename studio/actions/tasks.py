@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
+from engine.texts import joined
 from studio.actions.account import voice_names
 from studio.actions.conversion_views import ConversionFacts, ConversionView
 from studio.errors import NotFound, TooMany, WrongState
@@ -187,7 +188,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         asked = task.asked_as(Teaching)
         teaching: TeachingTask = {
             **view,
-            "warning": " ".join(f"{left.name}: {left.reason}" for left in asked.left_out) or None,
+            "warning": joined(" ", [joined(": ", (left.name, left.reason)) for left in asked.left_out]) or None,
             "name": asked.name,
             "model_id": task.result_as(NewVoice).model_id if task.result else None,
         }

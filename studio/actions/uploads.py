@@ -186,7 +186,7 @@ async def _only_tls(request: httpx.Request) -> None:
 
 def _refuse_plain(link: str) -> None:
     if not link.lower().startswith(SCHEME):
-        raise SettingsError("The link must begin with https://, so that nobody can change the file on its way.")
+        raise SettingsError(tr("The link must begin with https://, so that nobody can change the file on its way."))
 
 
 def _refuse_large(size: int, most: int) -> None:

@@ -12,6 +12,7 @@ from engine.texts import ntr, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
@@ -33,11 +34,7 @@ Start = Annotated[
     float | None, typer.Option("--at", metavar="SECONDS", help=tr("Where in the song the recording begins."))
 ]
 
-projects = typer.Typer(
-    help=tr("List, name, export and delete recordings with everything made of them."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+projects = command_group(tr("List, name, export and delete recordings with everything made of them."))
 
 
 @projects.callback(invoke_without_command=True)

@@ -7,15 +7,11 @@ import typer
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm_or_abort, say, show
 
-rvc = typer.Typer(
-    help=tr("Get ContentVec, which imported models of RVC need, and let them teach."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+rvc = command_group(tr("Get ContentVec, which imported models of RVC need, and let them teach."), no_args_is_help=True)
 
 
 @rvc.command()

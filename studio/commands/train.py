@@ -125,10 +125,12 @@ def _print_course(studio: "Studio", voice: str) -> None:
     for event in history.events:
         say(tr("epoch {epoch}: {text}", epoch=event["epoch"], text=event["text"]))
     best = history.best
-    say(
-        f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
-        f"pitch error {best['pitch_error_cents']:.0f} cents.",
-    )
+    say(ntr(
+        "Trained for {epochs} epoch; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+        "Trained for {epochs} epochs; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+        epochs=history.epoch, best=best["epoch"], likeness=numeral(best["likeness"], ".3f"),
+        cents=numeral(best["pitch_error_cents"], ".0f"),
+    ))
     folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
     if folder is not None:
         write_figure(plot_learning_curves(history), folder / CURVES_FILE)

@@ -12,6 +12,7 @@ from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
@@ -29,11 +30,7 @@ _COLUMNS = (
 )
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help=tr("A voice; `voices` lists them."))]
 
-voices = typer.Typer(
-    help=tr("List, export, import, blend and delete voices."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+voices = command_group(tr("List, export, import, blend and delete voices."))
 
 
 @voices.callback(invoke_without_command=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model
-from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song
+from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song, more_lanes
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import voice_folder
@@ -120,7 +121,7 @@ def _make_song(job: Job, asked: Conversion, song: Song, source: Path) -> Rendere
     if not (song.separate or "backing" in song.keys):
         return _in_parts(job, asked, song, source)
     whole = _whole(job, song, source)
-    names = ["vocal", "backing", *("stem" for _ in whole.stems)]
+    names = ["vocal", "backing", *islice(chain(["stem"], more_lanes()), len(whole.stems))]
     vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
     files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
     done = make_song(
@@ -167,6 +168,10 @@ def _rendered(
     job: Job, asked: Conversion, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None
 ) -> Rendered:
     first = converted[0]
+    sung = {
+        voice: OutputSettings(voice, transpose, one.styles[voice])
+        for one in converted for voice, transpose in one.transposes.items()
+    }  # fmt: skip
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
     style = first.styles[voice]
     return Rendered(
@@ -177,6 +182,7 @@ def _rendered(
         scores=({},),
         statement=first.statement,
         unsigned=unsigned,
+        voices=tuple(sung.values()),
     )
 
 
@@ -189,7 +195,8 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     sent = {name: job.fetch_as(key, name) for name, key in song.keys.items()}
     for path in sent.values():
         _measure(job, path)
-    stems = [Stem(sent["stem"], list(song.stem_parts), faders.get("stem", Fader()))] if "stem" in sent else []
+    sung = dict(zip(chain(["stem"], more_lanes()), [song.stem_parts, *(song.more_stem_parts or ())], strict=False))
+    stems = [Stem(sent[name], list(parts), faders.get(name, Fader())) for name, parts in sung.items() if name in sent]
     lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
     return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
 

@@ -49,9 +49,11 @@ class ServiceSettings(ServiceConstants):
 
     host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
     port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))
-    base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
-    root_path: str = text_setting("", "The path that a proxy serves this under, as /studio; default: that of base_url.")
-    cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
+    base_url: str = text_setting("", tr("The service's address for clients; default: http://HOST:PORT."))
+    root_path: str = text_setting(
+        "", tr("The path that a proxy serves this under, as /studio; default: that of base_url.")
+    )
+    cdn_url: str = text_setting("", tr("The start of links to audio; default: BASE_URL/files."))
     page: str = text_setting("auto", tr("Serve the page: auto, on or off. Other machines need a token."),
                              ("auto", "on", "off"))  # fmt: skip
     api: str = text_setting("auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."),
@@ -62,8 +64,10 @@ class ServiceSettings(ServiceConstants):
         "Open the page in the browser of this machine once it is served: on or off.",
     ),
                                   ("on", "off"))  # fmt: skip
-    database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
-    storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
+    database_url: str = text_setting(
+        "", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder.")
+    )
+    storage_url: str = text_setting("", tr("s3://BUCKET/PREFIX?endpoint=...; default: the data folder."))
     executor: str = text_setting("local", tr("Where tasks run: processes here, a Ray cluster, or not here."),
                                  ("local", "ray", "none"))  # fmt: skip
     ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
@@ -84,7 +88,7 @@ class ServiceSettings(ServiceConstants):
     largest_conversion_minutes: float = setting(
         300.0, 0.1, 1_000_000.0, tr("The largest conversion: minutes of the recording x its channels x takes.")
     )
-    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
+    submissions_per_minute: int = setting(60, 1, 1_000_000, tr("POST calls and exports per account and minute."))
     conversions_per_account: int = setting(100, 1, 1_000_000, tr("Queued or running conversions per account."))
     trainings_per_account: int = setting(10, 1, 100_000, tr("Queued or running trainings per account."))
     models_per_account: int = setting(1000, 1, 10_000_000, tr("Voices per account."))
@@ -93,9 +97,9 @@ class ServiceSettings(ServiceConstants):
     ))
     credentials: str = text_setting("on", tr("Sign results as synthetic with C2PA content credentials."), ("on", "off"))
     certificate: str = text_setting(
-        "", "PEM file of a certificate to sign with, and its authorities; default: our own."
+        "", tr("PEM file of a certificate to sign with, and its authorities; default: our own.")
     )
-    certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
+    certificate_key: str = text_setting("", tr("PEM file of the private key of `certificate`."))
     consent: str = text_setting("optional", tr(
         "Whether a voice must state its owner's consent to be created, imported or used.",
     ), ("optional", "required"))  # fmt: skip
@@ -108,7 +112,8 @@ class ServiceSettings(ServiceConstants):
     ),
                                   ("public", "any", "off"))  # fmt: skip
     speech_url: str = text_setting(
-        "", "A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."
+        "",
+        tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."),
     )
     speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
     speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))

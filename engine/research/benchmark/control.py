@@ -24,10 +24,11 @@ from engine.conversion.settings import ConversionSettings
 from engine.errors import EngineError, VoiceError
 from engine.features.survey import survey_recording
 from engine.networks.base import load_base
-from engine.networks.synthesizer import residual_of, synthesize
+from engine.networks.synthesizer import synthesize
 from engine.research.benchmark.quality import TRANSPOSITIONS
 from engine.research.benchmark.recordings import add_inputs, find_recordings, others_of, target_recordings
 from engine.research.command import log
+from engine.research.copies import residual_of
 from engine.units import SAMPLE_RATE
 from engine.voices.card import list_voices
 from engine.voices.voice import load_voice

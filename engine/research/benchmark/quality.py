@@ -12,10 +12,10 @@ from engine.audio.files import Audio, write_audio
 from engine.evaluation.evaluator import Evaluator
 from engine.evaluation.scores import Scores, compare, equal_error_rate, mean_scores, speaker_similarity
 from engine.networks.base import load_base
-from engine.networks.synthesizer import copy_synthesis
 from engine.research.benchmark.recordings import others_of, target_recordings
 from engine.research.benchmark.speed import Sample
 from engine.research.command import log
+from engine.research.copies import copy_synthesis
 from engine.research.tables import score_text, table
 from engine.voices.voice import Voice
 

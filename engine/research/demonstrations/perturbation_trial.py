@@ -16,10 +16,10 @@ from engine.analysis.loudness import limit_peaks
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
+from engine.conversion.articulation import warp_bands
 from engine.features.clips import Clip, analyse_clip
 from engine.networks.base import BaseModel, load_base
 from engine.networks.envelope_decoder import prosody_input
-from engine.networks.perturbation import warp_bands
 from engine.networks.synthesizer import synthesize
 from engine.networks.timbre_encoder import timbre_input
 from engine.reprs import Brief

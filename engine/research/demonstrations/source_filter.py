@@ -21,8 +21,8 @@ from engine.audio.files import Audio, Recording, audio_of
 from engine.audio.resampling import resample
 from engine.networks.base import load_base
 from engine.networks.excitation import noise_at, pulse_train
-from engine.networks.synthesizer import residual_of
 from engine.reprs import Brief
+from engine.research.copies import residual_of
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE
 
 DRONE_HERTZ = 110.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -19,19 +19,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.analysis.envelope import SILENT, loudness_of
+from engine.conversion.articulation import warp_bands
 from engine.devices import in_halves
 from engine.features.augmentations import AUGMENTATIONS
 from engine.networks.content_encoder import CONTENT, ContentEncoder
 from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.envelope_content import EnvelopeContentEncoder, envelope_input
 from engine.networks.envelope_decoder import EnvelopeDecoder, prosody_input
-from engine.networks.layers import ReverseGradient
 from engine.networks.losses import envelope_distance
-from engine.networks.perturbation import add_noise_floor, random_equalizer, random_factor, warp_bands
 from engine.networks.timbre_encoder import TimbreEncoder, timbre_input
 from engine.progress import Report
 from engine.research.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
 from engine.research.pretraining.feature_means import FeatureMeans
+from engine.research.pretraining.perturbation import add_noise_floor, random_equalizer, random_factor
 from engine.research.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.units import hertz_to_semitones
 
@@ -172,6 +172,19 @@ class BatchMaker:
         batch, _, bands = envelope.shape
         warped = warp_bands(envelope, random_factor(batch, 1.33, random))
         return add_noise_floor(warped + random_equalizer(batch, bands, 0.12, random), random)
+
+
+class ReverseGradient(torch.autograd.Function):
+    """Identity forwards, gradient times -strength backwards (Ganin and Lempitsky, 2015)."""
+
+    @staticmethod
+    def forward(context: Any, values: Tensor, strength: float) -> Tensor:
+        context.strength = strength
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return -context.strength * gradient, None
 
 
 class SpeakerClassifier(nn.Module):

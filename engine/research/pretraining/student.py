@@ -27,7 +27,7 @@ from engine.errors import TrainingError
 from engine.features.clips import analyse_clip
 from engine.features.degradation import degrade
 from engine.files import replacing
-from engine.networks.base import load_base, save_weights
+from engine.networks.base import load_base
 from engine.networks.causal_content import (
     FRAMES_AT_ONCE,
     FRAMES_PER_STEP,
@@ -36,11 +36,17 @@ from engine.networks.causal_content import (
     CausalContentEncoder,
 )
 from engine.networks.listener import LISTENER_RATE
-from engine.networks.mel_frames import active_mean, log_mel
+from engine.networks.mel_frames import MEL_HOP, MEL_TRANSFORM, log_mel_inside
 from engine.progress import Report
 from engine.research.command import show_progress
 from engine.research.pretraining.corpus import EXCLUDED, read_manifest
-from engine.research.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
+from engine.research.pretraining.training_run import (
+    Parts,
+    TrainingRun,
+    learning_rate,
+    save_weights,
+    set_learning_rate,
+)
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
 _COPIES = 3  # of each recording: as it is, one higher, one lower
@@ -49,6 +55,7 @@ _LONGEST_S = 30.0  # of a recording that is used
 SKIPPED_STEPS = 20  # at the start of a crop, whose past is missing
 _VALIDATION = "librispeech_tc100_1utt"  # one recording of each speaker; those of some speakers are held out
 _HELD_OUT = 24
+_ACTIVE_DECADES = 3.0  # below the loud frames (30 dB)
 
 
 @dataclass(frozen=True)
@@ -140,6 +147,19 @@ def _copy_mel(filters: Tensor, samples: np.ndarray, copy: int, random: np.random
     left = place.astype(int)
     part = (place - left)[:, None].astype(np.float32)
     return mel[left] * (1 - part) + mel[left + 1] * part
+
+
+def log_mel(samples: Tensor, filters: Tensor) -> Tensor:
+    """Compute frames (frames, mels) in decades of power from samples (n,) at 16 kHz with filters (mels, bins)."""
+    window = torch.hann_window(MEL_TRANSFORM)
+    padded = torch.nn.functional.pad(samples, (MEL_TRANSFORM // 2, MEL_TRANSFORM // 2))
+    return log_mel_inside(padded.unfold(0, MEL_TRANSFORM, MEL_HOP) * window, filters)
+
+
+def active_mean(frames: np.ndarray) -> np.ndarray:
+    """Average the frames (frames, mels) that are within 30 dB of the loud ones, (mels,)."""
+    loudness = frames.max(1)
+    return frames[loudness > np.percentile(loudness, 95) - _ACTIVE_DECADES].mean(0)
 
 
 def split_rows(rows: list[dict[str, str]]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.networks.base import load_base, save_weights
+from engine.networks.base import load_base
 from engine.networks.causal_content import STUDENT, CausalContentEncoder, load_student
 from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.progress import Report
@@ -34,7 +34,13 @@ from engine.research.pretraining.student import (
     student_loss,
     validate,
 )
-from engine.research.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
+from engine.research.pretraining.training_run import (
+    Parts,
+    TrainingRun,
+    learning_rate,
+    save_weights,
+    set_learning_rate,
+)
 from engine.units import FRAME_RATE, hertz_to_semitones
 from engine.voices.card import DEMO_VOICES
 from engine.voices.voice import Voice, load_voice

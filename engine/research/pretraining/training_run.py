@@ -1,4 +1,4 @@
-"""What all parts of pretraining share: averaged weights, a log of mean figures, checkpoints, and the learning rate."""
+"""What all parts of pretraining share: averaged weights, a log, checkpoints, the learning rate, files of weights."""
 
 import json
 import math
@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
+from engine.files import write_atomically
 from engine.progress import Report
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 
@@ -97,3 +99,11 @@ def set_learning_rate(rate: float, *optimizers: torch.optim.Optimizer) -> None:
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["lr"] = rate
+
+
+def save_weights(path: Path, weights: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Save half-precision safetensors at `path` with the card as JSON beside it, each written atomically."""
+    halves = {name: tensor.detach().cpu().half().contiguous() for name, tensor in weights.items()}
+    write_atomically(path, save(halves))
+    text = json.dumps(card, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path.with_suffix(".json"), text.encode())

@@ -9,11 +9,10 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import band_centres
 from engine.networks.excitation import pulse_train
-from engine.networks.losses import spectral_distance
-from engine.networks.perturbation import random_equalizer
 from engine.networks.synthesizer import Synthesizer
 from engine.progress import Report
 from engine.research.pretraining.corpus import ClipEntry, Corpus, draw_crops, split_speakers
+from engine.research.pretraining.perturbation import random_equalizer
 from engine.research.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
 from engine.units import HOP, SAMPLE_RATE
 
@@ -102,6 +101,31 @@ def synthesis_loss(synthesizer: Synthesizer, batch: dict[str, Tensor], device: t
     return spectral_distance(
         output[:, inner] * scale, batch["samples"][:, inner] * scale, batch["bandwidth"], SAMPLE_RATE
     )
+
+
+def spectral_distance(predicted: Tensor, wanted: Tensor, bandwidth_hertz: Tensor, rate: int) -> Tensor:
+    """Return the multi-resolution STFT loss (Yamamoto et al., 2020) of samples (batch, samples).
+
+    The relative error of the magnitudes plus the mean absolute difference of their logarithms, below each recording's
+    bandwidth (batch,).
+    """
+    total = predicted.new_zeros(())
+    for size in (2048, 1024, 512, 256):
+        window = torch.hann_window(size, device=predicted.device)
+        magnitudes = [
+            torch.stft(x, size, size // 4, size, window, return_complex=True).abs().clamp_min(1e-5)
+            for x in (predicted, wanted)
+        ]
+        hertz = torch.arange(size // 2 + 1, device=predicted.device) * (rate / size)
+        known = (hertz[None] < bandwidth_hertz[:, None]).float()[:, :, None]
+        difference = (magnitudes[0] - magnitudes[1]) * known
+        reference = (magnitudes[1] * known).square().sum((1, 2)).sqrt()
+        convergence = (difference.square().sum((1, 2)).sqrt() / (reference + 1e-2)).mean()
+        logarithms = ((magnitudes[0].log() - magnitudes[1].log()).abs() * known).sum() / (
+            known.sum() * magnitudes[0].shape[2]
+        )
+        total = total + 0.5 * convergence + logarithms
+    return total / 4
 
 
 def _validate(

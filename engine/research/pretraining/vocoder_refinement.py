@@ -15,12 +15,11 @@ from torch.nn import functional
 from engine.devices import in_halves
 from engine.errors import TrainingError
 from engine.networks.excitation import pulse_train
-from engine.networks.losses import spectral_distance
 from engine.networks.synthesizer import Synthesizer
 from engine.progress import Report
 from engine.research.pretraining.corpus import Corpus, split_speakers
 from engine.research.pretraining.training_run import Parts, TrainingRun, learning_rate, set_learning_rate
-from engine.research.pretraining.vocoder import SynthesizerPlan, make_batch
+from engine.research.pretraining.vocoder import SynthesizerPlan, make_batch, spectral_distance
 from engine.training.checkpoint import load_checkpoint
 from engine.units import HOP, SAMPLE_RATE
 

@@ -22,7 +22,7 @@ from engine.voices.card import DEMO_VOICES, VoiceCard
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import save_voice
 
-SAMPLES = Path(__file__).parent.parent / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 MOST_MINUTES = 12.0  # of each voice; more adds little and takes longer to analyse
 
 

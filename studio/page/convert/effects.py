@@ -57,7 +57,7 @@ class EffectControls:
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["effects", *(tr("effect {name}", name=name) for name in _NAMES)]
+        return ["effects", *(f"effect {name}" for name in _NAMES)]
 
     def chosen(self, given: Given) -> Effects:
         """Return the effects, as a preset where the values are one's."""

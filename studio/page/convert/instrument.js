@@ -207,7 +207,7 @@ class Instrument extends Player {
   // ---- what is seen
 
   /** Says how wide the transport is, in whatever language, to what stands beside it in the page's bar. */
-  #makesRoom = new ResizeObserver(([{ target }]) => target.closest("#convert")?.style.setProperty("--transport", `${target.offsetWidth}px`));
+  #makesRoom = new ResizeObserver(([{ target }]) => target.closest("#convert")?.style.setProperty("--transport", `${/** @type {HTMLElement} */ (target).offsetWidth}px`));
 
   drawn(bar, wave) {
     wave.remove();

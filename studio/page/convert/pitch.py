@@ -74,7 +74,7 @@ class Pitch:
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
-        of_recording, of_take = tr("{task} recording", task=now["task"]), f"{task_id} {take}"
+        of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, look_at_recording(visit.studio, visit.account, task_id)

@@ -137,7 +137,7 @@ class Recording:
             }
         if view["state"] != "completed":
             why = view["error"] or tr("The analysis was cancelled.")
-            return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
+            return self._nothing() | {self.problem: show_error(joined(": ", (view["file_name"], why)))}
         return {
             **self.watching.end(),
             self.analysing: gr.Row(visible=False),

@@ -39,6 +39,11 @@ _SAID = {
 }
 
 
+def lane_label(name: str) -> str:
+    """Return what a lane beside the vocal is called: those after the second singer's by their numbers."""
+    return NAMES.get(name) or tr("Singer {number}", number=name.removeprefix("stem"))
+
+
 class Song:
     """The part of the tab for a song. files: ids of analysed recordings by their lanes, which the browser remembers."""
 
@@ -49,7 +54,7 @@ class Song:
         self.owner = gr.State(None)  # id of the recording that they are for
         self.watching = WatchedTask(_POLL_S)
         with layout.add:
-            self.buttons = {name: _file(f"+ {label}", name) for name, label in NAMES.items()}
+            self.buttons = {name: _file("+ " + label, name) for name, label in NAMES.items()}
         with layout.notices:
             self.says = notice("song-says")
             self.problem = notice("song-problem")

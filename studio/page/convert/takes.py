@@ -23,7 +23,7 @@ from studio.page.convert.layout import Layout
 from studio.page.convert.pitch import Pitch
 from studio.page.convert.pitch_editor import PitchEditor
 from studio.page.convert.scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
-from studio.page.convert.song import NAMES
+from studio.page.convert.song import lane_label
 from studio.page.convert.state import Now
 from studio.page.parts.element_data import ChosenTrack
 from studio.page.parts.notice import notice, sentence_of, show_error
@@ -168,9 +168,9 @@ class Takes:
             "tracks": lanes,
             "others": _others(visit, view["model"]),
             "company": [
-                {"name": name, "label": label, "url": view["lanes"][name]}
-                for name, label in NAMES.items()
-                if name in view["lanes"]
+                {"name": name, "label": lane_label(name), "url": url}
+                for name, url in view["lanes"].items()
+                if name not in ("vocal", "mix")
             ],
         }
         labels = [(one["label"], one["task"]) for one in kept]
@@ -318,7 +318,7 @@ def _numbered(lanes: list[TakeLane]) -> list[TakeLane]:
         same = (lane["label"], lane["transpose"])
         counted[same] += 1
         if counted[same] > 1:
-            lane["label"] = f"{lane['label']} ({counted[same]})"
+            lane["label"] = lane["label"] + f" ({counted[same]})"
     return lanes
 
 

@@ -106,7 +106,8 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
         if timeline["tempo_bpm"]
         else []
     )
-    facts += [[tr("Begins at"), f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
+    if start_s := timeline["start_s"]:
+        facts.append([tr("Begins at"), tr("{seconds} s", seconds=numeral(start_s, "g"))])
     return {
         "id": project["id"],
         "title": project["name"],

@@ -7,14 +7,14 @@ from typing import Any
 
 from engine.conversion.settings import ConversionSettings
 from engine.settings import title_of
-from engine.texts import ntr, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
 from studio.actions.downloads import offered
 from studio.actions.outlines import outline_of_take
 from studio.actions.takes import best_first, fidelity
 from studio.errors import NotFound
-from studio.page.convert.scores import kept_note, labelled, stands_out
+from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
 from studio.page.parts.controls import STYLES
 from studio.page.parts.page import Visit
 
@@ -129,7 +129,7 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
         *([_key(found["transpose"])] if found.get("transpose") is not None else []),
         *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
         *([] if effects == _NO_EFFECTS else [_effects(effects)]),
-        *(f"{title_of(name)} {_said(value)}" for name, value in _own_settings(task, found["vocal_style"]).items()),
+        *(joined(" ", (title_of(name), _said(one))) for name, one in _own_settings(task, found["vocal_style"]).items()),
     ]
 
 
@@ -160,12 +160,12 @@ def _own_settings(task: Mapping[str, Any], style: str) -> dict[str, Any]:
 
 
 def _key(transpose: float) -> str:
-    return f"{transpose:+g}".replace("-", "\N{MINUS SIGN}") if transpose else tr("original key")
+    return brief_shift(transpose) or tr("original key")
 
 
 def _effects(effects: Any) -> str:
     """Return the preset of effects; those of one's own have no name."""
-    return effects if isinstance(effects, str) else tr("own effects")
+    return tr(effects) if isinstance(effects, str) else tr("own effects")
 
 
 def _label(task: Mapping[str, Any]) -> str:
@@ -201,7 +201,8 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
             facts.append([tr("Detected style"), STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
-            facts.append([title_of(name), _said(value) if moved is None else f"{value}: {moved:+g}"])
+            shift = [] if moved is None else [brief_shift(moved) or "0"]
+            facts.append([title_of(name), joined(": ", [_said(value), *shift])])
     elif task["kind"] == "training":
         facts = [[tr("Epochs"), str(task["epochs"])]]
         facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
@@ -209,7 +210,7 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _said(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return numeral(value, "g") if isinstance(value, float) else tr(value) if isinstance(value, str) else str(value)
 
 
 def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:

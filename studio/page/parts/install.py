@@ -69,7 +69,7 @@ class InstallOffer:
             self._place: gr.Column(visible=not seen.is_installed),
             self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
             self._going: gr.Row(visible=seen.is_running),
-            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{seen.progress:.0%}")))
+            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{100 * seen.progress:.0f} %")))
             if seen.is_running
             else "",
             self._problem: _end(seen),

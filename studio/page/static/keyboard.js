@@ -10,7 +10,7 @@ const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
 const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
 // what it names in English only
-const NAMED = { "Upload file": tr("Upload file"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
+const NAMED = { "Upload file": tr("Upload file"), "Select input device": tr("Select input device"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
 const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label}", { label }), "range slider for ": (label) => tr("range slider for {label}", { label }) };
 const LATER_MS = 100; // for all changes of a moment together
 
@@ -75,8 +75,7 @@ function skip() {
 
 let waits = 0;
 const watching = new MutationObserver(() => {
-  clearTimeout(waits);
-  waits = setTimeout(mendAll, LATER_MS);
+  waits ||= setTimeout(() => { waits = 0; mendAll(); }, LATER_MS); // also while something changes all the time
 });
 watching.observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 mendAll();

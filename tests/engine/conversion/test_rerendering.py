@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.analysis.pitch import detect_pitch
-from engine.analysis.windows import cut_windows
+from engine.analysis.windows import LONGEST_S, cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.conversion import convert as conversion_module
 from engine.conversion import rerendering as module
@@ -19,7 +19,7 @@ from engine.conversion.renderer import Renderer
 from engine.conversion.rerendering import EarlierEdit, FileTake, edit_file, edit_take
 from engine.conversion.settings import ConversionSettings
 from engine.errors import AudioError, Cancelled, EditError, SettingsError
-from engine.units import HOP, SAMPLE_RATE
+from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
 
 SEAM_DB = -60.0  # what a seam differs from the take as it was, at most (measured on songs and speech: -76)
 
@@ -41,6 +41,9 @@ def small_windows(monkeypatch) -> None:
     small = functools.partial(cut_windows, longest_s=1.5, shortest_s=1.0)
     monkeypatch.setattr(conversion_module, "cut_windows", small)
     monkeypatch.setattr(module, "cut_windows", small)
+    monkeypatch.setattr("engine.features.survey.cut_windows", small)
+    shorter = round(2 * (LONGEST_S - 1.5) * FRAME_RATE) * HOP
+    monkeypatch.setattr(module, "_BACK_SAMPLES", module._BACK_SAMPLES - shorter)
 
 
 def changed(old: np.ndarray, new: np.ndarray) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from engine.networks.layers import ConvNextBlock, FrameConvolution, ReverseGradient, moving_average, receptive_frames
+from engine.networks.layers import ConvNextBlock, FrameConvolution, moving_average, receptive_frames
 
 
 @pytest.mark.parametrize(("width", "dilation", "groups"), [(1, 1, 1), (5, 1, 1), (7, 3, 4)])
@@ -54,14 +54,6 @@ def test_receptive_frames_matches_the_reach_of_a_stack(dilations):
     stack(sequence)[0, 2 * reach].sum().backward()
     heard = sequence.grad[0].abs().sum(1).nonzero()[:, 0]
     assert (heard.min().item(), heard.max().item()) == (reach, 3 * reach)
-
-
-def test_reverse_gradient_negates_and_scales_the_gradient():
-    values = torch.tensor([1.0, 2.0], requires_grad=True)
-    passed = ReverseGradient.apply(values, 0.25)
-    torch.testing.assert_close(passed, values)
-    (passed * torch.tensor([2.0, 4.0])).sum().backward()
-    torch.testing.assert_close(values.grad, torch.tensor([-0.5, -1.0]))
 
 
 def test_moving_average_keeps_constant_curves_up_to_the_ends():

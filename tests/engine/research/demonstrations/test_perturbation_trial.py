@@ -7,7 +7,7 @@ import torch
 from engine.analysis.envelope import LOW_BANDS, measure_envelope
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio, read_audio
-from engine.networks.perturbation import warp_bands
+from engine.conversion.articulation import warp_bands
 from engine.research.demonstrations.perturbation_trial import FACTORS, try_perturbation, warp_voice
 from engine.units import SAMPLE_RATE
 

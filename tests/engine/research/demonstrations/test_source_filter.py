@@ -5,7 +5,7 @@ from engine.analysis.envelope import BANDS
 from engine.analysis.pitch import detect_pitch
 from engine.audio.files import Audio
 from engine.networks.base import load_base
-from engine.networks.synthesizer import copy_synthesis
+from engine.research.copies import copy_synthesis
 from engine.research.demonstrations.source_filter import DRONE_HERTZ, SourceFilterParts, take_apart
 from engine.units import SAMPLE_RATE, frame_count
 

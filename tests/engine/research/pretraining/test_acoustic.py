@@ -20,6 +20,7 @@ from engine.research.pretraining.acoustic import (
     Batch,
     BatchMaker,
     Refinement,
+    ReverseGradient,
     SpeakerClassifier,
     first_part_loss,
     train_acoustic,
@@ -291,3 +292,11 @@ def test_train_acoustic_raises_cancelled_and_keeps_the_checkpoint(corpus, means,
 def test_train_acoustic_stores_the_plan_in_the_checkpoint(corpus, means, out):
     train(corpus, means, out, steps=1)
     assert AcousticPlan(**torch.load(out / "acoustic.pt", weights_only=True)["plan"]) == replace(PLAN, steps=1)
+
+
+def test_reverse_gradient_negates_and_scales_the_gradient():
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
+    passed = ReverseGradient.apply(values, 0.25)
+    torch.testing.assert_close(passed, values)
+    (passed * torch.tensor([2.0, 4.0])).sum().backward()
+    torch.testing.assert_close(values.grad, torch.tensor([-0.5, -1.0]))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ from engine.research.pretraining.listener import (
     prepare_listener,
     read_packages,
     read_variables,
+    write_listener,
 )
 
 DATA = Path(__file__).parents[2] / "data"
@@ -285,3 +287,42 @@ def test_shipped_listener_matches_the_whisper_encoder(tmp_path):
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.999
     kept = expected[::10, ::8].astype(np.float16)
     np.testing.assert_allclose(np.load(DATA / "whisper_base_speech.npy"), kept, atol=0.01)
+
+
+# ---- the file
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, np.ndarray]:
+    """Of a listener that has learned nothing; one row is all zeros, one has a single large number."""
+    torch.manual_seed(3)
+    found = {name: torch.randn_like(value).numpy() for name, value in Listener().state_dict().items()}
+    found["blocks.2.widen.weight"][7] = 0.0
+    found["blocks.2.widen.weight"][8, 3] = 500.0
+    return found
+
+
+def test_load_listener_restores_written_weights_within_half_a_step(weights, tmp_path):
+    write_listener(tmp_path / "x.safetensors", weights, {"name": "Gökhan"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.json", "x.safetensors"]
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"name": "Gökhan"}
+    found = load_listener(tmp_path / "x.safetensors")
+    assert not found.training
+    assert not any(parameter.requires_grad for parameter in found.parameters())
+    for name, value in found.state_dict().items():
+        assert value.dtype == torch.float32
+        written, read = weights[name], value.numpy()
+        if name == "mels":
+            np.testing.assert_array_equal(read, written)
+        elif written.ndim == 1 or name == "positions":
+            np.testing.assert_allclose(read, written, rtol=1e-3, atol=1e-6)
+        else:
+            rows = np.abs(written).reshape(len(written), -1).max(1)
+            errors = np.abs(read - written).reshape(len(written), -1).max(1)
+            assert (errors <= rows / 127 / 2 * 1.001 + 1e-12).all(), name
+    assert not found.blocks[2].widen.weight[7].any()
+
+
+def test_write_listener_needs_about_a_quarter_of_single_precision(weights, tmp_path):
+    write_listener(tmp_path / "x.safetensors", weights, {})
+    assert (tmp_path / "x.safetensors").stat().st_size < 0.28 * sum(value.nbytes for value in weights.values())

@@ -9,12 +9,19 @@ import torch
 from engine.analysis.envelope import BANDS
 from engine.networks.synthesizer import Synthesizer
 from engine.research.pretraining.corpus import Corpus
-from engine.research.pretraining.vocoder import SynthesizerPlan, make_batch, synthesis_loss, train_synthesizer
-from engine.units import HOP
+from engine.research.pretraining.vocoder import (
+    SynthesizerPlan,
+    make_batch,
+    spectral_distance,
+    synthesis_loss,
+    train_synthesizer,
+)
+from engine.units import HOP, SAMPLE_RATE
 
 # no cooling down, so that a step does not depend on how many there will be
 PLAN = SynthesizerPlan(steps=3, batch=1, frames=24, rate=2e-3, cool_down=0.0, validation_speakers=0.2)
 CPU = torch.device("cpu")
+EVERYTHING = torch.full((2,), 22_050.0)
 
 
 def train(corpus: Corpus, folder: Path, **changes) -> dict[str, torch.Tensor]:
@@ -93,3 +100,37 @@ def test_train_synthesizer_resumes_from_the_previous_checkpoint_if_one_is_trunca
     path = out / "synthesizer.pt"
     path.write_bytes(path.read_bytes()[:1000])
     assert_equal(train(corpus, out, steps=6), uninterrupted)
+
+
+def test_spectral_distance_of_equal_samples_is_zero():
+    samples = torch.randn(2, 5000)
+    assert spectral_distance(samples, samples, EVERYTHING, SAMPLE_RATE) == 0
+
+
+def test_spectral_distance_grows_with_the_difference():
+    torch.manual_seed(0)
+    wanted, other = torch.randn(2, 5000), torch.randn(2, 5000)
+    mixed = [wanted + share * other for share in (0.01, 0.1, 1)]
+    distances = [float(spectral_distance(one, wanted, EVERYTHING, SAMPLE_RATE)) for one in mixed]
+    assert 0 < distances[0] < distances[1] < distances[2]
+
+
+def test_spectral_distance_of_a_doubled_signal_is_half_plus_log_two():
+    wanted = torch.randn(2, 5000)
+    # half of the relative error of the magnitudes and all of their logarithm
+    expected = 0.5 * 1.0 + torch.log(torch.tensor(2.0))
+    assert spectral_distance(2 * wanted, wanted, EVERYTHING, SAMPLE_RATE) == pytest.approx(float(expected), abs=0.01)
+
+
+def test_spectral_distance_ignores_frequencies_above_the_bandwidth():
+    wanted = torch.randn(1, 20_000, generator=torch.Generator().manual_seed(0))
+    predicted = wanted + torch.sin(2 * torch.pi * 15_000 * torch.arange(20_000) / SAMPLE_RATE)
+    heard, deaf = torch.tensor([22_050.0]), torch.tensor([6_000.0])
+    whole = spectral_distance(predicted, wanted, heard, SAMPLE_RATE)
+    assert spectral_distance(predicted, wanted, deaf, SAMPLE_RATE) < 0.1 * whole
+
+
+def test_spectral_distance_has_a_finite_gradient_in_silence():
+    samples = torch.zeros(1, 5000, requires_grad=True)
+    spectral_distance(samples, torch.randn(1, 5000), EVERYTHING[:1], SAMPLE_RATE).backward()
+    assert torch.isfinite(samples.grad).all()

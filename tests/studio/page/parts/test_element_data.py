@@ -38,7 +38,7 @@ def declared(interface: str) -> dict[str, tuple[str, bool]]:
 
 
 def plain(of_script: str) -> str:
-    """A type in TypeScript: texts and names are strings, and so is a choice of some; the names of a pair are left out."""
+    """A type in TypeScript: texts and names are strings, so is a choice of some; names in a pair are left out."""
     text = re.sub(r'"[^"]*"|\b(Text|Name)\b', "string", of_script)
     text = re.sub(r"\w+: ", "", text)
     parts = sorted({one.strip() for one in re.split(r"\|", text)})

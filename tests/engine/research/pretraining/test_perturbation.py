@@ -1,42 +1,12 @@
-import numpy as np
 import pytest
 import torch
 
-from engine.analysis.envelope import BANDS, LOW_BANDS, band_centres
-from engine.networks.perturbation import (
-    add_noise_floor,
-    random_equalizer,
-    random_factor,
-    warp_bands,
-)
+from engine.analysis.envelope import BANDS
+from engine.research.pretraining.perturbation import add_noise_floor, random_equalizer, random_factor
 
 
 def seeded(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
-
-
-def resonance(hertz: float) -> torch.Tensor:
-    distance = torch.from_numpy(np.log2(band_centres() / hertz)).float()
-    return (-4 * distance.square())[None, None].expand(1, 3, BANDS).contiguous()
-
-
-@pytest.mark.parametrize("bands", [LOW_BANDS, BANDS])
-def test_warp_bands_keeps_the_envelope_with_a_factor_of_1(bands):
-    envelope = torch.randn(2, 5, bands)
-    torch.testing.assert_close(warp_bands(envelope, torch.ones(2)), envelope, atol=1e-3, rtol=1e-3)
-
-
-@pytest.mark.parametrize("factor", [0.8, 1.25])
-@pytest.mark.parametrize("hertz", [600.0, 1500.0, 4000.0])
-def test_warp_bands_moves_a_resonance_by_the_factor(hertz, factor):
-    warped = warp_bands(resonance(hertz), torch.tensor([factor]))
-    assert band_centres()[warped[0, 0].argmax()] == pytest.approx(hertz * factor, rel=0.06)
-
-
-def test_warp_bands_applies_one_factor_per_row():
-    warped = warp_bands(resonance(1000.0).expand(2, 3, BANDS), torch.tensor([1.0, 1.3]))
-    torch.testing.assert_close(warped[:1], resonance(1000.0), atol=0.01, rtol=0)
-    assert warped[1, 0].argmax() > warped[0, 0].argmax()
 
 
 def test_random_factor_is_evenly_distributed_around_1():

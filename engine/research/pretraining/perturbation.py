@@ -1,38 +1,17 @@
 """Information perturbation: alter what belongs to the speaker, so that the encoder cannot rely on it.
 
 After NANSY (Choi et al., 2021), but on log envelopes instead of samples, where it costs almost nothing: the frequency
-axis is warped as by a longer or shorter vocal tract, and a smooth random equalizer and a random noise floor are added.
+axis is warped as by a longer or shorter vocal tract (`engine.conversion.articulation.warp_bands`), and a smooth random
+equalizer and a random noise floor are added.
 """
-
-from functools import lru_cache
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from engine.analysis.envelope import BANDS, band_centres
-from engine.units import hertz_to_mel
+from engine.analysis.envelope import BANDS
 
 _EQUALIZER_CURVES = 6
-
-
-@lru_cache(maxsize=1)
-def _mel_centres() -> np.ndarray:
-    return hertz_to_mel(band_centres())
-
-
-def warp_bands(envelope: Tensor, factor: Tensor) -> Tensor:
-    """Move resonances from f to f * factor: envelope (batch, frames, bands), factor (batch,) -> same shape."""
-    bands = envelope.shape[2]
-    # band positions are computed on the CPU, since not every device has 64-bit floats
-    centres = torch.from_numpy(band_centres()[:bands])
-    mel = torch.from_numpy(_mel_centres())
-    wanted = 2595.0 * torch.log10(1.0 + centres[None] / factor.cpu().double()[:, None] / 700.0)
-    position = ((wanted - mel[0]) / (mel[1] - mel[0])).clamp(0, bands - 1 - 1e-6)
-    left = position.floor().long()
-    fraction = (position - left).to(envelope.dtype).to(envelope.device)[:, None]
-    index = left.to(envelope.device)[:, None].expand(envelope.shape)
-    return torch.gather(envelope, 2, index) * (1 - fraction) + torch.gather(envelope, 2, index + 1) * fraction
 
 
 def random_factor(batch: int, widest: float, random: torch.Generator) -> Tensor:
