@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.analysis.keys import find_key
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
 from engine.analysis.windows import Window, cut_windows
@@ -26,6 +27,7 @@ from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_aud
 from engine.audio.players import players
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
+from engine.conversion.harmony import NONE, furthest
 from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
@@ -306,9 +308,11 @@ def _surveyed(
     if survey.dryness and not survey.dryness.is_close:
         chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
     transpose = chosen_transpose(chosen, survey, voice)
+    if chosen.harmony != NONE:
+        chosen = replace(chosen, harmony_key=chosen_key(chosen, survey))
     if chosen.notes_out_of_range == REFUSE:
-        notes_beyond(survey.seconds_of_notes, transpose).refuse()
-    melody = ShapedMelody(chosen, transpose)
+        notes_beyond(survey.seconds_of_notes, transpose + furthest(chosen.harmony)).refuse()
+    melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
     return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
 
 
@@ -338,6 +342,19 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
     if not survey.voiced:
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
+
+
+def chosen_key(settings: ConversionSettings, survey: Survey) -> str:
+    """Return the key for a harmony: that of the settings, or that of the recording.
+
+    Raises SettingsError where there are no notes to find it by.
+    """
+    if settings.harmony_key != AUTO:
+        return settings.harmony_key
+    found = find_key(survey.seconds_of_notes)
+    if found is None:
+        raise SettingsError(tr("No notes are sung in this recording, so there is nothing to harmonize."))
+    return found
 
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
@@ -376,7 +393,8 @@ def _warning(renderer: Renderer, transpose: float) -> str | None:
 
 def _notes_warning(renderer: Renderer, transpose: float) -> str | None:
     survey = renderer.survey
-    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, transpose).warning)
+    shift = transpose + furthest(renderer.settings.harmony)
+    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, shift).warning)
 
 
 def _joined(*sentences: str | None) -> str | None:

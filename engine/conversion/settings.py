@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
+from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.style import Style
+from engine.conversion.harmony import NONE, STEPS
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, refuse_unknown, setting, text_setting, with_ranges
@@ -16,6 +18,7 @@ from engine.texts import tr
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
 FOLD: Final = "fold"  # by octaves into it
+KEYS: Final = tuple(name for name in SCALES if name != CHROMATIC)
 BEST: Final = "best"  # the transposition that leaves the fewest notes outside the voice's range
 
 
@@ -90,10 +93,23 @@ class ConversionSettings:
         ),
         (tr("refuse"), tr("fold")),
     )
+    harmony: str = text_setting(
+        NONE,
+        tr("Sings with the lead instead of it: in unison as a double, a little off its pitch, or in a third, a fifth "
+        "or an octave of its key."),
+        tuple(STEPS),
+    )
+    harmony_key: str = text_setting(
+        AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS)
+    )
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
+
+    def varies(self, number: int) -> bool:
+        """Return whether a take differs a little from the plain conversion; the first is 0."""
+        return number > 0 or self.harmony != NONE
 
 
 ConversionSettings.presets = {

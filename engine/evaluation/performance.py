@@ -15,7 +15,7 @@ import numpy as np
 from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
-from engine.analysis.pitch import VOICED
+from engine.analysis.pitch import VOICED, Pitch
 from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
@@ -24,7 +24,7 @@ from engine.errors import AudioError
 from engine.progress import Report, no_report
 from engine.reprs import Brief
 from engine.texts import tr
-from engine.units import FRAME_RATE, hertz_to_semitones
+from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
 SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
@@ -203,6 +203,13 @@ def moved(performance: Performance, semitones: np.ndarray) -> Performance:
     seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
     there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
     return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
+
+
+def sung_at(performance: Performance, pitch: Pitch) -> Performance:
+    """Return the performance with another melody: the pitch that a take was to have, (frames,)."""
+    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
+    semitones = np.interp(seconds, np.arange(len(pitch)) / FRAME_RATE, pitch.semitones)
+    return replace(performance, hertz=semitones_to_hertz(semitones))
 
 
 def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:

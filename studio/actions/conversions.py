@@ -1,5 +1,6 @@
 """Convert a recording, or again one that is already here: stored at once, converted by a worker."""
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath
@@ -28,7 +29,7 @@ from studio.actions.rvc_models import refuse_without_contentvec
 from studio.actions.songs import SongRequest, check_song, song_again
 from studio.actions.submission import Work, new_task, submit_work
 from studio.actions.uploads import stored_copy
-from studio.errors import Invalid
+from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
 from studio.store.idempotency import Idempotency, answered
@@ -39,6 +40,10 @@ from studio.store.tasks import ACTIVE, Task, find
 from studio.store.workspaces import untrained_folder, voice_folder
 
 DEMO = "demo"  # account of the demo voices
+_SEEDS = 2**31
+_NO_VOCAL_TO_HARMONIZE = tr(
+    "This song came as a full mix, so there is no vocal to harmonize: add its vocal and its backing as two files.",
+)
 _GONE = tr("Its recording has been deleted: add it again.")
 
 
@@ -222,6 +227,31 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
             model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song,
             asked.form or PUBLISHED,
         )  # fmt: skip
+        return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
+
+
+def harmonize(
+    studio: Studio, account: Account, task_id: str, harmony: str, key: str, model: str | None = None
+) -> str:
+    """Queue a double or a harmony of a finished conversion, in its voice or another one; return the new task's id.
+
+    harmony, key: as settings of a conversion. It is a conversion of the same recording with the same settings, in one
+    take that varies in its own way. Raises NotFound, also if the recording has been deleted, WrongState, and what
+    `start_conversion` raises.
+    """
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    asked, found = task.asked_as(Conversion), task.result_as(Rendered).output_settings
+    if task.state != "completed" or found is None:
+        raise WrongState(tr("Harmonies can be added once the conversion has finished."), "not_done")
+    if asked.song is not None and asked.song.separate:
+        raise WrongState(_NO_VOCAL_TO_HARMONIZE, "not_a_vocal")
+    seed = secrets.randbelow(_SEEDS)  # no two doubles are alike
+    settings = {
+        **asked.settings, "transpose": found.transpose, "takes": 1, "seed": seed, "harmony": harmony,
+        "harmony_key": key,
+    }  # fmt: skip
+    with stored_copy(studio, asked.input_key, _GONE) as copy:
+        request = ConversionRequest(model or task.model_id or "", settings, asked.preset, True)
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
 

@@ -13,6 +13,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.runs import true_runs
 from engine.conversion.comping import parts_of
 from engine.conversion.edit_data import EditData, read_edit_data
+from engine.conversion.harmony import NONE
 from engine.conversion.pitch_edits import TOOLS, edit_pitch, plain_edits, read_edits
 from engine.texts import tr
 from engine.units import FRAME_RATE
@@ -83,7 +84,7 @@ def comp_view(studio: Studio, account: Account, task_id: str, base_url: str, now
             "starred": take.label.starred,
         }
         for one in reversed(found)
-        if one.outputs_deleted_at is None and _starts(one) == _starts(task)
+        if one.outputs_deleted_at is None and _starts(one) == _starts(task) and _harmony(one) == _harmony(task)
         for take in ConversionView(studio, one, base_url, now_s).takes
     ]
     comp = task.asked_as(Conversion).comp
@@ -160,6 +161,11 @@ def _find_compable(studio: Studio, account: Account, task_id: str) -> Task:
 
 def _starts(task: Task) -> list[float]:
     return list(task.result_as(Rendered).phrase_starts_s)
+
+
+def _harmony(task: Task) -> object:
+    """Return what a conversion sings beside the lead, whose phrases are no others for the lead."""
+    return task.asked_as(Conversion).settings.get("harmony", NONE)
 
 
 def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) -> str:

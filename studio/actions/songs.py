@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
@@ -14,7 +14,9 @@ from engine.provenance.verification import statement_of
 from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
 from engine.texts import tr
+from engine.units import SAMPLE_RATE
 from studio.actions.account import FORMATS, voice_name
+from studio.actions.conversion_views import key_of_take
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
 from studio.actions.uploads import scratch_folder, stored_copy
@@ -28,6 +30,7 @@ from studio.store.tasks import Task, find
 
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
 LANES = ("vocal", "backing", "stem")  # of a mix
+HARMONY = "harmony-"  # before the id of its task: the lane of a harmony
 _ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
 _NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
 _LANES_GONE = tr("The lanes of this song have been deleted: convert it again.")
@@ -160,31 +163,35 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
 
 
 def mix_again(
-    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float
+    studio: Studio, account: Account, task_id: str, faders: Any, kind: str, base_url: str, now_s: float, take: int = 1
 ) -> dict[str, str]:
-    """Mix the lanes of a finished song; return the `url` and `name` of the mix, kept beside the song's own.
+    """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
+    kept beside the task's own files.
 
-    faders: {gain_db, mute, solo} by lane. kind: a format. Raises NotFound, Invalid for a format that is not offered,
-    SettingsError for faders that cannot be, or if no lane sounds.
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take: what
+    is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders
+    that cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
-    lanes = rendered.lanes or {}
+    harmonies = _harmonies(studio, account, faders or {})
+    lanes = rendered.lanes or ({"vocal": key_of_take(task, take)} if harmonies else {})
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
-    given = {name: _fader((faders or {}).get(name)) for name in lanes}
-    marks = {name: [one.gain_db, one.mute, one.solo] for name, one in given.items()}
+    given = {name: _fader((faders or {}).get(name)) for name in [*lanes, *harmonies]}
+    marks = {name: [(lanes | harmonies)[name], *astuple(one)] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
+        begins = round(max(0.0, rendered.mix.offset_s if rendered.mix else 0.0) * SAMPLE_RATE)
         with scratch_folder(studio) as scratch:
-            (scratch / "fetched").mkdir()
-            fetched = {name: studio.storage.fetch(lanes[name], scratch / "fetched") for name in given}
-            files = [
-                Lane(fetched[name], fader, statement=statement_of(fetched[name], studio.installation))
-                for name, fader in given.items()
-            ]
+            files = []
+            for name, stored in (lanes | harmonies).items():
+                (scratch / name).mkdir()
+                path = studio.storage.fetch(stored, scratch / name)
+                statement = statement_of(path, studio.installation)
+                files.append(Lane(path, given[name], begins if name in harmonies else 0, statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)
@@ -192,9 +199,19 @@ def mix_again(
     return {"url": studio.link(key, base_url, now_s), "name": name}
 
 
+def _harmonies(studio: Studio, account: Account, faders: Mapping[str, Any]) -> dict[str, str]:
+    """Return the storage keys of the harmonies that have faders, by lane. Raises NotFound for one that is gone."""
+    return {
+        name: key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1)
+        for name in faders if name.startswith(HARMONY)
+    }  # fmt: skip
+
+
 def _fader(given: Any) -> Fader:
     if given is None:
         return Fader()
     if not isinstance(given, Mapping):
         raise SettingsError(tr("A fader is gain_db, mute and solo."))
-    return Fader(given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True)
+    return Fader(
+        given.get("gain_db", 0.0), given.get("mute") is True, given.get("solo") is True, given.get("pan", 0.0)
+    )

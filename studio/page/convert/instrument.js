@@ -8,6 +8,7 @@
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
 //              of each track `first_s`, how much earlier than its recording it begins
+//   harmonies: {start_s, lanes: [{name, label, title, url, pan, gain_db}]}: beside these, from `start_s` on
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -88,8 +89,9 @@ class Instrument extends Player {
     }
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
+    if (of === "harmonies") this.#mixed(true); // what was mixed is without them
     if (of === "pitch") return this.#draw();
-    if (of === "company" && !before.company?.length && !data?.length) return;
+    if ((of === "company" && !before.company?.length && !data?.length) || (of === "harmonies" && !before.harmonies && !data)) return;
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
       if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
@@ -144,7 +146,9 @@ class Instrument extends Player {
     const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
-    this.#company.set(this.#isWelcome ? [] : takes?.company?.length ? takes.company : (this.#parts.company ?? []), takes?.company?.length ? begins[0] - earliest : -earliest);
+    const [beside, from] = takes?.company?.length ? [takes.company, begins[0]] : [this.#parts.company ?? [], 0], { harmonies } = this.#parts;
+    const lanes = [...beside.map((lane) => ({ ...lane, begins: from - earliest })), ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, begins: harmonies.start_s - earliest })) : [])];
+    this.#company.set(this.#isWelcome ? [] : lanes);
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
@@ -307,10 +311,9 @@ class Instrument extends Player {
 
   /** The strips of what is heard beside the chosen lane. */
   #beside() {
-    const offset_s = this.#company.offset - this.#origin;
-    return this.#company.lanes.map(({ url, label }) => {
+    return this.#company.lanes.map(({ url, label, begins }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 
@@ -322,8 +325,8 @@ class Instrument extends Player {
   }
 
   /** A mix that was made is of other faders now. */
-  #mixed() {
-    for (const track of this.data?.tracks ?? []) if (track.song) track.downloads = track.downloads.map(({ label }) => ({ label }));
+  #mixed(isMixed = Boolean(this.#parts.harmonies)) {
+    for (const track of [this.data, this.#parts.takes].flatMap((one) => one?.tracks ?? [])) if (track.downloads && (track.song || isMixed)) track.downloads = track.downloads.map(({ label }) => ({ label }));
     if (this.data) this.offerAgain();
   }
 

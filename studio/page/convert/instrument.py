@@ -22,7 +22,7 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "parts"]
+Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "parts"]
 
 
 def brought(of: Shown, data: object) -> str:

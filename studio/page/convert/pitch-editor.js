@@ -396,7 +396,7 @@ export class PitchEditor extends HTMLElement {
     const { id, duration_s, step_s, confidence } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
     this.roll.data = {
-      shown: ["notes"], ...this.#backdrop, notes: this.#blobs(), id: `pitch-${id}`, duration_s, isClose: true, label: tr("Pitch of the take"), hint: HINT,
+      ...this.#backdrop, shown: [...(this.#backdrop.shown ?? []), "notes"], notes: this.#blobs(), id: `pitch-${id}`, duration_s, isClose: true, label: tr("Pitch of the take"), hint: HINT,
       curves: [curve(tr("As converted"), BEFORE_COLOUR, this.#before), curve(tr("Edited"), NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();

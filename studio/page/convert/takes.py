@@ -1,7 +1,7 @@
 """A finished conversion: its takes as lanes of the instrument, their pitch and scores, and what can follow."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NotRequired
 
@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.texts import joined, tr
 from studio.actions.account import preferences_of
 from studio.actions.downloads import OfferedFile, offered, take_download
-from studio.actions.songs import mix_again
+from studio.actions.songs import HARMONY, mix_again
 from studio.actions.takes import ResultView, ShownTake, result_view
 from studio.actions.voice_cards import Avatar, avatar_of, voice_cards
 from studio.errors import NotFound
@@ -111,7 +111,7 @@ class AskedFile(TypedDict):
 
     index: int
     label: str
-    faders: NotRequired[object]
+    faders: NotRequired[Mapping[str, object]]
 
 
 class Takes:
@@ -222,10 +222,10 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             track = tracks[index]
-            if track["song"]:
+            if track["song"] or _has_harmonies(asked):
                 made = visit.apart(
                     mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s,
+                    visit.now_s, track["take"],
                 )  # fmt: skip
             else:
                 made = visit.apart(
@@ -241,6 +241,10 @@ class Takes:
         lanes[index - 1] = {**lane, "downloads": [link if one["label"] == kind else one for one in lane["downloads"]]}
         data = {**data, "tracks": lanes}
         return {self.part: brought("takes", data), self.brought: data}
+
+
+def _has_harmonies(asked: AskedFile) -> bool:
+    return any(name.startswith(HARMONY) for name in asked.get("faders", ()))
 
 
 def view_of(visit: Visit, task_id: str) -> ResultView:

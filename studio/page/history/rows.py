@@ -15,7 +15,7 @@ from studio.actions.outlines import outline_of_take
 from studio.actions.takes import best_first, fidelity
 from studio.errors import NotFound
 from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
-from studio.page.parts.controls import STYLES
+from studio.page.parts.controls import EFFECTS, STYLES
 from studio.page.parts.page import Visit
 
 KINDS = {
@@ -165,7 +165,7 @@ def _key(transpose: float) -> str:
 
 def _effects(effects: Any) -> str:
     """Return the preset of effects; those of one's own have no name."""
-    return tr(effects) if isinstance(effects, str) else tr("own effects")
+    return EFFECTS.get(effects, effects) if isinstance(effects, str) else tr("own effects")
 
 
 def _label(task: Mapping[str, Any]) -> str:

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import soundfile
@@ -38,6 +40,21 @@ def test_mix_again_applies_the_faders_and_reuses_the_file(studio, song, tmp_path
     [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
     mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
     assert np.abs(mixed).max() == pytest.approx(0.2 * 10 ** (-6 / 20), abs=1e-3)
+
+
+def test_mix_again_adds_harmonies_where_they_are_in_the_stereo_field(studio, song, tmp_path):
+    faders = {"vocal": {}, "backing": {"mute": True}, f"harmony-{song}": {"gain_db": -6.0, "pan": 1.0}}
+    mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0)
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
+    mixed, _ = soundfile.read(studio.storage.fetch(key, tmp_path))
+    left, right = np.abs(mixed).max(axis=0)
+    assert left == pytest.approx(0.2, abs=1e-3)
+    assert right == pytest.approx(0.2 * (1 + math.sqrt(2) * 10 ** (-6 / 20)), abs=2e-3)
+
+
+def test_mix_again_refuses_a_harmony_that_is_gone(studio, song):
+    with pytest.raises(NotFound):
+        mix_again(studio, studio.local, song, {"harmony-nowhere": {}}, "wav", "http://here", 0.0)
 
 
 @pytest.mark.parametrize(
