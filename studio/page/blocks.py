@@ -60,7 +60,7 @@ _WORDS = {  # of gradio's own, which lacks the first, and Italian
     "common.remove": tr("Remove"), "upload_text.drop_audio": tr("Drop a vocal here"),
     "upload_text.drop_file": tr("Drop File Here"), "upload_text.click_to_upload": tr("or browse"),
     "file.uploading": tr("Uploading..."), "audio.record": tr("Record"), "audio.stop": tr("Stop"),
-    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"), "audio.record_from_microphone": tr("Record audio"),
+    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"),
 }  # fmt: skip
 _GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
