@@ -10,8 +10,8 @@ from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, KEYS
 from engine.texts import joined, tr
-from studio.actions.conversions import harmonize
-from studio.actions.songs import HARMONY
+from studio.actions.conversions.conversion import harmonize
+from studio.actions.conversions.songs import HARMONY
 from studio.actions.tasks import cancel_task
 from studio.actions.voice_cards import avatar_of
 from studio.errors import NotFound, WrongState

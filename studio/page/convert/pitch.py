@@ -4,10 +4,10 @@ import gradio as gr
 from gradio.blocks import Block
 from typing_extensions import TypedDict
 
-from engine.texts import tr
-from studio.actions.analyses import AnalysisView
-from studio.actions.conversions import look_at_recording, look_at_take
-from studio.actions.takes import ResultView, VoiceRange
+from engine.texts import joined, tr
+from studio.actions.analysis_views import AnalysisView
+from studio.actions.conversions.conversion import look_at_recording, look_at_take
+from studio.actions.conversions.takes import ResultView, VoiceRange
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Chosen, Now
 from studio.page.parts import analyses
@@ -88,7 +88,7 @@ class Pitch:
             share = sum(view["progress"] for view in views) / len(views)
             return found | {self.progress: gr.HTML(progress_bar(share, tr("Analysing the pitch")), visible=True)}
         if failed := [view for view in views if view["state"] != "completed"]:
-            why = tr("The pitch cannot be shown. {error}", error=failed[0]["error"] or "").strip()
+            why = joined(" ", filter(None, [tr("The pitch cannot be shown."), failed[0]["error"]]))
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0

@@ -140,6 +140,7 @@ def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation
     assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(task_id)
     assert (task.state, task.error_code) == ("failed", "audio_error")
+    assert task.error.startswith('"vocal.wav" ')
     assert task.error.endswith(".")
     assert nothing_is_left(installation, task_id)
 
