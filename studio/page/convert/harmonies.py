@@ -13,7 +13,7 @@ from engine.texts import joined, tr
 from studio.actions.conversions.conversion import harmonize
 from studio.actions.conversions.songs import HARMONY
 from studio.actions.tasks import cancel_task
-from studio.actions.voice_cards import avatar_of
+from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound, WrongState
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
