@@ -66,8 +66,8 @@ class ChangedStretch(TypedDict):
     hertz: list[float]
 
 
-class OctaveView(TypedDict):
-    """A stretch that probably is this many octaves (`by`) too low, or too high where it is below 0."""
+class OctaveDoubtView(TypedDict):
+    """What probably is octaves too low (by above 0) or too high as converted."""
 
     start_s: float
     end_s: float
@@ -103,7 +103,7 @@ class EditView(TypedDict):
     confidence: list[float]
     edits: Edits
     changes: list[ChangedStretch]
-    octaves: list[OctaveView]
+    octaves: list[OctaveDoubtView]
     heard: list[AudibleTake]
     tools: dict[str, ToolView]
 

@@ -52,7 +52,7 @@ class Batch:
             self.back = gr.Button(tr("One recording"), size="sm", scale=0, min_width=120, elem_id="convert-one")
             self.files = gr.File(
                 label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES),
-                height=150, elem_id="convert-files",
+                height=110, elem_id="convert-files",
             )  # fmt: skip
             self.problem = notice("convert-batch-problem")
             self.counted = gr.HTML(visible=False, elem_id="convert-batch-counted")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import gradio as gr
 from typing_extensions import TypedDict
@@ -96,7 +95,7 @@ class Harmonies:
         more = [*kept, new][-_MOST_KEPT:]
         return self.look(visit, now, more) | {self.kept: more}
 
-    def remove(self, visit: Visit, asked: Mapping[str, Any], now: Now | None, kept: Sequence[Kept]) -> Updates:
+    def remove(self, visit: Visit, asked: Mapping[str, object], now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Take a harmony out of the timeline; it stays in the history."""
         task = str(asked["name"]).removeprefix(HARMONY)
         left = [one for one in kept if one["task"] != task]
@@ -137,7 +136,7 @@ def _is_of(one: Kept, now: Now) -> bool:
     return (one["recording"], one["start_s"], one["stop_s"]) == (now["recording"], now["start_s"], now["stop_s"])
 
 
-def _lane(one: Kept, voice: str | None, settings: Mapping[str, Any], urls: Sequence[str]) -> dict[str, Any]:
+def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
     label, key = _NAMES[one["harmony"]], settings.get("harmony_key")
     in_key = tr("{harmony} in {key}", harmony=label, key=key) if key in KEYS and one["harmony"] != "unison" else label
     return {

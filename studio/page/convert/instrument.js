@@ -255,7 +255,8 @@ class Instrument extends Player {
     if (this.#company.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
-      make("button", { type: "button", class: "with", title: name, "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " " + tr("(untrained)") : ""));
+      make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
+        avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
     const foot = make("div", { class: "foot" }, make("p", { class: "picked", role: "status" }), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));

@@ -436,8 +436,7 @@ export class PitchEditor extends HTMLElement {
     });
     // keys go on working when the button that was pressed is disabled
     if (used?.disabled) this.#stage().focus({ preventScroll: true });
-    const takesTouch = this.#tools.chosen === "draw" || this.selection;
-    this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
+    this.#stage().style.touchAction = "none"; // a finger draws, drags and selects
     this.roll.redraw();
   }
 

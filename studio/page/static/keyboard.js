@@ -4,7 +4,7 @@
 import { make } from "./dom.js";
 import { tr } from "./texts.js";
 
-const ROW = "#tabs [role=tablist], .samples, .transport, timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
+const ROW = "#tabs [role=tablist], .samples, .transport, timbre-instrument .again, timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";

@@ -19,6 +19,7 @@ from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.accounts import local_account
+from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
 from tests.engine.songs.conftest import chords, save, write_network
 
@@ -184,9 +185,8 @@ def test_song_task_messages_name_the_uploaded_files(shared_installation, studio,
     choir = SentFile(both, "Our choir.wav")
     noted = start(studio, sung, tmp_path, backing=stereo, stem=choir, stem_parts=[Part(0.0, VOICE)])
     assert run(shared_installation) == "completed"
-    assert any(
-        note.startswith('"Our choir.wav": Two pitches') for note in shared_installation.task(noted).result["notes"]
-    )
+    notes = shared_installation.task(noted).result_as(Rendered).notes
+    assert any(note.startswith('"Our choir.wav": Two pitches') for note in notes)
 
 
 def test_song_task_warns_of_recordings_without_a_voice(shared_installation, studio, stems, separator, tmp_path):
