@@ -2,8 +2,8 @@
 
 That is compared with how often each occurs in music of a known key, in all twelve transpositions (the algorithm of
 Krumhansl and Schmuckler, in: Krumhansl, "Cognitive Foundations of Musical Pitch", 1990). Profiles and distance are
-those of Albrecht and Shanahan, "The use of large corpora to train a new type of key-finding algorithm", Music Perception 31
-(2013), which tell a key from its relative one more often.
+those of Albrecht and Shanahan, "The use of large corpora to train a new type of key-finding algorithm", in: Music
+Perception 31 (2013), which tell a key from its relative one more often.
 """
 
 import numpy as np

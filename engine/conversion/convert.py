@@ -38,7 +38,7 @@ from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
-from engine.files import refuse_overwriting
+from engine.files import as_path, refuse_overwriting
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
@@ -259,7 +259,7 @@ def convert_file(
     >>> convert_file("vocal.flac", "koguchi.wav", "koguchi")
     FileConversion(1 take, melodic, transposed by +0 semitones: koguchi.wav)
     """
-    source, voice, by_recording = Path(source), voice_of(voice), chosen_by(settings)
+    source, voice, by_recording = as_path(source), voice_of(voice), chosen_by(settings)
     paths = [Path(one) for one in ([targets] if isinstance(targets, str | os.PathLike) else targets)]
     if not callable(settings):
         _refuse_other_count(by_recording("melodic"), paths)

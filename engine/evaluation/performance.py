@@ -124,7 +124,7 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
 
 def trace_file(path: Path | str, report: Report = no_report) -> Performance:
     """Analyse the performance in a file of any length. Raises AudioError; `report` may raise Cancelled."""
-    with open_audio(Path(path)) as recording:
+    with open_audio(path) as recording:
         return _trace(_reporting(recording, report), recording.rate)
 
 

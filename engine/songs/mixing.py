@@ -20,7 +20,7 @@ from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
-from engine.files import TakesPaths
+from engine.files import TakesPaths, shown_name
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, of_several
@@ -164,7 +164,7 @@ def mix_files(
         raise SettingsError(tr("No lane of the mix sounds: open a fader, or unmute one."))
     if stems and len(stems) != len(lanes):
         raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
-    channels = common_channels([(lane.path.name, channels_of(lane.path)) for lane in lanes])
+    channels = common_channels([(shown_name(lane.path), channels_of(lane.path)) for lane in lanes])
     if channels == 1 and any(fader.pan for fader in faders):
         channels = 2
     corrections_db = [_correction_db(lane) for lane in lanes]

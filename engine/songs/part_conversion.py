@@ -23,6 +23,7 @@ from engine.conversion.settings import Chosen
 from engine.devices import AUTO
 from engine.errors import SettingsError
 from engine.features.survey import Survey
+from engine.files import as_path
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
@@ -148,7 +149,7 @@ def convert_parts(
     >>> convert_parts("vocal.flac", "kathleen.wav", parts, load_voice).transposes
     {'kathleen': ...}
     """
-    source, target = Path(source), Path(target)
+    source, target = as_path(source), Path(target)
     parts, work = checked_parts(parts), work or Work()
     count = _length(source)
     for part in parts[1:]:

@@ -20,7 +20,7 @@ from engine.analysis.style import Style
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
-from engine.files import TakesPaths, names_that_fit, write_atomically
+from engine.files import TakesPaths, names_that_fit, shown_name, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report, within
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
@@ -314,7 +314,7 @@ def make_song(
     conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
-        named = "" if len(stems) == 1 else f'"{stem.path.name if number else song.lead.path.name}": '
+        named = "" if len(stems) == 1 else f'"{shown_name(stem.path if number else song.lead.path)}": '
         # a stem that is kept may hold a whole choir
         if not stem.is_kept and (sentence := find_two_pitches(stem.path).sentence):
             notes.append(named + sentence)
@@ -371,16 +371,16 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
     if song.lead.is_kept and all(stem.is_kept for stem in song.stems):
         raise SettingsError(tr("Nothing is converted: give the vocal, or one of the stems, a voice."))
     given = [*filter(None, [song.backing]), *(stem.path for stem in song.stems)]
-    channels = [(path.name, channels_of(path)) for path in given]
+    channels = [(shown_name(path), channels_of(path)) for path in given]
     lead = song.lead.path
-    common_channels([(lead.name, STEREO if song.separates else channels_of(lead)), *channels])
+    common_channels([(shown_name(lead), STEREO if song.separates else channels_of(lead)), *channels])
     for target in (files.mix, files.vocal, files.backing, *files.stems):
         for path in (lead, *given):
             with names_that_fit():
                 if target.exists() and target.samefile(path):
                     raise SettingsError(tr(
                         'The result would overwrite "{name}": choose another file name.',
-                        name=path.name,
+                        name=shown_name(path),
                     ))
 
 

@@ -10,6 +10,7 @@ from safetensors import SafetensorError, safe_open
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
 from engine.errors import AudioError, EngineError, ProfileError, ProvenanceError, VoiceError
+from engine.files import shown_name
 from engine.provenance.consent import check_seal
 from engine.texts import joined, tr
 from engine.voices.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, read_card
@@ -38,13 +39,13 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     if CHECKSUMS_FILE not in names:
         raise VoiceError(tr(
             '"{name}" is not a voice: it has no {checksums_file}.',
-            name=package.name, checksums_file=CHECKSUMS_FILE,
+            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
         ))
     stated = _read_checksums(package, folder)
     if strange := sorted(names - _ALLOWED):
         raise VoiceError(tr(
             '"{name}" is not a voice: "{strange}" does not belong in one.',
-            name=package.name, strange=strange[0],
+            name=shown_name(package), strange=strange[0],
         ))
     if missing := [name for name in _NEEDED if name not in names]:
         raise _damaged(package, tr("{missing} is missing", missing=missing[0]))
@@ -57,12 +58,12 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
             "{wrong} is not the file that {checksums_file} tells of",
             wrong=wrong[0], checksums_file=CHECKSUMS_FILE,
         ))
-    card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
+    card = read_card(_text(package, folder / CARD_FILE), f'in "{shown_name(package)}"')
     if card.is_untrained:  # without its recordings it could never be trained
         raise VoiceError(
             tr(
                 'The voice in "{name}" is untrained: train it where its recordings are, then export it.',
-                name=package.name,
+                name=shown_name(package),
             )
         )
     _check_said(package, card)
@@ -78,7 +79,7 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
             raise _damaged_since(package, cause) from cause
     _check_weights(package, folder / WEIGHTS_FILE)
     if PREVIEW_FILE in names:
-        check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
+        check_preview(folder / PREVIEW_FILE, f'"{shown_name(package)}"')
     return card
 
 
@@ -95,12 +96,12 @@ def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
         raise VoiceError(tr(
             '"{name}" is not a voice: its {checksums_file} is of another kind.',
-            name=package.name, checksums_file=CHECKSUMS_FILE,
+            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
         ))
     if values["format"] > FORMAT:
         raise VoiceError(tr(
             '"{name}" was made by a later version of Timbre Studio; update to use it.',
-            name=package.name,
+            name=shown_name(package),
         ))
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
         raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
@@ -121,7 +122,10 @@ def _check_weights(package: Path, path: Path) -> None:
     except (SafetensorError, OSError, ValueError) as cause:
         raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE)) from cause
     if not halves:
-        raise VoiceError(tr('The voice in "{name}" was made for another version of the engine.', name=package.name))
+        raise VoiceError(tr(
+            'The voice in "{name}" was made for another version of the engine.',
+            name=shown_name(package),
+        ))
 
 
 def check_preview(path: Path, where: str) -> None:
@@ -157,9 +161,12 @@ def _text(package: Path, path: Path) -> bytes:
 
 
 def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
-    said = tr('"{name}" is damaged; load it, or have it made, again.', name=package.name)
+    said = tr('"{name}" is damaged; load it, or have it made, again.', name=shown_name(package))
     return VoiceError(joined(" ", (said, str(cause))))
 
 
 def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=package.name, why=why))
+    return VoiceError(tr(
+        '"{name}" is damaged ({why}); load it, or have it made, again.',
+        name=shown_name(package), why=why,
+    ))

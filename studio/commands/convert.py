@@ -192,7 +192,7 @@ def _wanted(
     device: str,
 ) -> "TakesWanted":
     from engine.devices import working_device
-    from studio.actions.conversions import ConversionRequest
+    from studio.actions.conversions.conversion import ConversionRequest
     from studio.commands.takes import TakesWanted
 
     import_module("engine.conversion.convert")  # what the installation lacks is said here

@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,7 @@ from studio.commands.tables import print_table
 from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.actions.projects import ProjectView
     from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
@@ -63,7 +64,7 @@ def list_all(
     print_table(_COLUMNS, map(_row, found))
 
 
-def _row(project: dict[str, Any]) -> list[str]:
+def _row(project: "ProjectView") -> list[str]:
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(project["changed_at"]))
     made, voices = str(len(project["conversions"])), ", ".join(project["voices"])
     return [project["id"][:_SHOWN_OF_ID], project["name"], made, voices, day]
@@ -90,7 +91,8 @@ def export(
     from engine.analysis.timeline import Timeline
     from engine.settings import from_values
     from studio.actions.account import named_file
-    from studio.actions.projects import export_project, timeline_of
+    from studio.actions.project_exports import export_project
+    from studio.actions.projects import timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 

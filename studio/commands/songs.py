@@ -17,8 +17,8 @@ from engine.provenance.verification import statement_of
 from engine.songs.parts import KEEP, read_parts
 from engine.songs.separator_file import checked_separator
 from engine.texts import numeral, tr
-from studio.actions.songs import SentFile, SongRequest
-from studio.actions.takes import ResultView, result_view
+from studio.actions.conversions.songs import SentFile, SongRequest
+from studio.actions.conversions.takes import ResultView, result_view
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import local_studio
 from studio.commands.progress import progress_bar

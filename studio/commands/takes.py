@@ -17,10 +17,10 @@ from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
 from engine.texts import tr
-from studio.actions.conversion_views import key_of_take
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.conversions.takes import ResultView, result_view
+from studio.actions.conversions.views import key_of_take
 from studio.actions.projects import change_project
-from studio.actions.takes import ResultView, result_view
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio

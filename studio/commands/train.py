@@ -38,7 +38,7 @@ def train(
 ) -> None:
     """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
     from engine.training.plan import TrainingPlan
-    from studio.actions.trainings import forget_training, start_training
+    from studio.actions.trainings.training import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio
 
     plan = read_settings(TrainingPlan(), given)
@@ -114,7 +114,7 @@ def _print_course(studio: "Studio", voice: str) -> None:
     from engine.datasets.dataset import TRAINING_FOLDER
     from engine.plots.training import plot_learning_curves
     from engine.training.history import CURVES_FILE, history_from_json
-    from studio.actions.voices import training_history
+    from studio.actions.trainings.history import training_history
     from studio.store.catalogue import find_model
 
     model = find_model(studio.database, studio.local, voice)

@@ -41,8 +41,7 @@ def convert(job: Job) -> None:
     """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
     asked = job.task.asked_as(Conversion)
-    with job.recording(asked) as source:
-        rendered = _rendered(job, asked, source)
+    rendered = _rendered(job, asked, job.recording(asked))
     job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
     if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses

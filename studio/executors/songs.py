@@ -1,16 +1,15 @@
 """Make a song in a worker. What a stage has finished is stored, so that the next attempt goes on from there."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.conversion.settings import by_style
-from engine.errors import AudioError
+from engine.files import named
 from studio.errors import NotFound
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
@@ -85,35 +84,6 @@ def stages_prefix(job: Job, task_id: str | None = None) -> str:
 
 def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     """Separate, convert and mix. Raises what the engine and the studio raise."""
-    names = _Names(asked, song, source)
-    try:
-        made = _make_song(job, asked, song, source)
-    except AudioError as cause:
-        raise AudioError(names.put_in(str(cause))) from cause
-    return replace(
-        made,
-        warning=made.warning and names.put_in(made.warning),
-        notes=tuple(map(names.put_in, made.notes or ())),
-    )
-
-
-@dataclass(frozen=True)
-class _Names:
-    """The names that the files of a song had when they were sent."""
-
-    asked: Conversion
-    song: Song
-    source: Path
-
-    def put_in(self, text: str) -> str:
-        """Return a sentence with these names for those of the stored files."""
-        stored = {PurePath(key).name: self.song.names[name] for name, key in self.song.keys.items()}
-        stored[self.source.name] = self.asked.file_name
-        either = "|".join(map(re.escape, stored))
-        return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
-
-
-def _make_song(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 
@@ -192,7 +162,7 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     from engine.songs.song import Stem
 
     faders = {name: Fader(level) for name, level in song.faders.items()}
-    sent = {name: job.fetch_as(key, name) for name, key in song.keys.items()}
+    sent = {name: named(job.fetch_as(key, name), song.names[name]) for name, key in song.keys.items()}
     for path in sent.values():
         _measure(job, path)
     sung = dict(zip(chain(["stem"], more_lanes()), [song.stem_parts, *(song.more_stem_parts or ())], strict=False))

@@ -19,9 +19,9 @@ from engine.texts import ntr, tr
 from engine.units import in_words
 from engine.voices.card import DEMO_VOICES
 from studio.actions import analyses
-from studio.actions.installation import Installs
-from studio.actions.live import LiveSessions
-from studio.actions.voice_cards import DEMO_PREVIEWS
+from studio.actions.conversions.live import LiveSessions
+from studio.actions.fetched_models import Installs
+from studio.actions.voices.cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard

@@ -35,19 +35,20 @@ FEATURES: Mapping[str, Sequence[str]] = {
     ),
     "comps, takes and projects": (
         "**/comp*.py", "**/comp.js", "**/project*.py", "**/take*.py", "**/batch*.py", "studio/page/history/*",
-        "**/timeline.py", "**/downloads.py",
+        "**/timeline.py", "**/downloads.py", "studio/actions/conversions/views.py", "**/outlines.py",
     ),
     "effects": ("engine/effects/*", "**/effects.py"),
     "training of one's own voices": (
-        "engine/training/*", "**/train*.py", "studio/page/train/*", "**/checkpoint*.py", "**/curves.js",
+        "engine/training/*", "**/train*.py", "studio/page/train/*", "studio/actions/trainings/*", "**/checkpoint*.py",
+        "**/curves.js",
     ),
     "data sets and their reports": (
         "engine/datasets/*", "**/dataset*.py", "**/draft*.py", "studio/page/create/*", "**/report*",
-        "**/voice_making.py",
+        "studio/actions/voices/making.py",
     ),
     "voices: cards, packages, blends": (
         "engine/voices/*", "**/voice*", "**/blend*.py", "**/package*.py", "**/profile*.py", "studio/page/voices/*",
-        "**/catalogue.py", "**/avatar.js",
+        "studio/actions/voices/*", "**/catalogue.py", "**/avatar.js",
     ),
     "Explore, pictures and scores": (
         "studio/page/explore/*", "**/analys*.py", "**/exploration.py", "engine/plots/*", "engine/evaluation/*",

@@ -41,10 +41,10 @@ def test_the_page_is_shown_in_the_chosen_language(new_visitor):
 
 
 SAID = """async () => {
-  const { tr, ntr, fixed } = await import("/page-files/texts.js");
+  const { tr, ntr, fixed, signed } = await import("/page-files/texts.js");
   const take = (count) => ntr("{count} take", "{count} takes", { count });
   return [tr("Play {name}", { name: "Convert" }), tr("{name} is unknown here", { name: 1.5 }), take(1), take(2),
-    `${fixed(8.94, 1)} s`, tr("Copy")];
+    `${fixed(8.94, 1)} s`, tr("Copy"), tr("{a} and {b}", { a: signed(0.5, 2), b: signed(-1.5, 1) })];
 }"""
 
 
@@ -52,7 +52,7 @@ def test_scripts_say_texts_with_values_plurals_and_numbers_of_the_language(new_v
     page = in_language(new_visitor(viewport=SMALL), "de")
     # a name is a name, whatever it says; what is in no catalogue is English, with the numbers of the language
     assert page.evaluate(SAID) == [
-        "Convert abspielen", "1,5 is unknown here", "1 take", "2 takes", "8,9 s", "Kopieren",
+        "Convert abspielen", "1,5 is unknown here", "1 take", "2 takes", "8,9 s", "Kopieren", "+0,50 and \u22121,5",
     ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 
 from fastapi import APIRouter
@@ -9,7 +10,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.calls import PUBLISHED_SETTINGS
-from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
@@ -131,7 +132,7 @@ async def verify(call: Calling) -> JSONResponse:
         fields.check()
         assert audio is not None
         verdict = await call.apart(verify_file, audio.path, audio.name)
-    return JSONResponse(verdict)
+    return JSONResponse(asdict(verdict))
 
 
 @router.get(

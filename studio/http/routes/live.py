@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.live import LiveSession, LiveSessions
+from studio.actions.conversions.live import LiveSession, LiveSessions
 from studio.errors import Invalid
 from studio.http.origin_guard import is_own_origin
 from studio.http.problem import problem_of

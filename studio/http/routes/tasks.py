@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
 from engine.texts import tr
-from studio.actions.edits import TakeOf, start_comp
-from studio.actions.takes import LONGEST_NAME, label_take
+from studio.actions.conversions.comps import start_comp
+from studio.actions.conversions.takes import LONGEST_NAME, label_take
+from studio.actions.conversions.views import TakeOf
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED

@@ -11,11 +11,11 @@ from gradio.blocks import Block
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import tr
 from studio.actions.account import FORMATS, preferences_of
-from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
-from studio.actions.downloads import take_download
+from studio.actions.conversions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
+from studio.actions.conversions.downloads import take_download
 from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import receive_upload, scratch_folder
-from studio.actions.voice_cards import avatar_of
+from studio.actions.voices.cards import avatar_of
 from studio.errors import Invalid
 from studio.page.convert.layout import Layout
 from studio.page.convert.settings import Settings

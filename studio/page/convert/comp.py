@@ -7,8 +7,9 @@ import gradio as gr
 from typing_extensions import TypedDict
 
 from engine.texts import tr
-from studio.actions.edits import TakeOf, comp_view, start_comp
-from studio.actions.takes import label_take
+from studio.actions.conversions.comps import comp_view, start_comp
+from studio.actions.conversions.takes import label_take
+from studio.actions.conversions.views import TakeOf
 from studio.errors import NotFound, StudioError, WrongState
 from studio.page.convert.state import Now
 from studio.page.parts.element import element, shown

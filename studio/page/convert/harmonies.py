@@ -3,16 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import gradio as gr
 from typing_extensions import TypedDict
 
 from engine.conversion.settings import AUTO, KEYS
 from engine.texts import joined, tr
-from studio.actions.conversions import harmonize
-from studio.actions.songs import HARMONY
+from studio.actions.conversions.conversion import harmonize
+from studio.actions.conversions.songs import HARMONY
 from studio.actions.tasks import cancel_task
+from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound, WrongState
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -25,6 +25,7 @@ from studio.page.parts.analyses import BUSY
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
+from studio.page.parts.values import Values
 
 _POLL_S = 0.7
 _MOST_KEPT = 24
@@ -92,9 +93,9 @@ class Harmonies:
             "stop_s": now["stop_s"], "pan": _PLACES[len(beside) % len(_PLACES)],
         }  # fmt: skip
         more = [*kept, new][-_MOST_KEPT:]
-        return {self.kept: more} | (self.look(visit, now, more) or {})
+        return self.look(visit, now, more) | {self.kept: more}
 
-    def remove(self, visit: Visit, asked: Mapping[str, Any], now: Now | None, kept: Sequence[Kept]) -> Updates:
+    def remove(self, visit: Visit, asked: Mapping[str, object], now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Take a harmony out of the timeline; it stays in the history."""
         task = str(asked["name"]).removeprefix(HARMONY)
         left = [one for one in kept if one["task"] != task]
@@ -102,9 +103,9 @@ class Harmonies:
             return None
         with suppress(NotFound, WrongState):  # it is done
             cancel_task(visit.studio, visit.account, task, visit.base_url, visit.now_s)
-        return {self.kept: left} | (self.look(visit, now, left) or {})
+        return self.look(visit, now, left) | {self.kept: left}
 
-    def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Updates:
+    def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Values:
         """Show the harmonies of the recording, and those that are not done yet by their names."""
         lanes, left, trouble, is_busy = [], [], [], False
         for one in kept:
@@ -122,7 +123,7 @@ class Harmonies:
             is_busy = is_busy or view["state"] in BUSY
             lanes.append(_lane(one, view["voice"], view["settings"], [take["url"] for take in view["takes"]]))
         start_s = (now and now["start_s"]) or 0.0
-        updates: dict[Any, Any] = {
+        updates: Values = {
             self.timer: gr.Timer(active=is_busy),
             self.part: brought("harmonies", {"start_s": start_s, "lanes": lanes} if lanes else None),
         }
@@ -135,10 +136,10 @@ def _is_of(one: Kept, now: Now) -> bool:
     return (one["recording"], one["start_s"], one["stop_s"]) == (now["recording"], now["start_s"], now["stop_s"])
 
 
-def _lane(one: Kept, voice: str | None, settings: Mapping[str, Any], urls: Sequence[str]) -> dict[str, Any]:
+def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
     label, key = _NAMES[one["harmony"]], settings.get("harmony_key")
     in_key = tr("{harmony} in {key}", harmony=label, key=key) if key in KEYS and one["harmony"] != "unison" else label
     return {
         "name": f"{HARMONY}{one['task']}", "label": label, "title": joined(tr(", "), [in_key, voice or ""]),
-        "voice": voice, "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
+        "avatar": avatar_of(voice or ""), "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
     }  # fmt: skip

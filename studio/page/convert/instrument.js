@@ -311,9 +311,9 @@ class Instrument extends Player {
 
   /** The strips of what is heard beside the chosen lane. */
   #beside() {
-    return this.#company.lanes.map(({ url, label, begins }) => {
+    return this.#company.lanes.map(({ url, label, begins, avatar: face }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin, gain: 120 / Math.max(1, waveform.most) }, colour: face?.colour, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 

@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.edits import changes_view, edit_view, start_edit
-from studio.actions.takes import result_view
+from studio.actions.conversions.edits import changes_view, edit_view, start_edit
+from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part

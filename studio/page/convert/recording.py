@@ -8,7 +8,8 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, take_sample
+from studio.actions.analyses import take_sample
+from studio.actions.analysis_views import AnalysisView
 from studio.page.convert.instrument import brought, instrument, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.state import Analysed, Chosen

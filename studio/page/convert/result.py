@@ -9,8 +9,8 @@ from gradio.blocks import Block
 from typing_extensions import TypedDict
 
 from engine.texts import joined, tr
-from studio.actions.conversions import convert_again, look_at_recording
-from studio.actions.takes import ResultView
+from studio.actions.conversions.conversion import convert_again, look_at_recording
+from studio.actions.conversions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.layout import Layout

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine.texts import Numeral, joined, ntr, numeral, tr
-from studio.actions.takes import ResultView, ShownTake
+from studio.actions.conversions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
 from studio.page.parts.progress_bar import time_left, time_taken, time_until

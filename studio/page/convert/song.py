@@ -13,8 +13,8 @@ from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from engine.texts import joined, tr
 from studio.actions.analyses import analysed_recording
+from studio.actions.conversions.songs import SentFile, SongRequest
 from studio.actions.fetched_models import Addition, separator
-from studio.actions.songs import SentFile, SongRequest
 from studio.errors import Invalid
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout

@@ -8,7 +8,7 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
+from studio.actions.conversions.conversion import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.convert.batch import Batch
 from studio.page.convert.comp import Comp

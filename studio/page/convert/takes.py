@@ -13,10 +13,10 @@ from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from engine.texts import joined, tr
 from studio.actions.account import preferences_of
-from studio.actions.downloads import OfferedFile, offered, take_download
-from studio.actions.songs import HARMONY, mix_again
-from studio.actions.takes import ResultView, ShownTake, result_view
-from studio.actions.voice_cards import Avatar, avatar_of, voice_cards
+from studio.actions.conversions.downloads import OfferedFile, offered, take_download
+from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
+from studio.actions.conversions.takes import ResultView, ShownTake, result_view
+from studio.actions.voices.cards import Avatar, avatar_of, voice_cards
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -225,7 +225,7 @@ class Takes:
             if track["song"] or _has_harmonies(asked):
                 made = visit.apart(
                     mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s, track["take"],
+                    visit.now_s, HeardTake(track["take"], effects if is_wet else OFF),
                 )  # fmt: skip
             else:
                 made = visit.apart(

@@ -7,8 +7,9 @@ from gradio.blocks import Block
 
 from engine.texts import tr
 from engine.voices.card import UNTRAINED
-from studio.actions.analyses import NamedRange
-from studio.actions.voice_cards import VoiceCardView, suited_voice, voice_cards
+from studio.actions.analysis_views import NamedRange
+from studio.actions.voices.cards import VoiceCardView, voice_cards
+from studio.actions.voices.ranges import suited_voice
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Analysed
 from studio.page.parts.element import element, shown

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from engine.analysis.comparison import Comparison
 from engine.texts import ntr, numeral, tr
 from engine.units import note_name, semitones_to_hertz
-from studio.actions.analyses import AnalysisView
+from studio.actions.analysis_views import AnalysisView
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.markup import markup

@@ -10,18 +10,16 @@ from engine.settings import title_of
 from engine.texts import joined, ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
-from studio.actions.downloads import offered
-from studio.actions.outlines import outline_of_take
-from studio.actions.takes import best_first, fidelity
+from studio.actions.conversions.downloads import offered
+from studio.actions.conversions.outlines import outline_of_take
+from studio.actions.conversions.takes import best_first, fidelity
 from studio.errors import NotFound
 from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
 from studio.page.parts.controls import EFFECTS, STYLES
 from studio.page.parts.page import Visit
+from studio.store.kinds import KINDS, LISTED
 
-KINDS = {
-    "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
-    "teaching": tr("Teaching"),
-}  # fmt: skip
+TITLES = {name: KINDS[name].title for name in LISTED}
 STATES = {
     "queued": tr("Waiting"),
     "running": tr("Running"),
@@ -29,7 +27,6 @@ STATES = {
     "failed": tr("Failed"),
     "cancelled": tr("Cancelled"),
 }
-_OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": tr("automatic"), **STYLES}
 CANCEL = {"name": "cancel", "label": tr("Cancel")}
 _STOP = {"name": "cancel", "label": tr("Stop")}
@@ -109,7 +106,7 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("edit_of")
         else tr("Song")
         if task.get("mix")
-        else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+        else TITLES[task["kind"]]
     )
     return ntr(
         "{kind}, {epochs} epoch",
@@ -248,7 +245,7 @@ def _note(task: Mapping[str, Any]) -> str:
 
 def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, state = task["kind"], task["state"]
-    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE] if kind in _OF_VOICES else [])
+    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE])
     if state in ("queued", "running"):
         return [_STOP if kind == "training" else CANCEL, *(beside if kind == "training" else [])]
     again = {

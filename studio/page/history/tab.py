@@ -7,13 +7,13 @@ import gradio as gr
 
 from engine.texts import ntr, tr
 from studio.actions.account import preferences_of
-from studio.actions.downloads import take_download
+from studio.actions.conversions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
-from studio.actions.voices import voice_names
+from studio.actions.voices.voice import voice_names
 from studio.page.history.projects import ProjectForm, project_row
-from studio.page.history.rows import KINDS, STATES, outline_of, row_of, with_downloads
+from studio.page.history.rows import STATES, TITLES, outline_of, row_of, with_downloads
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import AskedDownload, AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
@@ -61,7 +61,7 @@ class HistoryTab:
                 container=False, elem_classes="names",
             )  # fmt: skip
         with gr.Accordion(tr("More filters"), open=False), gr.Row():
-            self._kind = _filter(tr("Type"), tr("All types"), KINDS)
+            self._kind = _filter(tr("Type"), tr("All types"), TITLES)
             self._state = _filter(tr("Status"), tr("Any status"), STATES)
             self._since = gr.Textbox(
                 label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
@@ -111,15 +111,15 @@ class HistoryTab:
         )  # fmt: skip
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
-            found = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            opened = asked[_AT + 1]
-            rows = [project_row(one, preferred, one["id"] == opened) for one in found["projects"]]
+            page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
+            opened, following = asked[_AT + 1], page["next_cursor"]
+            rows = [project_row(one, preferred, one["id"] == opened) for one in page["projects"]]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows = [row_of(task, preferred) for task in found["tasks"]]
+            rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
         for row in _each(rows):
             row["outline"] = outline_of(visit, row)
-        return rows, found["next_cursor"]
+        return rows, following
 
     def _show(self, visit: Visit, *asked: Any) -> Values:
         """Return updates that show what is asked for: filters, cursors, opened, made."""

@@ -5,8 +5,8 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from studio.actions.analyses import Download
-from studio.actions.voice_cards import Avatar
+from studio.actions.analysis_views import Download
+from studio.actions.voices.cards import Avatar
 
 
 class FactRow(TypedDict):

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from engine.texts import joined, tr
-from studio.actions.fetched_models import Addition
-from studio.actions.installation import InstallView, can_install
+from studio.actions.fetched_models import Addition, InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar

@@ -5,7 +5,7 @@ export type Text = string; // in English, translated where it is shown
 export type Name = string; // of a user's, not translated
 export type Pair = [name: Text, value: Text];
 
-/** Of a voice: studio/actions/voice_cards.py. */
+/** Of a voice: studio/actions/voices/cards.py. */
 export interface Avatar { colour: string; initials: string; bars: number[] }
 
 export interface Range { min: string; max: string }

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
-from studio.actions.trainings import Audition, TrainableVoice, TrainingView, seconds_left
-from studio.actions.voices import EpochLine
+from studio.actions.trainings.auditions import Audition
+from studio.actions.trainings.estimates import seconds_left
+from studio.actions.trainings.history import EpochLine
+from studio.actions.trainings.training import TrainableVoice, TrainingView
 from studio.page.parts.element_data import Chart, CurveLine, CurvesData, FactRow, PlayerData, Track
 from studio.store.records.conversion import Settings
 

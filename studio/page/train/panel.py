@@ -7,14 +7,8 @@ from gradio.blocks import Block
 
 from engine.texts import tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
-from studio.actions.trainings import (
-    TrainableVoice,
-    TrainingView,
-    queue_view,
-    start_estimate,
-    trainable_view,
-    training_view,
-)
+from studio.actions.trainings.estimates import start_estimate
+from studio.actions.trainings.training import TrainableVoice, TrainingView, queue_view, trainable_view, training_view
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown

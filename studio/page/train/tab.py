@@ -5,14 +5,8 @@ from typing_extensions import TypedDict  # pydantic reads it, which needs this o
 
 from engine.texts import ntr, tr
 from studio.actions.tasks import cancel_task
-from studio.actions.trainings import (
-    TrainingView,
-    forget_training,
-    queue_view,
-    start_estimate,
-    start_training,
-    trainable_view,
-)
+from studio.actions.trainings.estimates import start_estimate
+from studio.actions.trainings.training import TrainingView, forget_training, queue_view, start_training, trainable_view
 from studio.page.parts.element_data import AskedOfTask, ChosenEpoch, ChosenTrack
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import gradio as gr
 
 from engine.texts import tr
-from studio.actions.checkpoints import choose_checkpoint
-from studio.actions.trainings import Audition
+from studio.actions.trainings.auditions import Audition
+from studio.actions.trainings.checkpoints import choose_checkpoint
 from studio.errors import Invalid
 from studio.page.parts.page import Visit
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import gradio as gr
 
 from engine.texts import joined, numeral, tr
-from studio.actions.trainings import Audition, Auditions, auditions_view, training_view
-from studio.actions.voice_cards import VoiceDetails, voice_details
+from studio.actions.trainings.auditions import Audition, Auditions, auditions_view
+from studio.actions.trainings.training import training_view
+from studio.actions.voices.cards import VoiceDetails, voice_details
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenEpoch, ChosenTrack, PlayerData, Track
 from studio.page.parts.notice import notice, silent

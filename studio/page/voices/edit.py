@@ -5,10 +5,10 @@ import gradio as gr
 
 from engine.texts import ntr, tr
 from engine.voices.card import TRAIN_AGAIN
-from studio.actions.packages import package_link
-from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.voice_cards import VoiceDetails, voice_details
-from studio.actions.voices import refuse_undeletable
+from studio.actions.voices.cards import VoiceDetails, voice_details
+from studio.actions.voices.packages import package_link
+from studio.actions.voices.profiles import edit_profile, profile_values
+from studio.actions.voices.voice import refuse_undeletable
 from studio.page.parts.element import element, shown
 from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice

@@ -6,8 +6,8 @@ from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import VoiceDetails
-from studio.actions.voices import TaughtBy, score_lines
+from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.voice import TaughtBy, score_lines
 from studio.page.parts.element_data import FactRow, Facts, VoiceHead
 from studio.page.parts.keyboard import Stretch, keyboard_svg
 from studio.store.records.cards import ReportedData

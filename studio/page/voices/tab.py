@@ -6,10 +6,10 @@ from functools import partial
 import gradio as gr
 
 from engine.texts import tr
-from studio.actions.datasets import examine_again
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
-from studio.actions.voices import delete_model
+from studio.actions.voices.cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
+from studio.actions.voices.datasets import examine_again
+from studio.actions.voices.voice import delete_model
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenVoice

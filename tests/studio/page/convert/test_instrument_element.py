@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from studio.page.page_files import page_file
 
@@ -61,7 +61,7 @@ def recording(name: str = "analysis-1") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def bring(page: Page, of: str, data: dict[str, Any]) -> None:
+def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
     page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
     page.wait_for_function(f"instrument.duration == {SECONDS}")
 
@@ -118,3 +118,55 @@ def test_display_menu_is_closed_by(display, leave):
 def test_display_menu_stays_open_when_more_data_arrives(display):
     bring(display, "takes", takes())
     assert display.evaluate(DISPLAY)
+
+
+# ---- harmonies
+
+
+def harmonies(url: str | None = "/third.wav") -> dict[str, Any]:
+    lane = {"name": "harmony-task-2", "label": "Third above", "title": "Third above in A minor, Kathleen", "url": url,
+            "pan": -0.5, "gain_db": -6.0, "avatar": None}  # fmt: skip
+    return {"start_s": 0.0, "lanes": [lane]}
+
+
+@pytest.fixture
+def harmonized(instrument) -> Page:
+    bring(instrument, "recording", recording())
+    track = takes()["tracks"][0] | {"downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+    bring(instrument, "takes", takes(tracks=[track]))
+    bring(instrument, "harmonies", harmonies())
+    return instrument
+
+
+def test_instrument_shows_a_harmony_as_a_lane_with_its_level_and_place(harmonized):
+    lane = harmonized.get_by_role("group", name="Third above", exact=True)
+    expect(lane.get_by_label("Level of Third above")).to_have_value("-6")
+    pan = lane.get_by_label("Pan of Third above")
+    expect(pan).to_have_attribute("aria-valuetext", "50 % left")
+    pan.focus()
+    harmonized.keyboard.press("ArrowRight")
+    faders = harmonized.evaluate("instrument.wishes.faders['harmony-task-2']")
+    assert faders == {"gain_db": -6, "mute": False, "solo": False, "pan": -0.4}
+    pan.dblclick()
+    expect(pan).to_have_attribute("aria-valuetext", "Middle")
+
+
+def test_instrument_exports_anew_once_there_is_a_harmony(harmonized):
+    assert harmonized.evaluate("instrument.data.tracks[1].downloads") == [{"label": "wav"}]
+
+
+def test_instrument_plays_a_harmony_with_the_take_and_takes_it_out(harmonized):
+    harmonized.locator(".play").click()
+    level = "Number(document.querySelector('[data-lane=harmony-task-2] .meter').style.getPropertyValue('--level'))"
+    harmonized.wait_for_function(f"{level} > 0.3")
+    harmonized.locator(".play").click()
+    harmonized.evaluate("instrument.addEventListener('tell-removed', ({ detail }) => (window.removed = detail))")
+    harmonized.get_by_role("button", name="Remove Third above").click()
+    assert harmonized.evaluate("window.removed") == {"name": "harmony-task-2"}
+    bring(harmonized, "harmonies", None)
+    expect(harmonized.locator("[data-lane=harmony-task-2]")).to_have_count(0)
+
+
+def test_instrument_shows_that_a_harmony_is_on_its_way(harmonized):
+    bring(harmonized, "harmonies", harmonies(url=None))
+    expect(harmonized.locator("[data-lane=harmony-task-2] .label")).to_have_text("Third above …")

@@ -11,7 +11,7 @@ from engine.analysis.pitch import Pitch
 from engine.conversion.pitch_edits import read_edits
 from engine.errors import SettingsError
 from engine.units import semitones_to_hertz
-from studio.actions.edits import _changes, _tools
+from studio.actions.conversions.edits import _changes, _tools
 from studio.page.page_files import page_file
 
 SECONDS = 6.0

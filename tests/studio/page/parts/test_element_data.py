@@ -10,8 +10,8 @@ import pytest
 from typing_extensions import is_typeddict
 
 import studio
-from studio.actions.analyses import Download
-from studio.actions.voice_cards import Avatar
+from studio.actions.analysis_views import Download
+from studio.actions.voices.cards import Avatar
 from studio.page.parts import element_data
 
 TYPES = (Path(studio.__path__[0]) / "page" / "static" / "types.d.ts").read_text(encoding="utf-8")
