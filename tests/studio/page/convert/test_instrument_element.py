@@ -170,3 +170,73 @@ def test_instrument_plays_a_harmony_with_the_take_and_takes_it_out(harmonized):
 def test_instrument_shows_that_a_harmony_is_on_its_way(harmonized):
     bring(harmonized, "harmonies", harmonies(url=None))
     expect(harmonized.locator("[data-lane=harmony-task-2] .label")).to_have_text("Third above …")
+
+
+# ---- the backing, moved against the recording
+
+BACKING = {"name": "backing", "label": "Backing", "title": "backing.wav", "url": "/backing.wav"}
+FOUND_S = 0.5  # of a song: so much later than its backing the vocal begins
+
+
+@pytest.fixture
+def mixed(instrument) -> Page:
+    """A recording with a backing that is not mixed yet."""
+    bring(instrument, "recording", recording())
+    bring(instrument, "company", [BACKING])
+    listen = "instrument.addEventListener('tell-moved', ({ detail }) => moved.push(detail.offset_s))"
+    instrument.evaluate(f"window.moved = []; {listen}")
+    return instrument
+
+
+def pull(page: Page, seconds: float) -> None:
+    """Drag the lane of the backing by so many seconds."""
+    place = """(seconds) => {
+      const roll = document.querySelector("timbre-roll"), strip = roll.strips.at(-1);
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(1.5), top + strip.y + strip.height / 2, seconds * roll.plot.pixelsPerSecond];
+    }"""
+    x, y, by = page.evaluate(place, seconds)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by, y, steps=5)
+    page.mouse.up()
+
+
+def test_instrument_moves_the_backing_by_dragging_its_lane(mixed):
+    pull(mixed, 0.4)
+    assert mixed.evaluate("moved") == [pytest.approx(-0.4, abs=0.02)]
+    grip = mixed.get_by_role("slider", name="Offset of Backing")
+    expect(grip).to_have_attribute("aria-valuenow", "-0.40")
+    pull(mixed, -0.9)
+    assert mixed.evaluate("moved.at(-1)") == pytest.approx(0.5, abs=0.03)
+    offset_s = "instrument.data.tracks[0].offset_s"  # of the recording, which begins after it now
+    assert mixed.evaluate(offset_s) == pytest.approx(0.5, abs=0.03)
+
+
+def test_instrument_moves_the_backing_with_the_keyboard(mixed):
+    mixed.get_by_role("slider", name="Offset of Backing").focus()
+    mixed.keyboard.press("ArrowLeft")
+    mixed.keyboard.press("Shift+ArrowLeft")
+    mixed.keyboard.press("ArrowRight")
+    mixed.keyboard.press("Home")
+    assert mixed.evaluate("moved") == [0.01, 0.11, 0.1, None]
+
+
+def test_instrument_snaps_the_backing_to_where_it_was_found(mixed):
+    song = takes(company=[BACKING], offset_s=FOUND_S)
+    song["tracks"][0] |= {"song": True, "first_s": FOUND_S, "downloads": [{"label": "wav", "url": "/mix.wav"}]}
+    mixed.evaluate("(part) => instrument.take(part)", {"of": "takes", "data": song})
+    expect(mixed.get_by_role("slider", name="Offset of Backing")).to_have_attribute("aria-valuetext", "Auto, 0.50 s")
+    pull(mixed, 0.3)
+    assert mixed.evaluate("moved.at(-1)") == pytest.approx(FOUND_S - 0.3, abs=0.02)
+    assert mixed.evaluate("instrument.wishes.shift_s") == pytest.approx(-0.3, abs=0.02)
+    assert mixed.evaluate("instrument.data.tracks[1].downloads") == [{"label": "wav"}]  # to be mixed anew
+    pull(mixed, -0.297)
+    assert mixed.evaluate("moved.at(-1)") is None
+    assert mixed.evaluate("instrument.wishes.shift_s ?? 0") == 0
+
+
+def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
+    pull(mixed, 0.0)
+    assert mixed.evaluate("moved") == []
+    assert mixed.evaluate("instrument.seconds") == pytest.approx(1.5, abs=0.02)
