@@ -33,6 +33,7 @@ from .conversion.pitch_edits import Curve as Curve
 from .conversion.pitch_edits import Draw as Draw
 from .conversion.pitch_edits import FixOctave as FixOctave
 from .conversion.pitch_edits import PitchEdit as PitchEdit
+from .conversion.pitch_edits import ShapeNote as ShapeNote
 from .conversion.pitch_edits import Shift as Shift
 from .conversion.pitch_edits import Smooth as Smooth
 from .conversion.pitch_edits import Snap as Snap

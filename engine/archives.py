@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from engine.errors import ArchiveError
-from engine.files import LONGEST_NAME_BYTES, replacing
+from engine.files import LONGEST_NAME_BYTES, replacing, shown_name
 from engine.spelling import composed
 from engine.texts import ntr, numeral, tr
 from engine.zip_names import names_of
@@ -65,14 +65,14 @@ def extract_archive(archive: Path, folder: Path, limits: ArchiveLimits = Archive
             name=folder.name,
         ))
     if not archive.is_file():
-        raise ArchiveError(tr('There is no file "{name}".', name=archive.name))
+        raise ArchiveError(tr('There is no file "{name}".', name=shown_name(archive)))
     try:
         with replacing(folder) as unfinished, archive.open("rb") as file:
             return _unpack(_BoundedReads(file), archive, unfinished, limits)
     except OSError as cause:  # of writing; errors in reading the ZIP file are handled below
         raise ArchiveError(tr(
             '"{name}" could not be unpacked: {strerror}.',
-            name=archive.name, strerror=cause.strerror or cause,
+            name=shown_name(archive), strerror=cause.strerror or cause,
         )) from cause
 
 
@@ -153,7 +153,7 @@ def _unpack(file: _BoundedReads, archive: Path, folder: Path, limits: ArchiveLim
     if promised_bytes + limits.kept_free > shutil.disk_usage(folder).free:
         text = tr(
             'Not enough disk space to unpack "{name}": it needs {promised_bytes}.',
-            name=archive.name, promised_bytes=_size(promised_bytes),
+            name=shown_name(archive), promised_bytes=_size(promised_bytes),
         )
         raise ArchiveError(text) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     for entry, path in entries:
@@ -205,14 +205,14 @@ class _Budget:
                 tr(
                     '"{name}" would grow more than {most_ratio} times when unpacked, far more than recordings do; it '
                     "is not safe to open.",
-                    name=self.archive.name, most_ratio=numeral(self._limits.most_ratio, "g"),
+                    name=shown_name(self.archive), most_ratio=numeral(self._limits.most_ratio, "g"),
                 )
             )
         if count > self._limits.most_bytes:
             raise ArchiveError(
                 tr(
                     '"{name}" holds more than {most_bytes} unpacked; remove some files.',
-                    name=self.archive.name, most_bytes=_size(self._limits.most_bytes),
+                    name=shown_name(self.archive), most_bytes=_size(self._limits.most_bytes),
                 )
             )
 
@@ -239,7 +239,7 @@ def _chosen(
         if _key(path) in files:
             raise ArchiveError(tr(
                 '"{name}" holds {path} twice; rename or remove one of them.',
-                name=archive.name, path=_quoted(str(path)),
+                name=shown_name(archive), path=_quoted(str(path)),
             ))
         files.add(_key(path))
         chosen.append((entry, path))
@@ -247,14 +247,14 @@ def _chosen(
             raise ArchiveError(ntr(
                 '"{name}" holds more than {most_files} file; remove some.',
                 '"{name}" holds more than {most_files} files; remove some.',
-                most_files=numeral(limits.most_files, ","), name=archive.name,
+                most_files=numeral(limits.most_files, ","), name=shown_name(archive),
             ))
     for _, path in chosen:
         if _key(path) in folders:
             raise ArchiveError(
                 tr(
                     'In "{name}", {path} is both a file and a folder; create the ZIP file again.',
-                    name=archive.name, path=_quoted(str(path)),
+                    name=shown_name(archive), path=_quoted(str(path)),
                 )
             )
     return chosen
@@ -272,20 +272,23 @@ def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive:
         raise ArchiveError(
             tr(
                 'In "{name}", {name2} is {what}; create the ZIP file with the files themselves.',
-                name=archive.name, name2=_quoted(name), what=what,
+                name=shown_name(archive), name2=_quoted(name), what=what,
             )
         )
 
 
 def _refuse_unreadable(entry: zipfile.ZipInfo, archive: Path) -> None:
     if entry.flag_bits & _ENCRYPTED:
-        raise ArchiveError(tr('"{name}" is protected by a password; create it again without one.', name=archive.name))
+        raise ArchiveError(tr(
+            '"{name}" is protected by a password; create it again without one.',
+            name=shown_name(archive),
+        ))
     if entry.compress_type not in _METHODS:
         raise ArchiveError(
             tr(
                 '"{name}" uses an unsupported compression method; create it again with the usual method (Deflate) or '
                 "without compression.",
-                name=archive.name,
+                name=shown_name(archive),
             )
         )
 
@@ -310,21 +313,27 @@ def _refuse_overlaps(entries: Sequence[zipfile.ZipInfo], end: int, archive: Path
     starts = [start for start, _ in places[1:]] + [end]
     for (start, size), following in zip(places, starts, strict=False):
         if start < 0 or start + _LEAST_ENTRY_BYTES + size > following:
-            raise ArchiveError(tr('Files in "{name}" overlap; it is damaged or not safe to open.', name=archive.name))
+            raise ArchiveError(tr(
+                'Files in "{name}" overlap; it is damaged or not safe to open.',
+                name=shown_name(archive),
+            ))
 
 
 def _not_whole(archive: Path) -> ArchiveError:
     with archive.open("rb") as file:
         begins_as_zip = file.read(2) == b"PK"
     if begins_as_zip:
-        return ArchiveError(tr('"{name}" is damaged or incomplete; create it or upload it again.', name=archive.name))
-    return ArchiveError(tr('"{name}" is not a ZIP file.', name=archive.name))
+        return ArchiveError(tr(
+            '"{name}" is damaged or incomplete; create it or upload it again.',
+            name=shown_name(archive),
+        ))
+    return ArchiveError(tr('"{name}" is not a ZIP file.', name=shown_name(archive)))
 
 
 def _damaged(archive: Path, path: PurePosixPath) -> ArchiveError:
     return ArchiveError(tr(
         '{path} in "{name}" is damaged; create the ZIP file again.',
-        path=_quoted(str(path)), name=archive.name,
+        path=_quoted(str(path)), name=shown_name(archive),
     ))
 
 

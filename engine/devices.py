@@ -16,7 +16,7 @@ from torch import nn
 
 from engine.cores import usable_cores
 from engine.errors import SettingsError
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 
 AUTO = "auto"
 KINDS = ("cuda", "mps", "cpu")  # the order in which `auto` prefers them
@@ -93,7 +93,7 @@ def choose_device(wanted: str = AUTO) -> Device:
         if probe.device:
             return _of_number(probe.device, int(number)) if number else probe.device
         reasons.append(probe.reason)
-    raise SettingsError(" ".join(reasons))
+    raise SettingsError(joined(" ", reasons))
 
 
 def _of_number(device: Device, number: int) -> Device:

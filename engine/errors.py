@@ -20,6 +20,8 @@ import errno
 from collections.abc import Sequence
 from typing import Any
 
+from engine.texts import joined
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -48,7 +50,7 @@ class ProfileError(DatasetError):
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
         self.problems = tuple(problems)
-        super().__init__(" ".join(message for _, message in self.problems))
+        super().__init__(joined(" ", [message for _, message in self.problems]))
 
 
 class SettingsError(EngineError):

@@ -1,9 +1,10 @@
-"""Write files and folders atomically, under names that fit."""
+"""Write files and folders atomically, under names that fit; call them in texts what their owners do."""
 
 import errno
 import os
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -14,11 +15,43 @@ from pathlib import Path
 from engine.errors import AudioError, SettingsError, is_full_disk
 from engine.texts import tr
 
+if sys.platform == "win32":
+    from pathlib import WindowsPath as OwnPath
+else:
+    from pathlib import PosixPath as OwnPath
+
 LONGEST_NAME_BYTES = 255  # of file systems, for one name
 _ROOM_BYTES = 15  # that a name of ours leaves for what is written beside it: .take10, .backing
 UNFINISHED = ".part"  # ending of a file or folder that is still being written
 _NAME_SHOWN = 40  # characters
 _NAME_KEPT = 60  # characters of the final name; at four bytes each they fit into a file name with the rest
+
+
+class NamedPath(OwnPath):
+    """A path whose file has another name in texts than on the disk, such as the one it was sent with."""
+
+    shown = ""
+
+
+def named(path: Path, name: str) -> Path:
+    """Return a path whose file is called so in texts, by whatever opens it; other paths made of it are not.
+
+    >>> shown_name(named(Path("tasks/3/input.wav"), "Ave Maria.wav"))
+    'Ave Maria.wav'
+    """
+    path = NamedPath(path)
+    path.shown = name
+    return path
+
+
+def shown_name(path: Path, without: str = "") -> str:
+    """Return what texts call a file: the name that `named` gave it; without one `without`, by default its own."""
+    return (isinstance(path, NamedPath) and path.shown) or without or path.name
+
+
+def as_path(path: Path | str) -> Path:
+    """Return a path as it is, with its name in texts, or that of a string."""
+    return path if isinstance(path, Path) else Path(path)
 
 
 def shortened(text: str, most_bytes: int) -> str:

@@ -63,7 +63,7 @@ class PinnedFile:
                     while block := file.read(_BLOCK):
                         digest.update(block)
                         done += len(block)
-                        report(done / self.size, "checking")
+                        report(done / self.size, tr("checking"))
         except OSError as cause:
             raise WrongFileError(tr(
                 '"{name}" cannot be read: {strerror}.',

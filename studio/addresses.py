@@ -17,6 +17,7 @@ from engine.errors import SettingsError
 from engine.texts import tr
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
+_INVALID = tr("The address is not valid. Write it as https://HOST/PATH.")
 LONGEST_ADDRESS = 2000  # characters
 _PORTS = {"http": 80, "https": 443}
 _OWN_NAMES = ("localhost", "local", "internal", "localdomain", "home.arpa")  # by themselves, or at the end of a name
@@ -34,10 +35,11 @@ def checked_address(text: str, private: bool = False) -> str:
     try:
         address = httpx.URL(text)
     except (httpx.InvalidURL, UnicodeError) as cause:
-        raise SettingsError("The address is not valid. Write it as https://HOST/PATH.") from cause
+        raise SettingsError(_INVALID) from cause
     is_plain = text.isprintable() and _HOST.fullmatch(address.raw_host.decode("ascii"))
-    if len(text) > LONGEST_ADDRESS or address.scheme not in _PORTS or not is_plain:
-        raise SettingsError("The address is not valid. Write it as https://HOST/PATH.")
+    has_port = address.port is None or 0 < address.port < 1 << 16  # sockets take no others
+    if len(text) > LONGEST_ADDRESS or address.scheme not in _PORTS or not (is_plain and has_port):
+        raise SettingsError(_INVALID)
     if address.userinfo:
         raise SettingsError(tr("The address must not hold a user or a password."))
     if not private:

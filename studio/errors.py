@@ -14,11 +14,10 @@ LeaseLost                  the task is no longer this worker's; not for the user
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.texts import Text, tr
+from engine.texts import joined, tr
 
 
 class StudioError(EngineError):
@@ -67,7 +66,7 @@ class Invalid(StudioError):
     default_code = "invalid"
 
     def __init__(self, problems: Sequence[tuple[str, str]], code: str | None = None) -> None:
-        super().__init__(" ".join(message for _, message in problems), code)
+        super().__init__(joined(" ", [message for _, message in problems]), code)
         self.problems = tuple(problems)
 
 
@@ -100,27 +99,6 @@ class DiskFull(StudioError):
         "The disk is full. Free some space and try again.",
     ), code: str | None = None) -> None:
         super().__init__(text, code)
-
-
-def naming(cause: EngineError, path: Path, shown: str) -> str:
-    """Return the sentence of an engine's error with what its owner calls a file, where it names the stored one.
-
-    shown: a name in quotation marks, which keeps the text's template; or words such as "the zip".
-    """
-    text = str(cause)
-    if isinstance(text, Text) and shown.startswith('"'):
-        return _renamed(text, (path.name, str(path)), shown.strip('"'))
-    text = text.replace(f'"{path}"', shown).replace(f'"{path.name}"', shown).replace(str(path), shown)
-    return text[:1].upper() + text[1:]
-
-
-def _renamed(text: Text, names: tuple[str, str], shown: str) -> str:
-    values: dict[str, object] = {}
-    for field, value in text.values.items():
-        values[field] = _renamed(value, names, shown) if isinstance(value, Text) else value
-        if not isinstance(value, Text) and str(value) in names:
-            values[field] = shown
-    return text.format(**values)
 
 
 class LeaseLost(Exception):

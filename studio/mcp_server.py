@@ -28,11 +28,11 @@ from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
 from studio.actions.account import name_of_take
-from studio.actions.conversions import ConversionRequest, check_conversion, submit_conversion
-from studio.actions.downloads import stored_take
+from studio.actions.conversions.conversion import ConversionRequest, check_conversion, submit_conversion
+from studio.actions.conversions.downloads import stored_take
 from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import scratch_folder
-from studio.actions.voices import models_view
+from studio.actions.voices.voice import models_view
 from studio.errors import Invalid
 from studio.http.field_names import unknown_fields
 from studio.http.problem import field_text

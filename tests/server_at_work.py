@@ -17,11 +17,11 @@ from fastapi.testclient import TestClient
 
 import engine
 from engine.provenance.statement import Statement
-from studio.actions.downloads import load_effects, take_download, take_with_effects
-from studio.actions.drafts import add_recordings
-from studio.actions.installation import Installs
-from studio.actions.packages import package_link
-from studio.actions.projects import project_zip
+from studio.actions.conversions.downloads import load_effects, take_download, take_with_effects
+from studio.actions.fetched_models import Installs
+from studio.actions.project_exports import project_zip
+from studio.actions.voices.drafts import add_recordings
+from studio.actions.voices.packages import package_link
 from studio.executors.apart import ApartActions
 from studio.page.blocks import OFFLINE, mount_page
 from studio.page.parts.page import Page, Visit

@@ -2,15 +2,19 @@
 
 A voice hardly ever leaps an octave within a few hundredths of a second, but a detector often does. So the curve is cut
 where it leaps, and of all ways to shift the parts by octaves, the one is chosen that leaps least and stays closest to
-the surrounding notes, which are known to be correct.
+the surrounding notes, which are known to be correct. Where nobody said what is to be corrected, such leaps are only
+pointed out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from engine.analysis.pitch import VOICED
+from engine.analysis.pitch import VOICED, Pitch
+from engine.analysis.runs import true_runs
+from engine.units import FRAME_RATE
 
 _LEAP_SEMITONES = 8.0  # within _LEAP_FRAMES, the time the detector takes from one octave to another
 _LEAP_FRAMES = 3
@@ -20,6 +24,20 @@ _CHOICES = np.arange(-2, 3)  # octaves
 _SUNG_SEMITONES = 7.0  # leaps up to here are free; each semitone beyond costs 1
 _AWAY = 0.25  # cost per semitone of distance from the surrounding notes
 _MOVED = 1.5  # cost per octave of shift
+_OCTAVE_LEAP = (9.5, 14.5)  # semitones: an octave that was not sung, and a step of the melody at the same time
+_LONGEST_DOUBT_FRAMES = 150  # what stays longer in another octave was sung there
+
+
+@dataclass(frozen=True)
+class OctaveDoubt:
+    """A stretch whose pitch is probably an octave off.
+
+    start_s, end_s: in seconds; by: octaves that bring it back, 1 if it was taken for a note too low, else -1.
+    """
+
+    start_s: float
+    end_s: float
+    by: int
 
 
 @dataclass(frozen=True)
@@ -32,6 +50,55 @@ class _Part:
     middle: float
     ends: float
     fixed: bool  # outside the section to correct
+
+
+def octave_doubts(pitch: Pitch) -> list[OctaveDoubt]:
+    """Find where a curve leaps an octave within 30 ms, which nobody sings, and back to the rest of its phrase.
+
+    Of a phrase that leaps only once, its shorter part is in doubt.
+
+    >>> hertz = np.full(300, 220.0, np.float32)
+    >>> hertz[100:130] = 440.0
+    >>> octave_doubts(Pitch(hertz, np.ones(300, np.float32)))
+    [OctaveDoubt(start_s=1.0, end_s=1.3, by=-1)]
+    """
+    semitones = pitch.semitones.astype(np.float64)
+    found: list[OctaveDoubt] = []
+    for phrase in _phrases(_parts(semitones, pitch.voicing, slice(0, len(pitch)))):
+        levels = np.array(_octave_levels(phrase))
+        seconds = np.bincount(levels - levels.min(), [part.stop - part.first for part in phrase])
+        home = int(seconds.argmax()) + int(levels.min())
+        # a leap lies between the parts that it separates
+        leaps = [(before.stop + after.first) // 2 for before, after in pairwise(phrase)]
+        bounds = [phrase[0].first, *leaps, phrase[-1].stop]
+        for first, last in true_runs(levels != home).tolist():
+            start, stop = bounds[first], bounds[last]
+            if stop - start <= _LONGEST_DOUBT_FRAMES:
+                by = int(np.sign(home - levels[first]))
+                found.append(OctaveDoubt(start / FRAME_RATE, stop / FRAME_RATE, by))
+    return found
+
+
+def _phrases(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Yield parts without a long rest between them."""
+    phrase: list[_Part] = []
+    for part in parts:
+        if phrase and part.first - phrase[-1].stop > _LONGEST_REST_FRAMES:
+            yield phrase
+            phrase = []
+        phrase.append(part)
+    if phrase:
+        yield phrase
+
+
+def _octave_levels(phrase: list[_Part]) -> list[int]:
+    """Return how many octave leaps above its beginning each part of a phrase lies."""
+    levels = [0]
+    for before, after in pairwise(phrase):
+        leap = after.begins - before.ends
+        is_octave = _OCTAVE_LEAP[0] <= abs(leap) <= _OCTAVE_LEAP[1]
+        levels.append(levels[-1] + int(np.sign(leap)) * is_octave)
+    return levels
 
 
 def octave_errors(semitones: np.ndarray, voicing: np.ndarray, inside: slice) -> tuple[np.ndarray, np.ndarray]:

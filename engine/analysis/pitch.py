@@ -20,7 +20,7 @@ from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
 from engine.reprs import Brief
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 from engine.units import (
     FRAME_RATE,
     SAMPLE_RATE,
@@ -146,7 +146,7 @@ class Pitch(Brief):
                     below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
                 )
             )
-        return " ".join(said) or None
+        return joined(" ", said) or None
 
     def one_frame_longer(self) -> "Pitch":
         """Return the curve with its last frame repeated, so that the samples after its centre are covered.

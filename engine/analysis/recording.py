@@ -22,7 +22,7 @@ from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
 from engine.progress import Report, no_report
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.units import FRAME_RATE, HOP, SAMPLE_RATE, frame_count, hertz_to_semitones, semitones_to_hertz
 
 # Both are multiples of 80 ms, where the grids of the engine (10 ms) and of the pitch detector (16 ms) meet.
@@ -79,7 +79,7 @@ class Analysis:
     @property
     def warning(self) -> str | None:
         """Sentences for the user: that it is no dry vocal, or has tones beyond the range of notes."""
-        return " ".join(filter(None, (self.dryness.warning, self.pitch.beyond_warning))) or None
+        return joined(" ", filter(None, (self.dryness.warning, self.pitch.beyond_warning))) or None
 
     @property
     def times_s(self) -> np.ndarray:

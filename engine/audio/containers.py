@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import AudioError
+from engine.files import shown_name
 from engine.texts import ntr, tr
 
 _PCM = frozenset(
@@ -140,28 +141,28 @@ def recognise(path: Path) -> tuple[Container, int]:
     """
     try:
         if path.is_dir():
-            raise AudioError(tr('"{name}" is a folder, not an audio file.', name=path.name))
+            raise AudioError(tr('"{name}" is a folder, not an audio file.', name=shown_name(path)))
         if not path.exists():
-            raise AudioError(tr('The file "{path}" does not exist.', path=path))
+            raise AudioError(tr('The file "{path}" does not exist.', path=shown_name(path, str(path))))
         if not path.is_file():
-            raise AudioError(tr('"{name}" is not a regular file.', name=path.name))
+            raise AudioError(tr('"{name}" is not a regular file.', name=shown_name(path)))
         if not path.stat().st_size:
-            raise AudioError(tr('"{name}" is empty (0 bytes).', name=path.name))
+            raise AudioError(tr('"{name}" is empty (0 bytes).', name=shown_name(path)))
         found = look_at(path)
     except (OSError, ValueError) as error:
         raise AudioError(tr(
             '"{name}" cannot be opened: {error}.',
-            name=path.name, error=getattr(error, "strerror", None) or error,
+            name=shown_name(path), error=getattr(error, "strerror", None) or error,
         )) from error
     if found.foreign:
         raise AudioError(tr(
             '"{name}" is {foreign}, which cannot be read: export it as WAV or FLAC.',
-            name=path.name, foreign=found.foreign,
+            name=shown_name(path), foreign=found.foreign,
         ))
     if found.container is None:
         raise AudioError(tr(
             '"{name}" is not an audio file in a supported format ({readable}).',
-            name=path.name, readable=READABLE,
+            name=shown_name(path), readable=READABLE,
         ))
     return found.container, found.start
 
@@ -172,14 +173,14 @@ def refuse_outside_limits(path: Path, rate: int, channels: int) -> None:
         raise AudioError(
             tr(
                 '"{name}" has a sample rate of {rate} Hz; supported are {lowest_rate} to {highest_rate} Hz.',
-                name=path.name, rate=rate, lowest_rate=LOWEST_RATE, highest_rate=HIGHEST_RATE,
+                name=shown_name(path), rate=rate, lowest_rate=LOWEST_RATE, highest_rate=HIGHEST_RATE,
             )
         )
     if not 1 <= channels <= MOST_CHANNELS:
         raise AudioError(ntr(
             '"{name}" has {channels} channel; supported are 1 to {most_channels}.',
             '"{name}" has {channels} channels; supported are 1 to {most_channels}.',
-            channels=channels, name=path.name, most_channels=MOST_CHANNELS,
+            channels=channels, name=shown_name(path), most_channels=MOST_CHANNELS,
         ))
 
 

@@ -22,6 +22,7 @@ from engine.audio.containers import Container, recognise
 from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
+from engine.files import shown_name
 from engine.texts import tr
 
 _SILENCE = 65_536  # samples per channel of a gap that are given at a time
@@ -49,7 +50,7 @@ class Decoder:
         except OSError as error:
             raise AudioError(tr(
                 '"{name}" cannot be read: {strerror}.',
-                name=path.name, strerror=error.strerror,
+                name=shown_name(path), strerror=error.strerror,
             )) from error
         try:
             self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
@@ -95,7 +96,10 @@ class _Link:
                 content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
             )
         except (av.FFmpegError, OSError, ValueError) as error:
-            raise AudioError(tr('"{name}" is damaged or incomplete, or is not audio.', name=self._path.name)) from error
+            raise AudioError(tr(
+                '"{name}" is damaged or incomplete, or is not audio.',
+                name=shown_name(self._path),
+            )) from error
 
     def _stream(self, opened: InputContainer) -> av.AudioStream:
         """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
@@ -104,13 +108,13 @@ class _Link:
         stream = next(iter(opened.streams.audio), None)
         codec = stream.codec_context.codec if stream and stream.codec_context else None
         if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
-            raise AudioError(tr('"{name}" holds no audio, or is incomplete.', name=self._path.name))
+            raise AudioError(tr('"{name}" holds no audio, or is incomplete.', name=shown_name(self._path)))
         if codec is None or codec.canonical_name not in self._container.codecs:
             encoding = codec.long_name if codec else tr("an unknown encoding")
             raise AudioError(
                 tr(
                     '"{name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.',
-                    name=self._path.name, encoding=encoding,
+                    name=shown_name(self._path), encoding=encoding,
                 )
             )
         channels = stream.codec_context.channels  # looked at once: each look frees a layout that is an unusual one

@@ -29,7 +29,7 @@ from engine.audio.result_format import DEPTHS
 from engine.audio.streams import BLOCK_S, Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
-from engine.files import replacing, writing_errors
+from engine.files import as_path, replacing, shown_name, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 from engine.texts import ntr, numeral, tr
@@ -178,7 +178,7 @@ class AudioSource:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = as_path(path)
         self._decoder = Decoder(self.path)
         self.rate = self._decoder.rate
         self.channels = self._decoder.channels
@@ -224,7 +224,7 @@ class AudioSource:
         """Yield the decoder's chunks, checking that all are finite and that there are any."""
         count = 0
         for chunk in self._decoder.chunks():
-            refuse_no_sound(chunk, f'"{self.path.name}"', count / self.rate)
+            refuse_no_sound(chunk, f'"{shown_name(self.path)}"', count / self.rate)
             count += chunk.shape[1]
             yield chunk
         if count == 0:

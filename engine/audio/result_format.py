@@ -29,7 +29,7 @@ class ResultFormat:
     rate: str = text_setting(
         SOURCE,
         tr("Hertz of the results; source is the rate of the recording, but at least 44100."),
-        (SOURCE, str(SAMPLE_RATE), "48000"),
+        (tr("source"), str(SAMPLE_RATE), "48000"),
     )
     bits: str = text_setting(
         str(DEPTHS[0]), tr("Bits of a sample in .wav, .flac and .aiff; 16 are dithered."), tuple(map(str, DEPTHS))

@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from engine.audio.containers import Container
 from engine.errors import AudioError
+from engine.files import shown_name
 from engine.texts import numeral, tr
 
 Part = tuple[int, int]  # the first byte, and the one after the last
@@ -35,9 +36,11 @@ class _Layout:
 
 
 _LAYOUTS = {
-    "wav": _Layout(12, "<4sI", 2), "aiff": _Layout(12, ">4sI", 2), "caf": _Layout(8, ">4sQ", 1),
+    "wav": _Layout(12, "<4sI", 2),
+    "aiff": _Layout(12, ">4sI", 2),
+    "caf": _Layout(8, ">4sQ", 1),
     "w64": _Layout(40, "<16sQ", 8, 24),
-}  # fmt: skip
+}
 _NARROW = ("wav", "aiff")  # whose sizes have 32 bits
 
 
@@ -59,24 +62,24 @@ def parts_of(path: Path, container: Container, start: int) -> list[list[Part]]:
 
 def truncated(path: Path) -> AudioError:
     """Return the error for a file that ends before the length in its header."""
-    return AudioError(tr('"{name}" is incomplete: it is shorter than its header says.', name=path.name))
+    return AudioError(tr('"{name}" is incomplete: it is shorter than its header says.', name=shown_name(path)))
 
 
 def no_sound(path: Path) -> AudioError:
     """Return the error for a file without samples."""
-    return AudioError(tr('"{name}" holds no audio (0 samples).', name=path.name))
+    return AudioError(tr('"{name}" holds no audio (0 samples).', name=shown_name(path)))
 
 
 def damaged(path: Path) -> AudioError:
     """Return the error for a file that cannot be decoded from beginning to end."""
-    return AudioError(tr('"{name}" is damaged or incomplete.', name=path.name))
+    return AudioError(tr('"{name}" is damaged or incomplete.', name=shown_name(path)))
 
 
 def changes(path: Path) -> AudioError:
     """Return the error for a file whose parts do not fit together."""
     return AudioError(tr(
         '"{name}" changes its sample rate or number of channels midway: export it as WAV or FLAC.',
-        name=path.name,
+        name=shown_name(path),
     ))
 
 
@@ -183,7 +186,7 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, length: int) -> list[Part
     if len(starts) > _MOST_LINKS:
         raise AudioError(tr(
             '"{name}" is a chain of more than {most_links} recordings: split it.',
-            name=path.name, most_links=numeral(_MOST_LINKS, ","),
+            name=shown_name(path), most_links=numeral(_MOST_LINKS, ","),
         ))
     starts = starts or [start]
     return list(zip(starts, [*starts[1:], length], strict=True))

@@ -7,6 +7,7 @@ import av
 from engine.audio.containers import Container
 from engine.audio.structure import damaged
 from engine.errors import AudioError
+from engine.files import shown_name
 from engine.texts import tr
 from engine.units import in_words
 
@@ -49,7 +50,7 @@ class Clock:
             raise AudioError(
                 tr(
                     '"{name}" has a gap of {gap} in its time stamps after {at}: export it as WAV or FLAC.',
-                    name=self._path.name, gap=gap, at=at,
+                    name=shown_name(self._path), gap=gap, at=at,
                 )
             )
         packets = round(ahead / frame.samples) * frame.samples  # mostly whole packets are lost, and stamps are rounded

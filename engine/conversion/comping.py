@@ -208,7 +208,7 @@ def comp_files(
         for piece in _pieces(sources, parts):
             writer.write(piece)
             written += piece.shape[1]
-            report(min(1.0, written / rate / length_s) if length_s else 0.5, "comping")
+            report(min(1.0, written / rate / length_s) if length_s else 0.5, tr("comping"))
     return writer.unsigned
 
 

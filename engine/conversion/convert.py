@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.analysis.keys import find_key
 from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
 from engine.analysis.windows import Window, cut_windows
@@ -26,6 +27,7 @@ from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_aud
 from engine.audio.players import players
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
+from engine.conversion.harmony import NONE, furthest
 from engine.conversion.key_fit import best_key_for, fitting_key
 from engine.conversion.note_limits import notes_beyond
 from engine.conversion.renderer import Renderer, ShapedMelody
@@ -36,16 +38,17 @@ from engine.devices import AUTO, memory_of, working_device
 from engine.errors import SettingsError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.survey import Survey, survey_recording
-from engine.files import refuse_overwriting
+from engine.files import as_path, refuse_overwriting
 from engine.networks.base import BaseModel, load_base
 from engine.progress import Report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
 
+_ANALYSING = tr("analysing")
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
 
 
@@ -256,7 +259,7 @@ def convert_file(
     >>> convert_file("vocal.flac", "koguchi.wav", "koguchi")
     FileConversion(1 take, melodic, transposed by +0 semitones: koguchi.wav)
     """
-    source, voice, by_recording = Path(source), voice_of(voice), chosen_by(settings)
+    source, voice, by_recording = as_path(source), voice_of(voice), chosen_by(settings)
     paths = [Path(one) for one in ([targets] if isinstance(targets, str | os.PathLike) else targets)]
     if not callable(settings):
         _refuse_other_count(by_recording("melodic"), paths)
@@ -305,9 +308,11 @@ def _surveyed(
     if survey.dryness and not survey.dryness.is_close:
         chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
     transpose = chosen_transpose(chosen, survey, voice)
+    if chosen.harmony != NONE:
+        chosen = replace(chosen, harmony_key=chosen_key(chosen, survey))
     if chosen.notes_out_of_range == REFUSE:
-        notes_beyond(survey.seconds_of_notes, transpose).refuse()
-    melody = ShapedMelody(chosen, transpose)
+        notes_beyond(survey.seconds_of_notes, transpose + furthest(chosen.harmony)).refuse()
+    melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
     return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
 
 
@@ -337,6 +342,19 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
     if not survey.voiced:
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")
+
+
+def chosen_key(settings: ConversionSettings, survey: Survey) -> str:
+    """Return the key for a harmony: that of the settings, or that of the recording.
+
+    Raises SettingsError where there are no notes to find it by.
+    """
+    if settings.harmony_key != AUTO:
+        return settings.harmony_key
+    found = find_key(survey.seconds_of_notes)
+    if found is None:
+        raise SettingsError(tr("No notes are sung in this recording, so there is nothing to harmonize."))
+    return found
 
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
@@ -375,11 +393,12 @@ def _warning(renderer: Renderer, transpose: float) -> str | None:
 
 def _notes_warning(renderer: Renderer, transpose: float) -> str | None:
     survey = renderer.survey
-    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, transpose).warning)
+    shift = transpose + furthest(renderer.settings.harmony)
+    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, shift).warning)
 
 
 def _joined(*sentences: str | None) -> str | None:
-    return " ".join(filter(None, sentences)) or None
+    return joined(" ", filter(None, sentences)) or None
 
 
 class _Progress:
@@ -388,10 +407,10 @@ class _Progress:
     def __init__(self, report: Report | None, duration_s: float | None, takes: int) -> None:
         self._report, self._duration_s = report, duration_s
         self._survey_share = _SURVEY_WORK / (_SURVEY_WORK + takes * _TAKE_WORK)
-        self._show(0.0, "analysing")
+        self._show(0.0, _ANALYSING)
 
     def surveyed(self, seconds: float) -> None:
-        self._show(self._survey_share * self._share(seconds), "analysing")
+        self._show(self._survey_share * self._share(seconds), _ANALYSING)
 
     def rendered(self, window: Window, share: float) -> None:
         """Show that a share of the takes of this window is there."""

@@ -1,4 +1,4 @@
-"""Edits of a take's pitch curve: stretches are shifted, smoothed, snapped or drawn.
+"""Edits of a take's pitch curve: stretches are shifted, smoothed, snapped or drawn, notes are shaped.
 
 Edits apply one after the other to the original curve of the take, in semitones. The list of edits is kept, never their
 result, so that repeated editing loses nothing. The curve glides at both ends of a stretch, half inside and half outside
@@ -19,6 +19,7 @@ from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.octave_errors import octave_errors
 from engine.analysis.pitch import HIGHEST_HERTZ, HIGHEST_NOTE, LOWEST_HERTZ, LOWEST_NOTE, Pitch
 from engine.analysis.runs import true_runs
+from engine.conversion.note_shape import LONGEST_NOTE_S, note_shape
 from engine.conversion.pitch_shaping import fold_pitch, snap_correction, weighted_average
 from engine.errors import SettingsError
 from engine.reprs import Brief
@@ -173,7 +174,7 @@ class FixOctave(PitchEdit):
     meaning: ClassVar[str] = tr("Brings what was taken for another octave back to where the melody is.")
 
     by: int | str = setting(
-        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(AUTO,)
+        AUTO, -2, 2, tr("Octaves up or down; auto finds what is off by the notes around it."), words=(tr("auto"),)
     )
 
     def change(self, curve: Curve) -> Change:
@@ -229,6 +230,49 @@ class Snap(PitchEdit):
             In semitones.
         """
         return Change(self.strength * snap_correction(curve.semitones, curve.voicing, self.scale))
+
+
+@with_ranges
+@dataclass(frozen=True)
+class ShapeNote(PitchEdit):
+    """Change what one note's pitch is made of: its centre, slope, drift and vibrato."""
+
+    tool: ClassVar[str] = "note"
+    meaning: ClassVar[str] = tr("Changes vibrato, drift, centre and slope of a note, each by itself.")
+
+    vibrato: float = setting(1.0, 0.0, 2.0, tr("How deep the vibrato is: 0 takes it out, 2 doubles it."))
+    drift: float = setting(1.0, 0.0, 2.0, tr("How far the note wanders slowly: 0 holds it on one pitch."))
+    centre: float = setting(0.0, -12.0, 12.0, tr("How far the whole note moves, in semitones."))
+    slope: float = setting(
+        0.0, -12.0, 12.0, tr("How much higher its end becomes than its start, in semitones; its centre stays.")
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.end_s - self.start_s > LONGEST_NOTE_S + 1e-9:
+            raise SettingsError(tr(
+                "A note is {longest_note_s} s long at most: choose a shorter stretch.", longest_note_s=LONGEST_NOTE_S
+            ))
+
+    def change(self, curve: Curve) -> Change:
+        """Return how the parts of the note change; the rest, such as the glide to it, stays.
+
+        Parameters
+        ----------
+        curve : Curve
+            The part of the take.
+
+        Returns
+        -------
+        Change
+            Beyond the ends of the note as at them.
+        """
+        inside, frames = curve.inside, len(curve.semitones)
+        change = self.centre + self.slope * np.linspace(-0.5, 0.5, inside.stop - inside.start)
+        if self.vibrato != 1.0 or self.drift != 1.0:
+            shape = note_shape(curve.semitones[inside], curve.voicing[inside])
+            change = change + (self.vibrato - 1.0) * shape.vibrato + (self.drift - 1.0) * shape.drift
+        return Change(np.pad(change, (inside.start, frames - inside.stop), "edge"))
 
 
 @with_ranges
@@ -292,7 +336,7 @@ class Draw(Brief, PitchEdit):
         return Change(np.interp(now, times, notes) - curve.semitones)
 
 
-TOOLS: Mapping[str, type[PitchEdit]] = {kind.tool: kind for kind in (Shift, Smooth, FixOctave, Snap, Draw)}
+TOOLS: Mapping[str, type[PitchEdit]] = {kind.tool: kind for kind in (Shift, ShapeNote, Smooth, FixOctave, Snap, Draw)}
 
 
 def _is_point(point: Any) -> bool:

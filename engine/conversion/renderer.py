@@ -10,15 +10,17 @@ from torch import Tensor
 
 from engine.analysis.envelope import LOW_BANDS, SILENT, band_centres, loudness_of, measure_envelope
 from engine.analysis.loudness import limit_peaks, match_loudness, measure_loudness, without_top
+from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.placement import Placement
 from engine.conversion.articulation import foreground, known_bands, less_colour
+from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond
 from engine.conversion.settings import ConversionSettings
-from engine.conversion.take_variation import LOUDNESS, PITCH, drift, timbre_offset
+from engine.conversion.take_variation import LOUDNESS, PITCH, detune, drift, timbre_offset
 from engine.features.analysed_windows import AnalysedWindows
 from engine.features.retrieval import retrieve
 from engine.features.survey import Survey
@@ -79,24 +81,28 @@ class ShapedMelody:
 
     settings: ConversionSettings
     transpose: float
+    key: str = CHROMATIC  # of the recording, where there is a harmony
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch."""
         return detected
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
-        """Transpose, smooth and snap the pitch; all takes but the first also drift a little."""
-        shaped = smooth_pitch(source.transposed(self.transpose), self.settings.pitch_smoothing_ms)
-        shaped = snap_pitch(shaped, self.settings.pitch_snap)
-        if number > 0:
-            wander = drift(first_frame, len(source), self.settings.seed + number, PITCH)
-            shaped = shaped.transposed(_DRIFT_SEMITONES * wander)
+        """Transpose, smooth and snap the pitch, and harmonize it; takes that vary also drift a little."""
+        settings, seed = self.settings, self.settings.seed + number
+        shaped = smooth_pitch(source.transposed(self.transpose), settings.pitch_smoothing_ms)
+        shaped = snap_pitch(shaped, settings.pitch_snap)
+        if settings.harmony != NONE:
+            away = harmony_curve(source, settings.harmony, self.key)
+            shaped = shaped.transposed(away + (detune(seed) if settings.harmony == UNISON else 0.0))
+        if settings.varies(number):
+            shaped = shaped.transposed(_DRIFT_SEMITONES * drift(first_frame, len(source), seed, PITCH))
         return fold_pitch(shaped)
 
     def is_as_sung(self, number: int) -> bool:
         """Return whether nothing changes the pitch."""
         settings = self.settings
-        return not (number or self.transpose or settings.pitch_smoothing_ms or settings.pitch_snap)
+        return not (settings.varies(number) or self.transpose or settings.pitch_smoothing_ms or settings.pitch_snap)
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,7 @@ class Renderer:
         return self._synthesize(number, window, self._decode(number, analysed, pitch), pitch, analysed)
 
     def _timbre(self, number: int) -> Tensor:
-        if number == 0:
+        if not self.settings.varies(number):
             return self.voice.timbre
         offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
@@ -271,7 +277,7 @@ class Renderer:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
         room = 1.0 - foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
-        if number > 0:
+        if self.settings.varies(number):
             wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
         return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)

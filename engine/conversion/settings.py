@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
+from engine.analysis.notes import CHROMATIC, SCALES
 from engine.analysis.style import Style
+from engine.conversion.harmony import NONE, STEPS
 from engine.conversion.pitch_shaping import LARGEST_TRANSPOSE
 from engine.errors import SettingsError
 from engine.settings import check_settings, refuse_unknown, setting, text_setting, with_ranges
@@ -16,6 +18,7 @@ from engine.texts import tr
 AUTO: Final = "auto"  # by the recording: the transposition that fits the voice, the preset of its style
 REFUSE: Final = "refuse"  # what the transposition moves beyond the range of notes
 FOLD: Final = "fold"  # by octaves into it
+KEYS: Final = tuple(name for name in SCALES if name != CHROMATIC)
 BEST: Final = "best"  # the transposition that leaves the fewest notes outside the voice's range
 
 
@@ -44,7 +47,7 @@ class ConversionSettings:
         AUTO, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE),
         tr("Semitones up or down; auto moves speech to where the voice speaks, singing to where it sings, in octaves; "
         "best is the key that leaves the fewest notes outside the voice's range."),
-        words=(AUTO, BEST), step=1,
+        words=(tr("auto"), tr("best")), step=1,
     )  # fmt: skip
     takes: int = setting(
         1, 1, 10, tr("How many takes to make: the first is the plain conversion, the others vary a little.")
@@ -54,19 +57,23 @@ class ConversionSettings:
         1.0, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
     )
     retrieval: float = setting(
-        0.0, 0.0, 1.0,
+        0.0,
+        0.0,
+        1.0,
         tr(
             "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower "
             "clearer.",
         ),
-    )  # fmt: skip
+    )
     accent: float = setting(
-        0.8, 0.0, 1.0,
+        0.8,
+        0.0,
+        1.0,
         tr(
             "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to "
             "it.",
         ),
-    )  # fmt: skip
+    )
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, tr("How much of the recording's own breaths and unvoiced consonants is kept.")
     )
@@ -88,12 +95,25 @@ class ConversionSettings:
             "What happens to notes that a shift moves above C7 or below F#1: refuse stops the conversion, fold sings "
             "them in another octave.",
         ),
-        (REFUSE, FOLD),
+        (tr("refuse"), tr("fold")),
+    )
+    harmony: str = text_setting(
+        NONE,
+        tr("Sings with the lead instead of it: in unison as a double, a little off its pitch, or in a third, a fifth "
+        "or an octave of its key."),
+        tuple(STEPS),
+    )
+    harmony_key: str = text_setting(
+        AUTO, tr("The key of the recording, for harmonies; auto finds it."), (AUTO, *KEYS)
     )
 
     def __post_init__(self) -> None:
         """Raise SettingsError, naming the setting and its range, for any value outside it."""
         check_settings(self)
+
+    def varies(self, number: int) -> bool:
+        """Return whether a take differs a little from the plain conversion; the first is 0."""
+        return number > 0 or self.harmony != NONE
 
 
 ConversionSettings.presets = {

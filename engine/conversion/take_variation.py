@@ -3,6 +3,7 @@
 import numpy as np
 
 _KNOT_FRAMES = 24  # a new random value every 240 ms, as slow as a singer's drift
+_LEAST_DETUNE, _MOST_DETUNE = 0.05, 0.12  # semitones: two singers, and not yet out of tune
 PITCH, LOUDNESS = 1, 2  # which curve of a take
 
 
@@ -20,6 +21,12 @@ def drift(first_frame: int, frames: int, seed: int, curve: int) -> np.ndarray:
 def _knot(seed: int, curve: int, number: int) -> float:
     place = np.random.Philox(key=[seed, (curve << 40) + number + 1_000_000])
     return float(np.random.Generator(place).standard_normal())
+
+
+def detune(seed: int) -> float:
+    """Return how far a double is off the pitch of its lead, in semitones, up or down."""
+    sharp, share = np.random.default_rng([seed, 4]).random(2)
+    return float((1 if sharp < 0.5 else -1) * (_LEAST_DETUNE + (_MOST_DETUNE - _LEAST_DETUNE) * share))
 
 
 def timbre_offset(seed: int, directions: int) -> np.ndarray:

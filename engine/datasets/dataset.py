@@ -27,9 +27,9 @@ from engine.archives import ArchiveLimits, begins_as_zip, extract_archive, is_ju
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.datasets.left_out import NOT_AUDIO, LeftOut, read_left_out, why_no_recording, write_left_out
 from engine.errors import DatasetError, ProfileError
-from engine.files import UNFINISHED, fitting_name, write_atomically
+from engine.files import UNFINISHED, as_path, fitting_name, shown_name, write_atomically
 from engine.reprs import Brief
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.voices.profile import VoiceProfile, merge_values, profile_text, read_profile
 
 MODEL_FILE = "model.json"
@@ -125,7 +125,7 @@ def create_dataset(
     engine.errors.DatasetError: The dataset "mia" already exists; delete it first, or choose another name.
     """
     folder = Path(folder)
-    paths = [Path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
+    paths = [as_path(one) for one in ([source] if isinstance(source, str | os.PathLike) else source)]
     if folder.exists() or folder.is_symlink():
         raise DatasetError(tr(
             'The dataset "{name}" already exists; delete it first, or choose another name.',
@@ -213,7 +213,7 @@ def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tupl
         raise DatasetError(tr("There are no recordings; choose a ZIP file, a folder, or audio files."))
     for path in paths:
         if not (path.is_file() or path.is_dir()):
-            raise DatasetError(tr('There is no file or folder "{name}".', name=path.name))
+            raise DatasetError(tr('There is no file or folder "{name}".', name=shown_name(path)))
     if len(paths) > 1 or not (paths[0].is_dir() or _is_zip(paths[0]) or why_no_recording(paths[0])):
         if all(path.is_file() for path in paths):
             return tr("The selection"), _loose(paths), False
@@ -223,10 +223,13 @@ def _bring(paths: Sequence[Path], unpacked: Path, limits: ArchiveLimits) -> tupl
     if path.is_dir():
         return f'"{path.resolve().name}"', _of_folder(path), False
     if not _is_zip(path):
-        raise DatasetError(tr('"{name}" is not a ZIP file, folder or recording; {read}.', name=path.name, read=_READ))
+        raise DatasetError(tr(
+            '"{name}" is not a ZIP file, folder or recording; {read}.',
+            name=shown_name(path), read=_READ,
+        ))
     unpacked.parent.mkdir(parents=True)
     places = extract_archive(path, unpacked, limits)
-    return f'"{path.name}"', [_brought(unpacked / place, place) for place in places], True
+    return f'"{shown_name(path)}"', [_brought(unpacked / place, place) for place in places], True
 
 
 def _loose(paths: Sequence[Path]) -> list[_Brought]:
@@ -417,7 +420,8 @@ def _census(brought: Sequence[_Brought]) -> str:
     """Count the files by suffix, such as '3 .txt, 1 .pdf'."""
     others = [one.place for one in brought if not _is_model_file(one.place)]
     counts = Counter(place.suffix.lower() or tr("without a suffix") for place in others)
-    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "nothing"
+    listed = [joined(" ", (str(count), suffix)) for suffix, count in counts.most_common(5)]
+    return joined(tr(", "), listed) or tr("nothing")
 
 
 def _natural(place: PurePosixPath) -> tuple[list[list[str | int]], str]:

@@ -278,7 +278,7 @@ def refuse_unusable(data_report: DataReport) -> None:
     """Raise DatasetError if there is less than LEAST_USABLE_S of usable voice."""
     if data_report.usable_s < LEAST_USABLE_S:
         found = _too_little(data_report.usable_s)
-        raise DatasetError(f"{found.reason} {found.remedy}")
+        raise DatasetError(joined(" ", (found.reason, found.remedy)))
 
 
 def usable_recordings(data_report: DataReport, recordings: Sequence[Path]) -> list[Path]:

@@ -15,7 +15,7 @@ import numpy as np
 from swift_f0 import SwiftF0
 
 from engine.analysis.passages import PassageLeveller
-from engine.analysis.pitch import VOICED
+from engine.analysis.pitch import VOICED, Pitch
 from engine.audio.channels import fold
 from engine.audio.files import AudioSource, Recording, audio_of, open_audio
 from engine.audio.resampling import Resampler
@@ -24,7 +24,7 @@ from engine.errors import AudioError
 from engine.progress import Report, no_report
 from engine.reprs import Brief
 from engine.texts import tr
-from engine.units import FRAME_RATE, hertz_to_semitones
+from engine.units import FRAME_RATE, hertz_to_semitones, semitones_to_hertz
 
 EVALUATION_RATE = 16_000  # hertz, of all networks
 SAME_NOTE_CENTS = 50.0  # a frame within this of the target pitch is on the note
@@ -124,7 +124,7 @@ def score_performance(source: Path | str, output: Path | str, transpose: float =
 
 def trace_file(path: Path | str, report: Report = no_report) -> Performance:
     """Analyse the performance in a file of any length. Raises AudioError; `report` may raise Cancelled."""
-    with open_audio(Path(path)) as recording:
+    with open_audio(path) as recording:
         return _trace(_reporting(recording, report), recording.rate)
 
 
@@ -134,7 +134,7 @@ def _reporting(recording: AudioSource, report: Report) -> Iterator[np.ndarray]:
     for block in recording.blocks(round(PIECE_S * recording.rate)):
         yield block
         read_s += block.shape[1] / recording.rate
-        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, "scoring")
+        report(min(1.0, read_s / recording.duration_s) if recording.duration_s else 0.5, tr("scoring"))
 
 
 def trace(recording: Recording) -> Performance:
@@ -203,6 +203,13 @@ def moved(performance: Performance, semitones: np.ndarray) -> Performance:
     seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
     there = np.interp(seconds, np.arange(len(semitones)) / FRAME_RATE, semitones)
     return replace(performance, hertz=performance.hertz * 2.0 ** (there / 12.0))
+
+
+def sung_at(performance: Performance, pitch: Pitch) -> Performance:
+    """Return the performance with another melody: the pitch that a take was to have, (frames,)."""
+    seconds = np.arange(len(performance.hertz)) * PITCH_HOP / EVALUATION_RATE
+    semitones = np.interp(seconds, np.arange(len(pitch)) / FRAME_RATE, pitch.semitones)
+    return replace(performance, hertz=semitones_to_hertz(semitones))
 
 
 def _trace(blocks: Iterable[np.ndarray], rate: int) -> Performance:

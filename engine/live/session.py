@@ -1,10 +1,9 @@
 """A live session: a converter, its thread, and the recordings of what went in and what came out."""
 
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
@@ -56,6 +55,15 @@ def convert_recording(
     return np.concatenate(pieces)[lag : lag + len(samples)], converter
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """How long a recording of a session is, and how it was made."""
+
+    seconds: float
+    settings: LiveSettings
+    statement: Statement
+
+
 class Recording:
     """Writes dry.wav and converted.wav into a folder, both from the first sample on."""
 
@@ -71,14 +79,13 @@ class Recording:
         for writer, samples in zip(self._writers, (np.nan_to_num(dry), converted), strict=True):
             writer.write(samples[None])
 
-    def finish(self) -> dict[str, Any]:
-        """Close the files; return seconds, settings and statement; empty, and no files, if nothing was written."""
+    def finish(self) -> Recorded | None:
+        """Close the files, and return what was recorded; None, and no files, if nothing was written."""
         for writer in self._writers:
             writer.__exit__(None if self._count else EOFError, None, None)
         if not self._count:
-            return {}
-        seconds = self._count / self._rate
-        return {"seconds": seconds, "settings": asdict(self._settings), "statement": asdict(self._statement)}
+            return None
+        return Recorded(self._count / self._rate, self._settings, self._statement)
 
 
 class Performance:

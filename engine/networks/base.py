@@ -9,10 +9,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from engine.errors import VoiceError
 from engine.networks.content_encoder import ContentEncoder
 from engine.networks.envelope_decoder import EnvelopeDecoder
-from engine.networks.listener import Listener, load_listener
+from engine.networks.listener import Listener, load_listener, missing_weights, other_weights
 from engine.networks.synthesizer import Synthesizer
 from engine.networks.timbre_encoder import TimbreEncoder
 
@@ -43,7 +42,7 @@ def load_weights(path: Path) -> dict[str, Tensor]:
     try:
         return {name: tensor.float() for name, tensor in load_file(path).items()}
     except Exception as cause:  # safetensors raises its own kinds
-        raise VoiceError(f"The weights {path.name} are missing or damaged; install Timbre Studio again.") from cause
+        raise missing_weights(path) from cause
 
 
 def with_weights(network: Network, weights: Mapping[str, Tensor], path: Path) -> Network:
@@ -51,8 +50,7 @@ def with_weights(network: Network, weights: Mapping[str, Tensor], path: Path) ->
     try:
         network.load_state_dict(weights, strict=True)
     except RuntimeError as cause:
-        sentence = f"The weights {path.name} belong to another version of the engine; install it again."
-        raise VoiceError(sentence) from cause
+        raise other_weights(path) from cause
     return network.eval().requires_grad_(False)
 
 

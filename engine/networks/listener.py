@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from engine.devices import in_halves
 from engine.errors import VoiceError
+from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 LISTENER = Path(__file__).parents[1] / "weights" / "listener.safetensors"
@@ -164,27 +165,37 @@ def on_frames(features: Tensor, frames: int) -> Tensor:
     return both if missing <= 0 else torch.cat([both, both[..., -1:, :].expand(*both.shape[:-2], missing, -1)], -2)
 
 
+def missing_weights(path: Path) -> VoiceError:
+    """Return the error for weights that cannot be read."""
+    return VoiceError(tr("The weights {name} are missing or damaged; install Timbre Studio again.", name=path.name))
+
+
+def other_weights(path: Path) -> VoiceError:
+    """Return the error for weights that fit no network of this version."""
+    text = tr("The weights {name} belong to another version of the engine; install it again.", name=path.name)
+    return VoiceError(text)
+
+
 def load_listener(path: Path = LISTENER) -> Listener:
     """Load the listener from its file, in evaluation mode.
 
     Raises VoiceError if the file is missing, damaged or from another version.
     """
-    mend = "install Timbre Studio again."
     try:
         with safe_open(path, "pt") as file:
             version = (file.metadata() or {}).get("format")
             stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is not a dict
     except Exception as cause:  # safetensors raises its own kinds
-        raise VoiceError(f"The listener's weights {path.name} are missing or damaged; {mend}") from cause
+        raise missing_weights(path) from cause
     if version != LISTENER_FORMAT:
-        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}")
+        raise other_weights(path)
     listener = Listener()
     try:
         names = [name for name in stored if SCALE not in name]
         whole = {name: _whole(stored[name], stored.get(name + SCALE)) for name in names}
         listener.load_state_dict(whole, strict=True)
     except RuntimeError as cause:
-        raise VoiceError(f"The listener's weights {path.name} are from another version; {mend}") from cause
+        raise other_weights(path) from cause
     return listener.eval().requires_grad_(False)
 
 

@@ -12,6 +12,7 @@ import av
 from c2pa import C2paError
 
 from engine.errors import AudioError
+from engine.files import as_path, shown_name
 from engine.provenance.certificates import serial_of
 from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
@@ -91,7 +92,7 @@ def verify(path: Path | str, installation: Installation | None = None) -> Verdic
     >>> verify("vocal.flac").state
     'no_credentials'
     """
-    path = Path(path)
+    path = as_path(path)
     known = (installation or Installation.from_environment()).known()
     try:
         name = _format(path)
@@ -103,7 +104,7 @@ def verify(path: Path | str, installation: Installation | None = None) -> Verdic
     except OSError as cause:
         raise AudioError(tr(
             '"{name}" cannot be read: {strerror}.',
-            name=path.name, strerror=cause.strerror or cause,
+            name=shown_name(path), strerror=cause.strerror or cause,
         )) from cause
 
 
@@ -142,7 +143,7 @@ def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verd
     if _has_traces(path):
         return Verdict("changed", tr("Changed since it was made: its content credentials are damaged."), tags=tags)
     if name is None:
-        raise AudioError(tr('"{name}" is not an audio file in a format that can be checked.', name=path.name))
+        raise AudioError(tr('"{name}" is not an audio file in a format that can be checked.', name=shown_name(path)))
     if tags:
         text = tr('No content credentials. Its tags, which anyone can write, say: "{tags}"', tags=tags)
         return Verdict("no_credentials", text, tags=tags)

@@ -17,6 +17,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from engine.errors import VoiceError
+from engine.files import named, shown_name
 from engine.rvc.configuration import LAYERS, GeneratorConfiguration, from_checkpoint, from_json
 from engine.rvc.foreign_files import (
     beginning_of,
@@ -29,7 +30,7 @@ from engine.rvc.foreign_files import (
 from engine.rvc.messages import Arrays
 from engine.rvc.operations import multiplications_per_s, refuse_much_work
 from engine.rvc.sandbox import ModelFileError, run_apart, too_demanding, unsafe
-from engine.texts import tr
+from engine.texts import joined, tr
 
 SPEAKER_TABLE = "emb_g.weight"
 _ZIP, _OLD_PICKLE = b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -42,9 +43,9 @@ def read_checkpoint(path: Path, target: Path) -> GeneratorConfiguration:
     return from_json(run_apart("engine.rvc.checkpoint:extract", path, target=target))
 
 
-def extract(source: str) -> tuple[dict[str, Any], Arrays]:
+def extract(source: str, name: str = "") -> tuple[dict[str, Any], Arrays]:
     """Do the work of `read_checkpoint`, in the process where it is safe."""
-    path = Path(source)
+    path = named(Path(source), name)
     content = load_pickle(path)
     weights = _weights_of(path, content)
     speakers = weights.get(SPEAKER_TABLE)
@@ -52,9 +53,9 @@ def extract(source: str) -> tuple[dict[str, Any], Arrays]:
     try:
         configuration = from_checkpoint(content["config"], content.get("version"), content.get("f0"), count)
     except VoiceError as cause:
-        raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
-    refuse_much_work(path.name, multiplications_per_s(configuration))
-    refuse_other_encoder(path.name, content, LAYERS[configuration.version])
+        raise ModelFileError(joined(": ", (f'"{shown_name(path)}"', str(cause))), "wrong_shapes") from cause
+    refuse_much_work(shown_name(path), multiplications_per_s(configuration))
+    refuse_other_encoder(shown_name(path), content, LAYERS[configuration.version])
     return configuration.as_json(), as_file(weights)
 
 
@@ -76,8 +77,8 @@ def load_pickle(path: Path, safe: list[Any] | None = None) -> Any:
         _refuse_packed(path)
     elif not start.startswith(_OLD_PICKLE):
         cut = _OLD_PICKLE.startswith(start) or _ZIP.startswith(start)
-        raise truncated(path.name) if cut else no_model(path.name, start)
-    with _named(path.name), torch.serialization.safe_globals(safe or []):
+        raise truncated(shown_name(path)) if cut else no_model(shown_name(path), start)
+    with _named(shown_name(path)), torch.serialization.safe_globals(safe or []):
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
@@ -106,7 +107,7 @@ def truncated(name: str) -> ModelFileError:
 
 def _weights_of(path: Path, content: object) -> dict[str, Tensor]:
     """Return the weights of a finished model. Raises ModelFileError for the other files that people have."""
-    name = path.name
+    name = shown_name(path)
     if not isinstance(content, Mapping):
         raise no_model(name)
     inner = content.get("weight", content.get("model"))
@@ -140,13 +141,13 @@ def _refuse_packed(path: Path) -> None:
         with zipfile.ZipFile(path) as packed:
             members = packed.infolist()
             if any(one.compress_type != zipfile.ZIP_STORED or one.file_size != one.compress_size for one in members):
-                raise no_model(path.name)
+                raise no_model(shown_name(path))
             if sum(one.file_size for one in members) > path.stat().st_size:
-                raise no_model(path.name)
+                raise no_model(shown_name(path))
             if not any(one.filename.endswith("data.pkl") for one in members):
-                raise no_model(path.name)
+                raise no_model(shown_name(path))
     except (zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, RuntimeError, IndexError) as cause:
-        raise truncated(path.name) from cause
+        raise truncated(shown_name(path)) from cause
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import VoiceError
+from engine.files import named, shown_name
 from engine.rvc.checkpoint import as_file, load_pickle, tensors_of
 from engine.rvc.configuration import LAYERS
 from engine.rvc.foreign_files import refuse_foreign
@@ -188,16 +189,16 @@ def install(source: Path) -> Path:
     return target
 
 
-def convert(source: str) -> tuple[None, Arrays]:
+def convert(source: str, name: str = "") -> tuple[None, Arrays]:
     """Return a ContentVec file of any known layout as safetensors, in the process where it is safe to read."""
-    path = Path(source)
+    path = named(Path(source), name)
     tensors = _published(path)
     try:
         network = ContentVec({name: value.float() for name, value in tensors.items()})
     except (KeyError, RuntimeError, ValueError) as cause:
-        raise _wrong(path.name) from cause
+        raise _wrong(shown_name(path)) from cause
     if not network.is_base or not all(one.isfinite().all() for one in tensors.values()):
-        raise _wrong(path.name)
+        raise _wrong(shown_name(path))
     return None, as_file(tensors)
 
 
@@ -252,11 +253,11 @@ def _published(path: Path) -> dict[str, Tensor]:
         try:
             found = load_file(path)
         except (SafetensorError, OSError) as cause:
-            raise _wrong(path.name) from cause
+            raise _wrong(shown_name(path)) from cause
     else:
         content = load_pickle(path, _stand_ins())
         inner = content.get("model", content) if isinstance(content, dict) else content
-        found = tensors_of(path.name, inner, path.stat().st_size)
+        found = tensors_of(shown_name(path), inner, path.stat().st_size)
     named = {}
     for name, value in found.items():
         name = name.removeprefix("hubert.")
@@ -265,7 +266,7 @@ def _published(path: Path) -> dict[str, Tensor]:
                 name = re.sub(pattern, replacement, name)
         if not _UNUSED.match(name):
             named[name] = value
-    return _without_norm(path.name, named)
+    return _without_norm(shown_name(path), named)
 
 
 def _without_norm(name: str, weights: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from engine.files import shown_name
 from engine.rvc.sandbox import ModelFileError
 from engine.texts import tr
 
@@ -33,13 +34,13 @@ def refuse_foreign(path: Path) -> None:
     """Raise ModelFileError for an empty file, and for what a web site gives in place of one."""
     start = beginning_of(path)
     if not start:
-        raise ModelFileError(tr('"{name}" is empty: download or copy it again.', name=path.name), "truncated")
+        raise ModelFileError(tr('"{name}" is empty: download or copy it again.', name=shown_name(path)), "truncated")
     if start.startswith(_POINTER):
         raise ModelFileError(
             tr(
                 '"{name}" is not the file itself but a Git LFS pointer to it: run `git lfs pull`, or download the '
                 "file in the browser.",
-                name=path.name,
+                name=shown_name(path),
             ),
             "not_a_model",
         )
@@ -47,7 +48,7 @@ def refuse_foreign(path: Path) -> None:
         raise ModelFileError(
             tr(
                 '"{name}" is a web page, not the file itself: download it with the download button of that page.',
-                name=path.name,
+                name=shown_name(path),
             ),
             "not_a_model",
         )

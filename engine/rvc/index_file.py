@@ -17,10 +17,11 @@ from typing import BinaryIO
 import numpy as np
 from safetensors.numpy import load_file, save
 
+from engine.files import named, shown_name
 from engine.rvc.foreign_files import refuse_foreign
 from engine.rvc.messages import Arrays
 from engine.rvc.sandbox import ModelFileError, run_apart
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 
 WIDTHS = (256, 768)
 _MOST_VECTORS, _MOST_LISTS = 400_000, 100_000
@@ -44,9 +45,9 @@ def read_index(path: Path, target: Path) -> VoiceIndex:
     return VoiceIndex(**load_file(target), probes=found["probes"])
 
 
-def extract(source: str) -> tuple[dict[str, object], Arrays]:
+def extract(source: str, name: str = "") -> tuple[dict[str, object], Arrays]:
     """Do the work of `read_index`, in the process where it is safe."""
-    index = parse_index(Path(source))
+    index = parse_index(named(Path(source), name))
     arrays = {"vectors": index.vectors, "starts": index.starts, "centroids": index.centroids}
     file = save({name: np.ascontiguousarray(values) for name, values in arrays.items()})
     return {"probes": index.probes}, {"file": np.frombuffer(file, np.uint8)}
@@ -59,16 +60,16 @@ def parse_index(path: Path) -> VoiceIndex:
         try:
             index = _Reader(file, path.stat().st_size).index()
         except _Unknown as cause:
-            raise ModelFileError(f'"{path.name}" {cause.why}', cause.code) from cause
+            raise ModelFileError(joined(" ", (f'"{shown_name(path)}"', cause.why)), cause.code) from cause
         except (EOFError, struct.error) as cause:
             raise ModelFileError(tr(
                 '"{name}" is cut off: download or copy it again.',
-                name=path.name,
+                name=shown_name(path),
             ), "truncated") from cause
     if not (np.isfinite(index.vectors).all() and np.isfinite(index.centroids).all()):
         text = tr(
             '"{name}" holds values that are no numbers: make it again in RVC, or import the model without it.',
-            name=path.name,
+            name=shown_name(path),
         )
         raise ModelFileError(text, "not_an_index")
     return index

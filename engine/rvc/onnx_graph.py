@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 
+from engine.files import shown_name
 from engine.rvc.configuration import FRAME_RATE
 from engine.rvc.onnx_operators import KNOWN, RANDOM, RENAMING, STRIDING, UPSAMPLING, WEIGHTED
 from engine.rvc.operations import refuse_much_work
@@ -33,9 +34,9 @@ def inspect_graph(path: Path) -> "Graph":
     Raises ModelFileError for operators that no model of RVC needs, for what is not within the file, and for networks
     that multiply far more than any model of RVC; ValueError for a file that is no ONNX model.
     """
-    graph = Graph(path.name)
+    graph = Graph(shown_name(path))
     graph.read_model(memoryview(path.read_bytes()))
-    refuse_much_work(path.name, graph.multiplications_per_s)
+    refuse_much_work(shown_name(path), graph.multiplications_per_s)
     return graph
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import VoiceError
+from engine.files import named, shown_name
 from engine.rvc.configuration import CONTENT_WIDTHS, FRAME_RATE, LAYERS, RATES
 from engine.rvc.foreign_files import beginning_of, refuse_foreign, refuse_other_encoder
 from engine.rvc.messages import Arrays
@@ -78,13 +79,15 @@ def read_onnx(path: Path, speaker: int = 0) -> OnnxModel:
     return onnx_from_json(run_apart("engine.rvc.onnx_models:inspect", path, str(speaker)))
 
 
-def inspect(source: str, speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
+def inspect(source: str, name: str = "", speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
     """Do the work of `read_onnx`, in the process where it is safe."""
-    path = Path(source)
+    path = named(Path(source), name)
     refuse_foreign(path)
     if beginning_of(path).startswith(_PICKLES):
-        text = tr('"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.', name=path.name)
-        raise ModelFileError(text, "not_a_model")
+        raise ModelFileError(tr(
+            '"{name}" is no ONNX model: if it is a model of RVC, give its name the ending .pth.',
+            name=shown_name(path),
+        ), "not_a_model")
     try:
         inspect_graph(path)  # before anything of it is run
         session = _session(source, 0)
@@ -110,12 +113,12 @@ def inspect(source: str, speaker: str = "0") -> tuple[dict[str, Any], Arrays]:
     except VoiceError:
         raise
     except Exception as cause:  # ONNX Runtime raises its own kinds
-        raise too_demanding(path.name) if "alloc" in str(cause) else _no_model(path) from cause
+        raise too_demanding(shown_name(path)) if "alloc" in str(cause) else _no_model(path) from cause
     rate = samples * FRAME_RATE // _TRIAL_FRAMES
     if rate not in RATES:
         raise _no_model(path)
     versions = {width: version for version, width in CONTENT_WIDTHS.items()}
-    refuse_other_encoder(path.name, stated, LAYERS[versions[width]])
+    refuse_other_encoder(shown_name(path), stated, LAYERS[versions[width]])
     return asdict(model) | {"sample_rate": rate}, {}
 
 
@@ -128,7 +131,7 @@ def _refuse_missing_speaker(path: Path, session: Any, model: OnnxModel, speaker:
             raise IndexError
         session.run(None, _trial(model, speaker))
     except Exception as cause:  # ONNX Runtime raises its own kinds
-        raise no_such_speaker(path.name, speaker) from cause
+        raise no_such_speaker(shown_name(path), speaker) from cause
 
 
 def run(path: str, seed: int, frames: int, samples: int, **given: np.ndarray) -> tuple[None, Arrays]:
@@ -200,7 +203,7 @@ def _no_model(path: Path) -> ModelFileError:
         tr(
             '"{name}" is not a model of RVC in ONNX that can be run here (one file, with the inputs of RVC or of '
             "w-okada, at 32, 40 or 48 kHz): import the .pth that it was made of.",
-            name=path.name,
+            name=shown_name(path),
         ),
         "not_a_model",
     )

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine.errors import VoiceError
+from engine.files import shown_name
 from engine.rvc.messages import Arrays, receive, send
 from engine.texts import tr
 
@@ -77,17 +78,18 @@ def no_such_speaker(name: str, speaker: int, speakers: int | None = None) -> Mod
 
 
 def run_apart(function: str, source: Path, *arguments: str, target: Path | None = None) -> Any:
-    """Call `module:function(source, *arguments)` in a process of its own, and return its values.
+    """Call `module:function(source, name, *arguments)` in a process of its own, and return its values.
 
     target: where the file that the function made is written, by this process. Raises ModelFileError where the function
     did, where the file cannot be read, and where the process ran out of time or memory.
     """
     if not source.is_file():
-        raise ModelFileError(tr('There is no file "{source}".', source=source), "no_file")
+        raise ModelFileError(tr('There is no file "{source}".', source=shown_name(source)), "no_file")
     module, name = function.split(":")
     process = ModelProcess(module, source)
     try:
-        values, arrays = process.call(name, [str(source.absolute()), *arguments], largest=_largest_file(source))
+        told = [str(source.absolute()), shown_name(source), *arguments]
+        values, arrays = process.call(name, told, largest=_largest_file(source))
     finally:
         process.stop()
     if target is not None:
@@ -112,7 +114,7 @@ class ModelProcess:
         module: whose functions are called. source: their file. name: what errors call it, by default the file's.
         device: where networks run; only on the processor memory is limited: a GPU's driver reserves all there is.
         """
-        self._module, self._source, self._name = module, source, name or source.name
+        self._module, self._source, self._name = module, source, name or shown_name(source)
         self._threads, self._device = threads, device
         self._elsewhere: dict[str, ModelProcess] = {}
         self._lock = threading.Lock()
@@ -230,9 +232,12 @@ class _Running:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
         self._process = subprocess.Popen(
             [*command, str(source.stat().st_size), str(_IDLE_S)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environment,
             start_new_session=True,  # what a user types in a terminal is for the studio
-        )  # fmt: skip
+        )
         self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
         self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
 

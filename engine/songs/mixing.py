@@ -10,7 +10,7 @@ Files are read in up to three passes, a block at a time: measure the loudness, m
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
-from engine.files import TakesPaths
+from engine.files import TakesPaths, shown_name
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, of_several
@@ -52,6 +52,7 @@ class Fader:
     gain_db: float = setting(0.0, SILENT_DB, 12.0, tr("Level of the lane against what it had."), step=0.5)
     mute: bool = False
     solo: bool = False
+    pan: float = setting(0.0, -1.0, 1.0, tr("Place in the stereo field: -1 is left, 1 is right."), step=0.1)
 
     def __post_init__(self) -> None:
         """Raise SettingsError for a gain outside its range."""
@@ -61,6 +62,14 @@ class Fader:
     def gain(self) -> float:
         """The gain as a factor, 0 when it is muted or closed."""
         return 0.0 if self.mute or self.gain_db <= SILENT_DB else 10.0 ** (self.gain_db / 20.0)
+
+    def sides(self, channels: int) -> np.ndarray:
+        """Return factors for each channel, float64 (channels, 1), of the same power wherever the lane is; only a stereo
+        mix has places."""
+        if channels != 2:
+            return np.ones((channels, 1))
+        angle = np.pi / 4 * (1.0 + self.pan)
+        return np.sqrt(2.0) * np.array([[np.cos(angle)], [np.sin(angle)]])
 
 
 @dataclass(frozen=True)
@@ -155,23 +164,25 @@ def mix_files(
         raise SettingsError(tr("No lane of the mix sounds: open a fader, or unmute one."))
     if stems and len(stems) != len(lanes):
         raise ValueError(f"{len(lanes)} lanes need as many stems, not {len(stems)}")
-    channels = common_channels([(lane.path.name, channels_of(lane.path)) for lane in lanes])
+    channels = common_channels([(shown_name(lane.path), channels_of(lane.path)) for lane in lanes])
+    if channels == 1 and any(fader.pan for fader in faders):
+        channels = 2
     corrections_db = [_correction_db(lane) for lane in lanes]
     gains = [
-        0.0 if not fader.gain else fader.gain * 10.0 ** (correction_db / 20.0)
+        fader.gain * 10.0 ** (correction_db / 20.0) * fader.sides(channels)
         for fader, correction_db in zip(faders, corrections_db, strict=True)
     ]
-    report(0.3, "mixing")
+    report(0.3, tr("mixing"))
     peak = TruePeak(channels)
     count = 0
     for blocks in _together(lanes, channels):
         peak.push(sum_of(blocks, gains))
         count += blocks[0].shape[1]
-        report(min(0.6, 0.3 + count / (count + 60 * SAMPLE_RATE) * 0.3), "mixing")
+        report(min(0.6, 0.3 + count / (count + 60 * SAMPLE_RATE) * 0.3), tr("mixing"))
     gain_db = min(0.0, CEILING_DB - peak.db())
     scaled = [gain * 10.0 ** (gain_db / 20.0) for gain in gains]
     with ExitStack() as stack:
-        sounding = [lane.statement for lane, gain in zip(lanes, gains, strict=True) if lane.statement and gain]
+        sounding = [lane.statement for lane, fader in zip(lanes, faders, strict=True) if lane.statement and fader.gain]
         statement = of_several(sounding) if sounding else None
         writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
         exported = [
@@ -182,9 +193,9 @@ def mix_files(
         for blocks in _together(lanes, channels):
             writer.write(sum_of(blocks, scaled))
             for stem, block, gain in zip(exported, blocks, scaled, strict=False):
-                stem.write(block * np.float32(gain))
+                stem.write(block * gain.astype(np.float32))
             written += blocks[0].shape[1]
-            report(0.6 + 0.4 * written / max(count, 1), "mixing")
+            report(0.6 + 0.4 * written / max(count, 1), tr("mixing"))
     return Mix(count, gain_db, corrections_db, writer.unsigned)
 
 
@@ -195,7 +206,7 @@ def audible(faders: Sequence[Fader]) -> list[Fader]:
     [False, True]
     """
     soloed = any(fader.solo for fader in faders)
-    return [Fader(fader.gain_db, fader.mute or (soloed and not fader.solo)) for fader in faders]
+    return [replace(fader, mute=fader.mute or (soloed and not fader.solo), solo=False) for fader in faders]
 
 
 def common_channels(found: Sequence[tuple[str, int]]) -> int:
@@ -233,12 +244,12 @@ def programme_lufs(path: Path) -> float | None:
     return meter.lufs()
 
 
-def sum_of(blocks: Sequence[np.ndarray], gains: Sequence[float]) -> np.ndarray:
-    """Add blocks (channels, n) at these gains, float32."""
+def sum_of(blocks: Sequence[np.ndarray], gains: Sequence[np.ndarray]) -> np.ndarray:
+    """Add blocks (channels, n) at these gains (channels, 1), float32."""
     total = np.zeros_like(blocks[0])
     for block, gain in zip(blocks, gains, strict=True):
-        if gain:
-            total += block * np.float32(gain)
+        if gain.any():
+            total += block * gain.astype(np.float32)
     return total
 
 

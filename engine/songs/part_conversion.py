@@ -23,12 +23,13 @@ from engine.conversion.settings import Chosen
 from engine.devices import AUTO
 from engine.errors import SettingsError
 from engine.features.survey import Survey
+from engine.files import as_path
 from engine.progress import Report, no_report
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement, file_digest, record_digest
 from engine.songs.parts import KEEP, Part, checked_parts, clock
 from engine.songs.separation import float_file
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.voices.imported import AnyVoice
 
@@ -148,7 +149,7 @@ def convert_parts(
     >>> convert_parts("vocal.flac", "kathleen.wav", parts, load_voice).transposes
     {'kathleen': ...}
     """
-    source, target = Path(source), Path(target)
+    source, target = as_path(source), Path(target)
     parts, work = checked_parts(parts), work or Work()
     count = _length(source)
     for part in parts[1:]:
@@ -198,7 +199,7 @@ def convert_parts(
             for piece in _assembled(source, place, stretches, count):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
-    notes_warning = " ".join(filter(None, warnings)) or None
+    notes_warning = joined(" ", filter(None, warnings)) or None
     return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
 
 

@@ -19,7 +19,7 @@ from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import open_audio
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
-from engine.files import replacing, writing_errors
+from engine.files import as_path, replacing, shown_name, writing_errors
 from engine.progress import Report, no_report
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
@@ -151,13 +151,13 @@ def separate_file(
     AudioError
         If the song cannot be read or holds no vocal, or a file cannot be written.
     """
-    song, vocal, backing = Path(song), Path(vocal), Path(backing)
+    song, vocal, backing = as_path(song), Path(vocal), Path(backing)
     power = {"song": 0.0, "vocal": 0.0}
     with open_audio(song) as opened, open_audio(song) as again:
         duration_s = opened.duration_s or 0.0
         reader = Reader(in_stereo(again), STEREO)
         with float_file(vocal, STEREO) as sung, float_file(backing, STEREO) as played:
-            report(0.0, "separating")
+            report(0.0, tr("separating"))
             for block in separator.vocal_of(in_stereo(opened)):
                 whole = reader.read(block.shape[1])
                 power["song"] += float(np.square(whole, dtype=np.float64).sum())
@@ -165,9 +165,12 @@ def separate_file(
                 sung.write(block.T)
                 played.write((whole - block).T)
                 done_s = reader.position / SAMPLE_RATE
-                report(min(1.0, done_s / duration_s) if duration_s else 0.5, "separating")
+                report(min(1.0, done_s / duration_s) if duration_s else 0.5, tr("separating"))
             if power["vocal"] <= power["song"] * 10.0 ** (_NO_VOCAL_DB / 10.0):
-                raise AudioError(tr('There is no vocal in "{name}": nothing is left to convert.', name=song.name))
+                raise AudioError(tr(
+                    'There is no vocal in "{name}": nothing is left to convert.',
+                    name=shown_name(song),
+                ))
 
 
 def in_stereo(source: Any) -> Iterator[np.ndarray]:

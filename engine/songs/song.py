@@ -20,7 +20,7 @@ from engine.analysis.style import Style
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
-from engine.files import TakesPaths, names_that_fit, write_atomically
+from engine.files import TakesPaths, names_that_fit, shown_name, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report, within
 from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
@@ -30,7 +30,7 @@ from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, conv
 from engine.songs.parts import KEEP, Part
 from engine.songs.separation import STEREO, Separator, separate_file
 from engine.songs.two_pitches import find_two_pitches
-from engine.texts import numeral, tr
+from engine.texts import joined, numeral, tr
 from engine.voices.imported import networks_digest
 
 _SEPARATED, _CONVERTED = 0.6, 0.95  # of the progress, if there is something to separate
@@ -314,7 +314,7 @@ def make_song(
     conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
-        named = "" if len(stems) == 1 else f'"{stem.path.name if number else song.lead.path.name}": '
+        named = "" if len(stems) == 1 else f'"{shown_name(stem.path if number else song.lead.path)}": '
         # a stem that is kept may hold a whole choir
         if not stem.is_kept and (sentence := find_two_pitches(stem.path).sentence):
             notes.append(named + sentence)
@@ -330,10 +330,13 @@ def make_song(
     lanes.insert(1, Lane(backing, song.backing_fader))
     exported = [files.vocal, files.backing, *files.stems]
     mixed = mix_files(
-        lanes, files.mix, exported[: len(lanes)] if len(exported) >= len(lanes) else (),
-        within(report, _CONVERTED, 1.0), work.installation,
-    )  # fmt: skip
-    return FinishedSong(alignment, conversions, mixed, notes, " ".join(wrong) or None)
+        lanes,
+        files.mix,
+        exported[: len(lanes)] if len(exported) >= len(lanes) else (),
+        within(report, _CONVERTED, 1.0),
+        work.installation,
+    )
+    return FinishedSong(alignment, conversions, mixed, notes, joined(" ", wrong) or None)
 
 
 @dataclass(frozen=True)
@@ -371,16 +374,16 @@ def _refuse_impossible(song: Song, files: SongFiles) -> None:
     if song.lead.is_kept and all(stem.is_kept for stem in song.stems):
         raise SettingsError(tr("Nothing is converted: give the vocal, or one of the stems, a voice."))
     given = [*filter(None, [song.backing]), *(stem.path for stem in song.stems)]
-    channels = [(path.name, channels_of(path)) for path in given]
+    channels = [(shown_name(path), channels_of(path)) for path in given]
     lead = song.lead.path
-    common_channels([(lead.name, STEREO if song.separates else channels_of(lead)), *channels])
+    common_channels([(shown_name(lead), STEREO if song.separates else channels_of(lead)), *channels])
     for target in (files.mix, files.vocal, files.backing, *files.stems):
         for path in (lead, *given):
             with names_that_fit():
                 if target.exists() and target.samefile(path):
                     raise SettingsError(tr(
                         'The result would overwrite "{name}": choose another file name.',
-                        name=path.name,
+                        name=shown_name(path),
                     ))
 
 
@@ -391,7 +394,7 @@ def _separated(song: Path, stages: Stages, separator: Callable[[], Separator], r
     if vocal is None or backing is None:
         separate_file(song, stages.new(names[0]), stages.new(names[1]), separator(), report)
         vocal, backing = (stages.keep(name) for name in names)
-    report(1.0, "separating")
+    report(1.0, tr("separating"))
     return vocal, backing
 
 

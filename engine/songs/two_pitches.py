@@ -16,6 +16,7 @@ from scipy import fft
 from engine.audio.channels import fold
 from engine.audio.files import open_audio
 from engine.audio.resampling import Resampler
+from engine.files import as_path
 from engine.reprs import Brief
 from engine.songs.parts import clock
 from engine.texts import ntr, tr
@@ -90,7 +91,7 @@ def find_two_pitches(path: Path | str) -> TwoPitches:
     >>> find_two_pitches("vocal.flac").sentence  # of one singer
     ''
     """
-    path = Path(path)
+    path = as_path(path)
     shares, pitches, sounding = [], [], []
     loudest = 0.0
     for frames in _frames(path):

@@ -38,7 +38,7 @@ from engine.files import writing_errors
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
 from engine.provenance.statement import file_digest
-from engine.texts import as_data, ntr, numeral, tr
+from engine.texts import as_data, joined, ntr, numeral, tr
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
@@ -359,7 +359,8 @@ class _Training:
             self.tuning.restore(self.good)
         self.rate_share = max(_SLOWEST_SHARE, self.rate_share / 2)
         self._add_event(
-            " ".join(
+            joined(
+                " ",
                 [
                     tr("A step that produced NaN or infinite losses was skipped."),
                     *([tr("The last checkpoint was restored.")] if restored else []),
@@ -367,7 +368,7 @@ class _Training:
                         "The learning rate is now {learning_rate}.",
                         learning_rate=numeral(self.plan.learning_rate * self.rate_share, ".2g"),
                     ),
-                ]
+                ],
             )
         )
 

@@ -194,7 +194,7 @@ def read_card(content: bytes, where: str) -> VoiceCard:
     """Parse the text of a card.json; `where` names the file in a VoiceError."""
     try:
         if len(content) > _LARGEST_CARD:
-            raise ValueError("it is too large")
+            raise ValueError(tr("it is too large"))
         values = _read_json(content)
         if isinstance(values, dict) and is_whole(values.get("format")) and values["format"] > FORMAT:
             raise VoiceError(tr(
@@ -205,7 +205,7 @@ def read_card(content: bytes, where: str) -> VoiceCard:
     except ValueError as cause:
         raise VoiceError(tr(
             "The card of the voice {where} is damaged ({cause}); import the voice again.",
-            where=where, cause=cause,
+            where=where, cause=str(cause),
         )) from cause
 
 
@@ -214,7 +214,7 @@ def _read_json(content: bytes) -> object:
         # what is no number in a training's figures says nothing; where a number is needed, null is refused
         return json.loads(content.decode("utf-8"), parse_constant=lambda word: None)
     except (ValueError, RecursionError) as cause:
-        raise ValueError("it is no JSON") from cause
+        raise ValueError(tr("it is no JSON")) from cause
 
 
 UNTRAINED = tr("untrained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
@@ -241,11 +241,11 @@ def damaged_weights(name: str) -> str:
 def _card_from(values: object) -> VoiceCard:
     """Make a card from parsed JSON; unknown fields are ignored. Raises ValueError naming the wrong field."""
     if not isinstance(values, dict):
-        raise ValueError("it is no object")
+        raise ValueError(tr("it is no object"))
     known = {one.name: values[one.name] for one in fields(VoiceCard) if one.name in values}
     known.setdefault("format", 1)  # of this one's format it would say so
     if not rules.is_shallow(known):
-        raise ValueError("it is nested too deeply")
+        raise ValueError(tr("it is nested too deeply"))
     json.dumps(known, ensure_ascii=False).encode("utf-8")  # half a character cannot be shown or stored: ValueError
     adapter, wanted = _card_type()
     try:
@@ -254,7 +254,9 @@ def _card_from(values: object) -> VoiceCard:
         wrong = cause.errors(include_context=False)[0]
         name = str(wrong["loc"][0])
         is_missing = wrong["type"] == "missing" and len(wrong["loc"]) == 1
-        raise ValueError(f"{name} is missing" if is_missing else f"{name} must be {wanted[name]}") from None
+        if is_missing:
+            raise ValueError(tr("{missing} is missing", missing=name)) from None
+        raise ValueError(tr("{name} must be {expected}", name=name, expected=wanted[name])) from None
     statistics = {name: PitchStatistics(**known[name]) for name in _PITCHES if known.get(name) is not None}
     return VoiceCard(**known | statistics)
 

@@ -20,6 +20,7 @@ from safetensors.torch import load_file, save_file
 
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError
+from engine.files import as_path, shown_name
 from engine.networks.base import BaseModel
 from engine.rvc.checkpoint import read_checkpoint
 from engine.rvc.configuration import from_json
@@ -28,7 +29,7 @@ from engine.rvc.onnx_models import onnx_from_json, read_onnx
 from engine.rvc.rendering import Moment, OnnxRendering, Rendering, RetrievalIndex, TorchRendering, is_sound
 from engine.rvc.sandbox import ModelFileError, ModelProcess, no_such_speaker
 from engine.rvc.torch_models import INDEX
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.voices.card import (
     CARD_FILE,
     DEMO_VOICES,
@@ -190,8 +191,8 @@ def import_rvc(
     ModelFileError
         For any other file, naming what it is, and for weights that render no voice.
     """
-    path, voices = Path(path), Path(voices)
-    is_onnx, file_name = path.suffix.lower() == ".onnx", _one_line(path.name)
+    path, voices = as_path(path), Path(voices)
+    is_onnx, file_name = path.suffix.lower() == ".onnx", _one_line(shown_name(path))
     title = _one_line(name or path.stem)[:LONGEST_NAME] or "RVC"
     there = {one.name.split(".")[0] for one in voices.iterdir()} if voices.is_dir() else set()
     identifier = new_identifier(title, {*there, *taken})
@@ -205,7 +206,7 @@ def import_rvc(
         else:
             configuration = read_checkpoint(path, folder / WEIGHTS_FILE)
             if not 0 <= speaker < configuration.speakers:
-                raise no_such_speaker(path.name, speaker, configuration.speakers)
+                raise no_such_speaker(shown_name(path), speaker, configuration.speakers)
             model, width, rate = configuration.as_json(), configuration.content, configuration.sample_rate
             weights = load_file(folder / WEIGHTS_FILE) if index else {}
         found = _index_of(Path(index), folder) if index else None
@@ -230,7 +231,7 @@ def import_rvc(
         except ModelFileError:
             raise
         except VoiceError as cause:
-            raise ModelFileError(f'"{path.name}": {cause}', "wrong_shapes") from cause
+            raise ModelFileError(joined(": ", (f'"{shown_name(path)}"', str(cause))), "wrong_shapes") from cause
     return card
 
 

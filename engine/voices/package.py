@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from engine.errors import ProvenanceError, VoiceError
-from engine.files import replacing
+from engine.files import as_path, replacing
 from engine.provenance.consent import seal_consent
 from engine.provenance.installation import Installation
 from engine.provenance.statement import file_digest
@@ -149,7 +149,7 @@ def import_voice(package: Path | str, voices: Path | str, taken: Collection[str]
     >>> import_voice(package, "voices").id, import_voice(package, "voices").id
     ('kathleen', 'kathleen-2')
     """
-    package, voices = Path(package), Path(voices)
+    package, voices = as_path(package), Path(voices)
     with _unpacked(package) as (card, unpacked):
         there = {path.name.split(".")[0] for path in voices.iterdir()} if voices.is_dir() else set()
         if card.id in there or card.id in taken:

@@ -9,9 +9,10 @@ from safetensors import SafetensorError, safe_open
 
 from engine.archives import ArchiveLimits, extract_archive
 from engine.audio.files import open_audio
-from engine.errors import AudioError, ProfileError, ProvenanceError, VoiceError
+from engine.errors import AudioError, EngineError, ProfileError, ProvenanceError, VoiceError
+from engine.files import shown_name
 from engine.provenance.consent import check_seal
-from engine.texts import tr
+from engine.texts import joined, tr
 from engine.voices.card import CARD_FILE, PREVIEW_FILE, WEIGHTS_FILE, VoiceCard, read_card
 from engine.voices.card_rules import is_whole
 from engine.voices.profile import read_profile
@@ -38,13 +39,13 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
     if CHECKSUMS_FILE not in names:
         raise VoiceError(tr(
             '"{name}" is not a voice: it has no {checksums_file}.',
-            name=package.name, checksums_file=CHECKSUMS_FILE,
+            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
         ))
     stated = _read_checksums(package, folder)
     if strange := sorted(names - _ALLOWED):
         raise VoiceError(tr(
             '"{name}" is not a voice: "{strange}" does not belong in one.',
-            name=package.name, strange=strange[0],
+            name=shown_name(package), strange=strange[0],
         ))
     if missing := [name for name in _NEEDED if name not in names]:
         raise _damaged(package, tr("{missing} is missing", missing=missing[0]))
@@ -57,12 +58,12 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
             "{wrong} is not the file that {checksums_file} tells of",
             wrong=wrong[0], checksums_file=CHECKSUMS_FILE,
         ))
-    card = read_card(_text(package, folder / CARD_FILE), f'in "{package.name}"')
+    card = read_card(_text(package, folder / CARD_FILE), f'in "{shown_name(package)}"')
     if card.is_untrained:  # without its recordings it could never be trained
         raise VoiceError(
             tr(
                 'The voice in "{name}" is untrained: train it where its recordings are, then export it.',
-                name=package.name,
+                name=shown_name(package),
             )
         )
     _check_said(package, card)
@@ -75,10 +76,10 @@ def unpack_voice(package: Path, folder: Path) -> VoiceCard:
         try:
             check_seal(card.consent, card.consent_seal, found[WEIGHTS_FILE])
         except ProvenanceError as cause:
-            raise _damaged(package, str(cause)[:1].lower() + str(cause)[1:].rstrip(".")) from cause
+            raise _damaged_since(package, cause) from cause
     _check_weights(package, folder / WEIGHTS_FILE)
     if PREVIEW_FILE in names:
-        check_preview(folder / PREVIEW_FILE, f'"{package.name}"')
+        check_preview(folder / PREVIEW_FILE, f'"{shown_name(package)}"')
     return card
 
 
@@ -87,10 +88,7 @@ def _check_said(package: Path, card: VoiceCard) -> None:
     try:
         read_profile({name: getattr(card, name) for name in _SAID} | {"traits": list(card.traits)})
     except ProfileError as cause:
-        raise _damaged(package, tr(
-            "in {card_file}, {value}",
-            card_file=CARD_FILE, value=str(cause).rstrip("."),
-        )) from cause
+        raise _damaged_since(package, cause) from cause
 
 
 def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
@@ -98,12 +96,12 @@ def _read_checksums(package: Path, folder: Path) -> dict[str, object]:
     if not isinstance(values, dict) or values.get("kind") != KIND or not is_whole(values.get("format")):
         raise VoiceError(tr(
             '"{name}" is not a voice: its {checksums_file} is of another kind.',
-            name=package.name, checksums_file=CHECKSUMS_FILE,
+            name=shown_name(package), checksums_file=CHECKSUMS_FILE,
         ))
     if values["format"] > FORMAT:
         raise VoiceError(tr(
             '"{name}" was made by a later version of Timbre Studio; update to use it.',
-            name=package.name,
+            name=shown_name(package),
         ))
     if values["format"] < 1 or not isinstance(values.get("sha256"), dict):
         raise _damaged(package, tr("{checksums_file} holds no checksums", checksums_file=CHECKSUMS_FILE))
@@ -124,7 +122,10 @@ def _check_weights(package: Path, path: Path) -> None:
     except (SafetensorError, OSError, ValueError) as cause:
         raise _damaged(package, tr("{weights_file} holds no weights", weights_file=WEIGHTS_FILE)) from cause
     if not halves:
-        raise VoiceError(tr('The voice in "{name}" was made for another version of the engine.', name=package.name))
+        raise VoiceError(tr(
+            'The voice in "{name}" was made for another version of the engine.',
+            name=shown_name(package),
+        ))
 
 
 def check_preview(path: Path, where: str) -> None:
@@ -159,5 +160,13 @@ def _text(package: Path, path: Path) -> bytes:
     return path.read_bytes()
 
 
+def _damaged_since(package: Path, cause: EngineError) -> VoiceError:
+    said = tr('"{name}" is damaged; load it, or have it made, again.', name=shown_name(package))
+    return VoiceError(joined(" ", (said, str(cause))))
+
+
 def _damaged(package: Path, why: str) -> VoiceError:
-    return VoiceError(tr('"{name}" is damaged ({why}); load it, or have it made, again.', name=package.name, why=why))
+    return VoiceError(tr(
+        '"{name}" is damaged ({why}); load it, or have it made, again.',
+        name=shown_name(package), why=why,
+    ))

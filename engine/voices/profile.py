@@ -374,9 +374,9 @@ def _kind(value: object) -> str:
     """Describe the type of a value in words."""
     kinds: tuple[tuple[type | tuple[type, ...], str], ...] = (
         (bool, tr("true or false")),
-        ((int, float), "a number"),
-        (str, "text"),
-        ((list, tuple), "a list"),
+        ((int, float), tr("a number")),
+        (str, tr("text")),
+        ((list, tuple), tr("a list")),
         (Mapping, tr("an object")),
     )
     return next((words for kind, words in kinds if isinstance(value, kind)), tr("something else"))

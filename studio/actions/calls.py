@@ -4,7 +4,6 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import Field, fields, replace
-from typing import Any
 
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF
@@ -42,7 +41,7 @@ def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
     return None
 
 
-def published_limits(one: "Field[Any]") -> Limits:
+def published_limits(one: "Field[object]") -> Limits:
     """Return the limits of a setting of conversions as the call takes it: published fields keep their whole numbers
     and limits."""
     if one.name not in PUBLISHED_SETTINGS:
@@ -51,9 +50,10 @@ def published_limits(one: "Field[Any]") -> Limits:
     return replace(limits_of(one), minimum=lowest, maximum=highest)
 
 
-def published_default(one: "Field[Any]") -> Any:
-    """Return the value of a setting of conversions that a call without it has."""
-    return _PUBLISHED_DEFAULTS.get(one.name, one.default)
+def published_default(one: "Field[object]") -> int | float | None:
+    """Return the value of a setting of conversions that a call without it has; None for one that is no number."""
+    default = _PUBLISHED_DEFAULTS.get(one.name, one.default)
+    return default if isinstance(default, int | float) else None
 
 
 def _lines(task: Task, base_url: str) -> Iterator[str]:

@@ -1,27 +1,23 @@
-"""The installation: machine, workers and limits, what fills the disk, and additions installed from the page."""
+"""The installation: machine, workers, limits, and what fills the disk."""
 
 import os
 import platform
 import shutil
-import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import structlog
 from typing_extensions import TypedDict
 
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
-from engine.errors import Cancelled, EngineError
 from engine.texts import tr
-from studio.actions.fetched_models import Addition, fetch
 from studio.actions.submission import Work, new_task, submit_work
 from studio.doctor import Finding
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
-from studio.settings.service import ServiceSettings, is_for_this_machine
+from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import DATASETS, PACKAGES, VOICES
 from studio.store.drafts import DRAFTS
@@ -40,7 +36,6 @@ LIMITS = (
 _TASKS = "tasks"
 _IN_USE_S = 600.0  # an analysis younger than this may be on a page
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
-_OURS = tr("Something went wrong in the studio. See its log for details.")
 
 
 class MachineView(TypedDict):
@@ -242,82 +237,3 @@ def _measured(places: Iterable[Path], counted: set[tuple[int, int]]) -> Area:
         counted.add((found.st_dev, found.st_ino))
         files, size = files + 1, size + found.st_size
     return {"files": files, "bytes": size, "complete": True}
-
-
-@dataclass
-class _Fetch:
-    """A fetch, running or ended. error: why it failed, else empty."""
-
-    stop: threading.Event = field(default_factory=threading.Event)
-    thread: threading.Thread | None = None
-    progress: float = 0.0
-    message: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True)
-class InstallView:
-    """How far an addition is. is_stopped: whether the last try was stopped; progress: 0..1; error: why it failed, else
-    empty."""
-
-    is_installed: bool
-    is_running: bool
-    is_stopped: bool
-    progress: float
-    message: str
-    error: str
-
-
-class Installs:
-    """The fetches of a server."""
-
-    def __init__(self, studio: Studio) -> None:
-        self._studio = studio
-        self._fetches: dict[str, _Fetch] = {}
-        self._lock = threading.Lock()
-
-    def begin(self, addition: Addition) -> None:
-        """Fetch and install, unless that is being done."""
-        with self._lock:
-            if self._is_running(addition):
-                return
-            one = self._fetches[addition.file.sha256] = _Fetch(progress=addition.received)
-            one.thread = threading.Thread(target=self._carry_out, args=(addition, one), name="install", daemon=True)
-            one.thread.start()
-
-    def stop(self, addition: Addition) -> None:
-        """Let a fetch stop, if there is one, as soon as the network answers."""
-        if (one := self._fetches.get(addition.file.sha256)) is not None:
-            one.stop.set()
-
-    def view(self, addition: Addition) -> InstallView:
-        """Return how far an addition is."""
-        one = self._fetches.get(addition.file.sha256) or _Fetch(progress=addition.received)
-        running = self._is_running(addition)
-        installed = addition.found() is not None and not running
-        return InstallView(installed, running, one.stop.is_set(), one.progress, one.message, one.error)
-
-    def _is_running(self, addition: Addition) -> bool:
-        one = self._fetches.get(addition.file.sha256)
-        return one is not None and one.thread is not None and one.thread.is_alive()
-
-    def _carry_out(self, addition: Addition, one: _Fetch) -> None:
-        def report(fraction: float, message: str) -> None:
-            one.progress, one.message = fraction, message
-            if one.stop.is_set():
-                raise Cancelled
-
-        try:
-            fetch(self._studio, addition, report)
-        except Cancelled:
-            pass
-        except EngineError as error:
-            one.error = "" if one.stop.is_set() else str(error)
-        except Exception:  # noqa: BLE001 - a bug, or a disk that fails: the log gets the reason
-            structlog.get_logger("studio.installs").exception("failed", file=addition.file.name)
-            one.error = _OURS
-
-
-def can_install(service: ServiceSettings) -> bool:
-    """Whether the page may install: it is this machine's own, and its workers are on this machine."""
-    return is_for_this_machine(service) and not service.is_demo and service.executor == "local"

@@ -1,46 +1,45 @@
-"""Projects: recordings with their conversions as one thing, and as a zip for other programs."""
+"""Projects: recordings with their conversions as one thing."""
 
-import hashlib
-import json
-import zipfile
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import asdict
 
-import numpy as np
+from typing_extensions import TypedDict
 
-from engine.analysis.notes import Note, find_notes, notes_as_midi
-from engine.analysis.phrases import Phrase, find_phrases
-from engine.analysis.pitch import TRUSTED
-from engine.analysis.timeline import Timeline, cue_sheet, marker_labels, pitch_table
-from engine.audio.files import open_audio
-from engine.audio.stems import Placing, write_stem
+from engine.analysis.timeline import Timeline
 from engine.errors import SettingsError
-from engine.files import replacing
-from engine.progress import Report, no_report
-from engine.provenance.statement import Statement
 from engine.settings import from_values
 from engine.spelling import composed
 from engine.texts import ntr, tr
-from studio.actions.account import named_file, unlike, voice_names
-from studio.actions.conversion_views import TakeView, takes_of
-from studio.actions.tasks import delete_tasks, task_views_of
-from studio.actions.uploads import scratch_folder
-from studio.errors import Invalid, NotFound, WrongState
-from studio.store.accounts import Account, account_prefix
-from studio.store.catalogue import PACKAGES
+from studio.actions.account import voice_names
+from studio.actions.tasks import TaskView, delete_tasks, task_views_of
+from studio.errors import Invalid, WrongState
+from studio.store.accounts import Account
 from studio.store.projects import LONGEST_NAME, Project, find_project, list_projects, save_project
-from studio.store.records.conversion import Conversion, Rendered
 from studio.store.studio import Studio
 from studio.store.task_filter import TaskFilter
-from studio.store.tasks import Task
 
 PAGE = 20  # projects
-Part = TypeVar("Part", Note, Phrase)
-_SAME_S = 0.001  # recordings that end so much later hold nothing new
-_PLACE = "_projects"  # beside the packages of voices
+
+
+class ProjectView(TypedDict):
+    """A project. timeline: as `Timeline` has it; created_at, changed_at: in seconds since 1970; conversions: the newest
+    first."""
+
+    id: str
+    name: str
+    file_name: str
+    timeline: Mapping[str, object]
+    voices: list[str]
+    created_at: float
+    changed_at: float
+    conversions: list[TaskView]
+
+
+class ProjectPage(TypedDict):
+    """Projects, the last changed first, and the next page's cursor."""
+
+    projects: list[ProjectView]
+    next_cursor: str | None
 
 
 def projects_view(
@@ -52,7 +51,7 @@ def projects_view(
     wanted: TaskFilter | None = None,
     cursor: str | None = None,
     limit: int = PAGE,
-) -> dict[str, Any]:
+) -> ProjectPage:
     """Return the projects that have a wanted conversion, the last changed first, and the next page's cursor.
 
     Each is as `project_view` has it. Raises Invalid for an unknown cursor.
@@ -61,9 +60,8 @@ def projects_view(
     return {"projects": [project_view(studio, account, one, base_url, now_s) for one in ids], "next_cursor": following}
 
 
-def project_view(studio: Studio, account: Account, project_id: str, base_url: str, now_s: float) -> dict[str, Any]:
-    """Return a project: id, name, file_name, timeline, voices, created_at and changed_at (seconds since 1970), and its
-    conversions as `task_view` has them, the newest first. Raises NotFound, Invalid."""
+def project_view(studio: Studio, account: Account, project_id: str, base_url: str, now_s: float) -> ProjectView:
+    """Return a project. Raises NotFound, Invalid."""
     project = find_project(studio.database, account.id, project_id)
     named = voice_names(studio.database, account, project.conversions)
     return {
@@ -121,197 +119,3 @@ def delete_project(studio: Studio, account: Account, project_id: str) -> int:
             "A conversion of this project has not ended: cancel it first, or wait for it.",
         ), "task_active")
     return len(delete_tasks(studio, account, [task.id for task in project.conversions]))
-
-
-@dataclass(frozen=True)
-class _Sound:
-    """A recording or a take to be written. start_s: in the whole recording."""
-
-    label: str
-    key: str
-    start_s: float
-    task: Task
-    take: TakeView | None = None  # None: the recording
-
-    @property
-    def statement(self) -> Statement | None:
-        """How a take was made; None for a recording, and for takes before 0.9."""
-        return self.task.result_as(Rendered).statement if self.take is not None else None
-
-
-def project_zip(
-    studio: Studio, account: Account, project_id: str, base_url: str, now_s: float, *, dry: bool = False
-) -> dict[str, str]:
-    """Export a project, or return its zip as made before, which "Clear cache" deletes: its `url` and
-    `name`. dry: takes without their effects. Raises as `export_project`."""
-    project = find_project(studio.database, account.id, project_id)
-    said = json.dumps([project.shown_name, project.timeline, dry, [one.id for one in _done(project)]])
-    place = f"{account_prefix(account)}{PACKAGES}/{_PLACE}/{project.id}"
-    key = f"{place}/{hashlib.sha256(said.encode()).hexdigest()[:16]}.zip"
-    if studio.storage.head(key) is None:
-        with scratch_folder(studio) as folder:
-            made = export_project(studio, account, project.id, folder / "project.zip", dry=dry)
-            studio.storage.delete_below(place)
-            studio.storage.put_file(made, key)
-    return {"url": studio.link(key, base_url, now_s), "name": named_file(project.shown_name, "zip")}
-
-
-def export_project(
-    studio: Studio,
-    account: Account,
-    project_id: str,
-    target: Path,
-    report: Report = no_report,
-    *,
-    dry: bool = False,
-    timeline: Timeline | None = None,
-) -> Path:
-    """Write a project as a zip to `target`, a file or a folder, and return the file.
-
-    It holds stems (.wav) of the recording and of all takes that begin and end together, the melody as MIDI with a
-    marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
-    with the settings of each take. Files are named by where the stems begin in the song, and takes by their voice, a
-    number that counts through all conversions with it, and their name. timeline: in place of the project's. Raises
-    NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written, DiskFull.
-    """
-    project = find_project(studio.database, account.id, project_id)
-    if target.is_dir():
-        target = target / named_file(project.shown_name, "zip")
-    try:
-        with scratch_folder(studio) as scratch, replacing(target) as unfinished:
-            _Export(studio, account, project, timeline or timeline_of(project), scratch, dry).write(unfinished, report)
-    except OSError as cause:
-        text = tr('"{target}" cannot be written: {strerror}.', target=target, strerror=cause.strerror or cause)
-        raise Invalid([("output", text)], "not_writable") from cause
-    return target
-
-
-class _Export:
-    """One export of a project. place: an empty folder for its files."""
-
-    def __init__(
-        self, studio: Studio, account: Account, project: Project, timeline: Timeline, scratch: Path, dry: bool
-    ) -> None:
-        self._studio, self._project, self._place = studio, project, scratch
-        done = _done(project)
-        named = voice_names(studio.database, account, done)
-        counted: Counter[str] = Counter()
-        self._takes = [one for task in reversed(done) for one in _takes(task, named[task.id] or "voice", counted, dry)]
-        self._recordings = list(self._whole(done))
-        if not self._takes:
-            raise NotFound(tr("Nothing of this project is left to export."), "no_results")
-        ends = [one.start_s + seconds for one, _, seconds in self._recordings]
-        self._origin_s = min(one.start_s for one, _, _ in self._recordings)
-        self._seconds = max(ends) - self._origin_s
-        self._timeline = replace(timeline, start_s=timeline.start_s + self._origin_s)
-        self._stem = f"{self._timeline.position(0.0)} {project.shown_name}"
-
-    def write(self, target: Path, report: Report) -> None:
-        """Write the zip. `report` shows progress and may raise Cancelled."""
-        stems = []
-        sounds = [*((one, path) for one, path, _ in self._recordings), *((one, None) for one in self._takes)]
-        taken: set[str] = set()
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # audio hardly compresses
-            for number, (sound, path) in enumerate(sounds):
-                report(number / (len(sounds) + 1), tr("writing stems"))
-                name = unlike(named_file(f"{self._stem} - {sound.label}", "wav"), taken)
-                archive.write(self._written(sound, path), f"stems/{name}")
-                stems.append(_told(sound, name))
-            report(len(sounds) / (len(sounds) + 1), tr("writing the cue sheet"))
-            for kind, suffix, content in self._cues():
-                archive.writestr(named_file(f"{self._stem} - {kind}", suffix), content)
-            facts = {"name": self._project.shown_name, "timeline": asdict(self._timeline), "seconds": self._seconds}
-            archive.writestr("project.json", json.dumps(facts | {"stems": stems}, indent=2, ensure_ascii=False))
-
-    def _written(self, sound: _Sound, path: Path | None) -> Path:
-        source, stem = path or self._fetched(sound), self._place / "stem.wav"
-        placing = Placing(sound.start_s - self._origin_s, self._seconds, self._timeline.start_s)
-        write_stem(source, stem, placing, sound.statement, self._studio.installation)
-        return stem
-
-    def _cues(self) -> Iterator[tuple[str, str, bytes | str]]:
-        """Yield the parts of the cue sheet: kind, suffix and content. Times begin with the stems."""
-        from engine.analysis.recording import analyse_file
-
-        notes: list[Note] = []
-        phrases: list[Phrase] = []
-        tables = []
-        for sound, path, _ in self._recordings:
-            found, later_s = analyse_file(path), sound.start_s - self._origin_s
-            pitch, loudness_db = found.pitch, found.loudness_db
-            hertz = np.where(pitch.voicing > TRUSTED, pitch.hertz, 0.0)
-            tables.append(pitch_table(hertz, pitch.voicing, loudness_db, start_s=later_s))
-            notes += [_later(one, later_s) for one in find_notes(pitch, loudness_db)]
-            phrases += [_later(one, later_s) for one in find_phrases(pitch, loudness_db)]
-        markers = [(one.start_s, tr("phrase {number}", number=number)) for number, one in enumerate(phrases, 1)]
-        tempo = {"tempo_bpm": self._timeline.tempo_bpm} if self._timeline.tempo_bpm else {}
-        yield "melody", "mid", notes_as_midi(notes, markers=markers, **tempo)
-        yield "phrases", "csv", cue_sheet(phrases, notes, self._timeline)
-        yield "phrases", "txt", marker_labels(phrases)
-        yield "pitch", "csv", tables[0] + "".join(one.partition("\n")[2] for one in tables[1:])
-
-    def _whole(self, done: list[Task]) -> Iterator[tuple[_Sound, Path, float]]:
-        """Yield the recordings that no other contains, their files and durations; usually it is one."""
-        found = []
-        for task in done:
-            sound = _Sound("recording", task.asked_as(Conversion).input_key, _start_s(task), task)
-            path = self._fetched(sound)
-            with open_audio(path) as opened:
-                seconds = opened.duration_s
-                if seconds is None:
-                    seconds = sum(block.shape[1] for block in opened.blocks()) / opened.rate
-            found.append((sound, path, seconds))
-        end_s = -1.0
-        for sound, path, seconds in sorted(found, key=lambda one: (one[0].start_s, -one[2])):
-            if sound.start_s + seconds > end_s + _SAME_S:
-                end_s = sound.start_s + seconds
-                yield sound, path, seconds
-
-    def _fetched(self, sound: _Sound) -> Path:
-        folder = self._place / sound.task.id
-        folder.mkdir(exist_ok=True)
-        try:
-            return self._studio.storage.fetch(sound.key, folder)
-        except NotFound as cause:
-            raise NotFound(tr("A recording or a take of this project has been deleted."), "recording_gone") from cause
-
-
-def _done(project: Project) -> list[Task]:
-    """Return the conversions that have takes, the newest first."""
-    return [one for one in project.conversions if one.state == "completed" and one.outputs_deleted_at is None]
-
-
-def _takes(task: Task, voice: str, counted: Counter[str], dry: bool) -> Iterator[_Sound]:
-    """Yield the takes of a conversion, labelled as no other of the project: `counted` has the labels so far."""
-    asked = task.asked_as(Conversion)
-    made = "comp" if asked.comp else "edited" if asked.edit else "take"
-    for take in takes_of(task):
-        label = f"{voice} {made}"
-        counted[label] += 1
-        number = str(counted[label]) if made == "take" or counted[label] > 1 else ""
-        label = " ".join(filter(None, [label, number, take.label.name]))
-        yield _Sound(label, take.dry_key if dry else take.key, _start_s(task), task, take)
-
-
-def _later(part: Part, by_s: float) -> Part:
-    return replace(part, start_s=part.start_s + by_s, end_s=part.end_s + by_s)
-
-
-def _start_s(task: Task) -> float:
-    return task.asked_as(Conversion).start_s
-
-
-def _told(sound: _Sound, name: str) -> dict[str, Any]:
-    """Return what project.json says of a stem."""
-    asked, rendered, take = sound.task.asked_as(Conversion), sound.task.result_as(Rendered), sound.take
-    facts: dict[str, Any] = {"file": f"stems/{PurePath(name).name}", "conversion": sound.task.id}
-    if take is None:
-        return facts
-    return facts | {
-        "take": take.number,
-        "starred": take.label.starred,
-        "voice": sound.task.model_id,
-        "settings": rendered.settings or asked.settings,
-        "effects": asked.effects,
-        "scores": take.scores or None,
-    }

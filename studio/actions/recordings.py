@@ -4,18 +4,19 @@ import hashlib
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING
 
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
+from engine.files import named
 from engine.provenance.consent import consent_recorded_by
 from engine.spelling import composed
 from engine.texts import numeral, tr
 from engine.units import in_words
-from studio.errors import Invalid, NotFound, NotReadable, WrongState, naming
+from studio.errors import Invalid, NotFound, NotReadable, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.catalogue import Model
 from studio.store.records.analysis import Analysis
@@ -23,6 +24,9 @@ from studio.store.records.conversion import Conversion
 from studio.store.signed_links import check
 from studio.store.storage import StoredFile
 from studio.store.studio import Studio
+
+if TYPE_CHECKING:
+    from engine.provenance.verification import Verdict  # loads the library of content credentials
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -94,7 +98,7 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
     """
     most_s = 60 * service.longest_audio_minutes if service else math.inf
     try:
-        with open_audio(audio) as source:
+        with open_audio(named(audio, shown_name(file_name) or tr("The recording"))) as source:
             counted = 0.0
             for block in source.blocks(_PROBED_SAMPLES):
                 counted += block.shape[1] / source.rate
@@ -115,8 +119,7 @@ def check_recording(audio: Path, file_name: str, service: ServiceSettings | None
                 raise Invalid([("audio", text + service.raised_by("longest_audio_minutes"))], "audio_too_long")
             return Length(seconds, source.channels)
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or tr("The recording")}"'
-        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
+        raise NotReadable(str(cause), "audio_not_readable") from cause
 
 
 def refuse_too_costly(length: Length, takes: int, service: ServiceSettings) -> None:
@@ -167,18 +170,17 @@ def shown_name(file_name: str) -> str:
     return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]
 
 
-def verify_file(studio: Studio, audio: Path, file_name: str) -> dict[str, Any]:
-    """Return what the content credentials of a file prove: the fields of `engine.provenance.verification.Verdict`.
+def verify_file(studio: Studio, audio: Path, file_name: str) -> "Verdict":
+    """Return what the content credentials of a file prove.
 
     Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.
     """
     from engine.provenance.verification import verify  # loads the library of content credentials
 
     try:
-        return asdict(verify(audio, studio.installation))
+        return verify(named(audio, shown_name(file_name) or tr("The file")), studio.installation)
     except AudioError as cause:
-        shown = f'"{shown_name(file_name) or tr("The file")}"'
-        raise NotReadable(naming(cause, audio, shown), "audio_not_readable") from cause
+        raise NotReadable(str(cause), "audio_not_readable") from cause
 
 
 def open_file(studio: Studio, key: str, expires: str, signature: str) -> StoredFile:

@@ -1,4 +1,4 @@
-"""Tasks: shown, cancelled, deleted with their results, told to callbacks, and when they end."""
+"""Tasks: shown, cancelled, deleted with their results, and when they end."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,12 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection
 from typing_extensions import TypedDict
 
+from engine.texts import joined
 from studio.actions.account import voice_names
-from studio.actions.conversion_views import ConversionFacts, ConversionView
+from studio.actions.conversions.views import ConversionFacts, ConversionView
 from studio.errors import NotFound, TooMany, WrongState
 from studio.executors.recovery import end_training
 from studio.store.accounts import Account, account_prefix
-from studio.store.callback_signatures import secret_of_account
-from studio.store.deliveries import Delivery, State, find_delivery, list_deliveries, repeat
 from studio.store.kinds import CONVERSION, TEACHING, TRAINING
 from studio.store.projects import forget_empty
 from studio.store.records.voices import NewVoice, Teaching, Training
@@ -75,6 +74,12 @@ class TrainingTask(TaskView):
 
     epochs: int
     settings: Mapping[str, object]
+
+
+class PlacedTask(TaskView):
+    """A task with its place in the queue while it waits."""
+
+    place: int | None
 
 
 class TaskPage(TypedDict):
@@ -187,7 +192,7 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
         asked = task.asked_as(Teaching)
         teaching: TeachingTask = {
             **view,
-            "warning": " ".join(f"{left.name}: {left.reason}" for left in asked.left_out) or None,
+            "warning": joined(" ", [joined(": ", (left.name, left.reason)) for left in asked.left_out]) or None,
             "name": asked.name,
             "model_id": task.result_as(NewVoice).model_id if task.result else None,
         }
@@ -202,68 +207,6 @@ def _view(studio: Studio, task: Task, model_name: str | None, base_url: str, now
 def written_time(time_s: float | None) -> str | None:
     """Return a time in seconds since 1970 as ISO 8601."""
     return None if time_s is None else datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")
-
-
-class CallbackView(TypedDict):
-    """A report of the end of a task to an address. status: of the last answer."""
-
-    id: str
-    task_id: str
-    url: str
-    state: State
-    attempts: int
-    next_attempt_at: str | None
-    status: int | None
-    error: str | None
-    created_at: str | None
-    finished_at: str | None
-
-
-class CallbackPage(TypedDict):
-    """Callbacks, the newest first, and the next page's cursor."""
-
-    callbacks: list[CallbackView]
-    next_cursor: str | None
-
-
-def callback_views(
-    studio: Studio, account: Account, *, task_id: str | None, state: State | None, limit: int, cursor: str | None
-) -> CallbackPage:
-    """Return the account's callbacks, the newest first, and the next page's cursor. Raises Invalid."""
-    found, following = list_deliveries(
-        studio.database, account.id, task_id=task_id, state=state, limit=limit, cursor=cursor
-    )
-    return {"callbacks": [_callback_view(one) for one in found], "next_cursor": following}
-
-
-def callback_view(studio: Studio, account: Account, callback_id: str) -> CallbackView:
-    """Return one of them. Raises NotFound."""
-    return _callback_view(find_delivery(studio.database, account.id, callback_id))
-
-
-def repeat_callback(studio: Studio, account: Account, callback_id: str, url: str | None) -> CallbackView:
-    """Send it again, from the first attempt on; url: to another address. Raises NotFound."""
-    return _callback_view(repeat(studio.database, account.id, callback_id, url))
-
-
-def callback_secret(studio: Studio, account: Account) -> dict[str, str]:
-    """Return the secret to check the signatures with."""
-    return {"secret": secret_of_account(studio.link_secret, account.id)}
-
-
-def _callback_view(delivery: Delivery) -> CallbackView:
-    return {
-        "id": delivery.id,
-        "task_id": delivery.task_id,
-        "url": delivery.url,
-        "state": delivery.state,
-        "attempts": delivery.attempts,
-        "next_attempt_at": written_time(delivery.next_at) if delivery.state == "waiting" else None,
-        "status": delivery.status,
-        "error": delivery.error,
-        "created_at": written_time(delivery.created_at),
-        "finished_at": written_time(delivery.finished_at),
-    }
 
 
 def ends_in_s(studio: Studio, account: Account, task_id: str, now_s: float) -> float | None:

@@ -15,12 +15,12 @@ from urllib.parse import unquote, urlsplit
 import httpx
 
 from engine.archives import begins_as_zip
-from engine.errors import ArchiveError, DatasetError, EngineError, ProfileError, SettingsError, VoiceError
+from engine.errors import SettingsError
 from engine.progress import Report
 from engine.spelling import composed
 from engine.texts import numeral, tr
 from studio.addresses import GuardedTransport, checked_address
-from studio.errors import Invalid, NotFound, TooLarge, Unavailable, naming
+from studio.errors import Invalid, NotFound, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.holds import hold
@@ -105,18 +105,6 @@ def seems_zip(upload: Path) -> bool:
         return True
 
 
-@contextmanager
-def naming_upload(upload: Path, name: str) -> Iterator[None]:
-    """Put `name` in place of the file's own name, which its owner does not know, in errors of the engine."""
-    try:
-        yield
-    except ProfileError:
-        raise  # names fields, not the file
-    except (ArchiveError, DatasetError, VoiceError) as cause:
-        kind: type[EngineError] = type(cause)
-        raise kind(naming(cause, upload, name)) from cause
-
-
 @dataclass(frozen=True)
 class Fetched:
     """A file that was fetched; sha256: of its contents."""
@@ -186,7 +174,7 @@ async def _only_tls(request: httpx.Request) -> None:
 
 def _refuse_plain(link: str) -> None:
     if not link.lower().startswith(SCHEME):
-        raise SettingsError("The link must begin with https://, so that nobody can change the file on its way.")
+        raise SettingsError(tr("The link must begin with https://, so that nobody can change the file on its way."))
 
 
 def _refuse_large(size: int, most: int) -> None:

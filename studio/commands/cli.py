@@ -7,7 +7,7 @@ command imports what it needs when it runs: `--help` stays fast.
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import TyperException
-from typer.core import TyperGroup
+from typer.core import TyperOption
 from typer.main import get_command
 
 from engine.cores import wait_quietly
@@ -33,6 +33,7 @@ from studio.commands.mcp import mcp
 from studio.commands.mix import mix
 from studio.commands.notebooks import notebooks
 from studio.commands.output import writable_output
+from studio.commands.parsing import CommandGroup, leaves, translate_error
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
@@ -46,11 +47,11 @@ from studio.commands.wording import (
     OPTION,
     be_quiet,
     choose_language,
+    keep_help,
     padded,
     program_name,
     set_program_name,
     show,
-    translate_error,
     translate_help,
     translated,
 )
@@ -78,11 +79,18 @@ _WITH_SETTINGS: dict[str, tuple[Callable[..., None], list[_Mirrored]]] = {
 }
 
 
-class Commands(TyperGroup):
+class Commands(CommandGroup):
     """The commands in the language of the terminal; options that mirror engine settings are added only when used."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         be_quiet(False)
+        try:
+            return self._parsed(ctx, args)
+        except TyperException as error:
+            translate_error(error, self)
+            raise
+
+    def _parsed(self, ctx: "Context", args: list[str]) -> list[str]:
         choose_language(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
             raise typer.BadParameter(tr(
@@ -99,7 +107,7 @@ class Commands(TyperGroup):
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
-        for one in _leaves(command) if command is not None else ():
+        for one in leaves(command) if command is not None else ():
             add_quiet(one)
         return name, command, rest
 
@@ -107,17 +115,8 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TyperException as error:
-            translate_error(error)
+            translate_error(error, self.commands.get(ctx.invoked_subcommand or ""))
             raise
-
-
-def _leaves(command: "Command") -> "Iterator[Command]":
-    """Yield the commands of a group, or the command itself."""
-    if not isinstance(command, TyperGroup):
-        yield command
-        return
-    for one in command.commands.values():
-        yield from _leaves(one)
 
 
 @in_one_sentence
@@ -131,7 +130,12 @@ def _completed(name: str) -> "Command":
         for option in setting_options(getattr(import_module(module), settings), panel, default)
     ]
     single.command(name)(with_options(command, options))
-    return get_command(single)
+    made = get_command(single)
+    helps = {one.name: one.annotation.__metadata__[0].help for one in options}
+    for parameter in made.params:
+        if isinstance(parameter, TyperOption) and parameter.name in helps:
+            keep_help(parameter, helps[parameter.name])
+    return made
 
 
 app = typer.Typer(

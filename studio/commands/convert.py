@@ -97,7 +97,9 @@ def convert(
     ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
-    separate: Annotated[bool, typer.Option("--separate", help="FILE is a whole song.", rich_help_panel=_SONGS)] = False,
+    separate: Annotated[
+        bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
+    ] = False,
     backing: Annotated[
         str | None,
         typer.Option(
@@ -139,7 +141,7 @@ def convert(
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     values, form = _read(given)
     if song.is_used:
-        song.check(recordings, int(values.get("takes", 1)), effects, project)
+        song.check(recordings, int(values.get("takes", 1)), effects)
     if project is not None and len(recordings) > 1:
         raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
     if project is not None and no_project:
@@ -190,7 +192,7 @@ def _wanted(
     device: str,
 ) -> "TakesWanted":
     from engine.devices import working_device
-    from studio.actions.conversions import ConversionRequest
+    from studio.actions.conversions.conversion import ConversionRequest
     from studio.commands.takes import TakesWanted
 
     import_module("engine.conversion.convert")  # what the installation lacks is said here

@@ -10,12 +10,11 @@ import typer
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.wording import padded, translated
 from studio.settings.environment import installation_of, load_service_settings, load_settings
 
-credentials = typer.Typer(
-    help=tr("Show or replace the certificate that signs results."), add_completion=False, pretty_exceptions_enable=False
-)
+credentials = command_group(tr("Show or replace the certificate that signs results."))
 
 
 @in_one_sentence

@@ -55,7 +55,7 @@ def create(
     consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
-    from studio.actions.datasets import create_examined
+    from studio.actions.voices.datasets import create_examined
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
 
@@ -118,7 +118,7 @@ def report(
 def _examined(source: str, progress: Report) -> "DataReport":
     from engine.datasets.dataset import create_dataset
     from engine.datasets.report import examined
-    from studio.actions.datasets import examine_here
+    from studio.actions.voices.datasets import examine_here
     from studio.commands.in_process import local_studio
 
     path = Path(source)

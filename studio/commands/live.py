@@ -75,7 +75,7 @@ def live(
 
 def _voice(voice: str) -> "Voice":
     from engine.voices.voice import load_voice
-    from studio.actions.conversions import usable_voice_folder
+    from studio.actions.conversions.conversion import usable_voice_folder
     from studio.commands.in_process import local_studio
     from studio.commands.progress import progress_bar
 

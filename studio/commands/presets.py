@@ -8,15 +8,12 @@ import typer
 from engine.texts import tr
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.wording import in_order
 
 PresetName = Annotated[str, typer.Argument(metavar="NAME", help=tr("A preset; `presets` lists them."))]
 
-presets = typer.Typer(
-    help=tr("List, show and delete settings of Convert under a name."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+presets = command_group(tr("List, show and delete settings of Convert under a name."))
 
 
 @presets.callback(invoke_without_command=True)

@@ -3,7 +3,7 @@
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,12 +12,14 @@ from engine.texts import ntr, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import say
 
 if TYPE_CHECKING:  # the database takes a moment to load
+    from studio.actions.projects import ProjectView
     from studio.store.studio import Studio
 
 _SHOWN_OF_ID = 12  # characters; the first six are enough where no other project begins with them
@@ -33,11 +35,7 @@ Start = Annotated[
     float | None, typer.Option("--at", metavar="SECONDS", help=tr("Where in the song the recording begins."))
 ]
 
-projects = typer.Typer(
-    help=tr("List, name, export and delete recordings with everything made of them."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+projects = command_group(tr("List, name, export and delete recordings with everything made of them."))
 
 
 @projects.callback(invoke_without_command=True)
@@ -66,7 +64,7 @@ def list_all(
     print_table(_COLUMNS, map(_row, found))
 
 
-def _row(project: dict[str, Any]) -> list[str]:
+def _row(project: "ProjectView") -> list[str]:
     day = time.strftime("%Y-%m-%d %H:%M", time.localtime(project["changed_at"]))
     made, voices = str(len(project["conversions"])), ", ".join(project["voices"])
     return [project["id"][:_SHOWN_OF_ID], project["name"], made, voices, day]
@@ -93,7 +91,8 @@ def export(
     from engine.analysis.timeline import Timeline
     from engine.settings import from_values
     from studio.actions.account import named_file
-    from studio.actions.projects import export_project, timeline_of
+    from studio.actions.project_exports import export_project
+    from studio.actions.projects import timeline_of
     from studio.commands.in_process import local_studio
     from studio.store.projects import find_project
 

@@ -7,15 +7,11 @@ import typer
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm_or_abort, say, show
 
-rvc = typer.Typer(
-    help=tr("Get ContentVec, which imported models of RVC need, and let them teach."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+rvc = command_group(tr("Get ContentVec, which imported models of RVC need, and let them teach."), no_args_is_help=True)
 
 
 @rvc.command()
@@ -43,7 +39,7 @@ def fetch(
     """Fetch ContentVec, check it against its pinned checksum, and store it in the data folder."""
     from engine.rvc.sources import SOURCES
     from studio.actions.fetched_models import fetch as fetch_addition
-    from studio.actions.rvc_models import contentvec
+    from studio.actions.voices.rvc_models import contentvec
     from studio.commands.in_process import local_studio
 
     source = SOURCES[1 if small else 0]
@@ -65,7 +61,7 @@ def use(
     ))],
 ) -> None:
     """Take ContentVec from a file or folder that you have."""
-    from studio.actions.rvc_models import use_contentvec
+    from studio.actions.voices.rvc_models import use_contentvec
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
@@ -87,9 +83,9 @@ def teach(
 ) -> None:
     """Let an imported voice teach one of this studio: faster, and live. Prints the new voice's id."""
     from studio.actions.tasks import TeachingTask, task_view
-    from studio.actions.trainings import start_training
-    from studio.actions.voice_making import TeachingRequest, start_teaching
-    from studio.actions.voices import checked_plan, model_view, score_lines
+    from studio.actions.trainings.training import checked_plan, start_training
+    from studio.actions.voices.making import TeachingRequest, start_teaching
+    from studio.actions.voices.voice import model_view, score_lines
     from studio.commands.in_process import carry_out, local_studio
 
     if epochs:

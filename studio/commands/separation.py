@@ -8,15 +8,11 @@ import typer
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.progress import progress_bar
 from studio.commands.wording import confirm_or_abort, padded, say, show, translated
 
-separation = typer.Typer(
-    help=tr("Fetch the network that separates songs, or show its state."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+separation = command_group(tr("Fetch the network that separates songs, or show its state."), no_args_is_help=True)
 
 
 @separation.command()

@@ -5,7 +5,7 @@ from functools import partial
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
-from studio.commands.wording import say
+from studio.commands.wording import complain, say
 from studio.settings.service import ServiceSettings
 
 
@@ -16,9 +16,11 @@ def serve(**given: str | None) -> None:
     Each option is also an environment variable: --port is TIMBRE_STUDIO_PORT.
     """
     from studio.server import run_server
-    from studio.settings.environment import load_service_settings, load_settings
+    from studio.settings.environment import load_service_settings, load_settings, unknown_variables
 
     service = load_service_settings(given)
+    for sentence in unknown_variables():
+        complain(sentence)
     run_server(load_settings(), service, partial(announce, service))
 
 

@@ -35,7 +35,7 @@ class SongOptions:
         """Whether any of the options is given."""
         return self.is_mixed or bool(self.parts or self.stems or self.vocal_db or self.offset is not None)
 
-    def check(self, recordings: Sequence[Path], takes: int, effects: str | None, project: str | None) -> None:
+    def check(self, recordings: Sequence[Path], takes: int, effects: str | None) -> None:
         """Raise SettingsError for options that need others, or do not go with a song."""
         if not self.is_mixed and (self.offset is not None or self.stems or self.vocal_db):
             raise SettingsError(tr("--offset, --stem and --vocal-db need --backing FILE or --separate."))
@@ -49,10 +49,6 @@ class SongOptions:
             raise SettingsError(tr("A song, or a recording in several voices, is made in one take: leave --takes out."))
         if effects not in (None, "off"):
             raise SettingsError(tr("Effects are for a vocal alone: convert the vocal with them, then use `mix`."))
-        if project is not None:
-            raise SettingsError(tr(
-                "A song, or a recording in several voices, has no project yet: leave --project out.",
-            ))
 
     def parts_with(self, voice: str) -> "tuple[Part, ...]":
         """Return the parts of the lead, which begins in this voice."""

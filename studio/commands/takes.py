@@ -4,7 +4,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,10 @@ from engine.errors import AudioError, Cancelled, EngineError
 from engine.progress import Report
 from engine.provenance.statement import Statement
 from engine.texts import tr
-from studio.actions.conversion_views import key_of_take
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.conversions.takes import ResultView, result_view
+from studio.actions.conversions.views import key_of_take
 from studio.actions.projects import change_project
-from studio.actions.takes import ResultView, result_view
 from studio.actions.tasks import delete_tasks
 from studio.actions.uploads import scratch_folder
 from studio.commands.in_process import carry_out_reporting, local_studio
@@ -124,7 +124,7 @@ def convert_takes(
             share = _Share(report, sum(lengths[:number]), lengths[number], sum(lengths))
             showing = share.named(recording.name) if len(waiting) > 1 else report
             try:
-                task = _converted(studio, recording, wanted, showing, voices)
+                task = converted_task(studio, recording, wanted, showing, voices)
                 converted(_written(studio, recording, recordings, wanted, task))
             except Cancelled:
                 raise
@@ -168,14 +168,22 @@ class _Share:
         return report
 
 
-def _converted(studio: "Studio", recording: Path, wanted: TakesWanted, report: Report, voices: VoiceCache) -> "Task":
-    """Convert a copy of a recording as a task of the studio."""
+def converted_task(
+    studio: "Studio", recording: Path, wanted: TakesWanted, report: Report, voices: VoiceCache
+) -> "Task":
+    """Convert copies of a recording, and of the files of its song, as a task of the studio; return it.
+
+    Raises AudioError, and what `start_conversion` and `carry_out` raise.
+    """
     started: list[str] = []
 
     def start(here: "Studio") -> None:
         with scratch_folder(here) as place:
+            song = wanted.request.song and wanted.request.song.with_files(
+                lambda name, sent: replace(sent, path=_copied(here, sent.path, place / name))
+            )
             copy = _copied(here, recording, place / "recording")  # which the action takes away
-            started.append(start_conversion(here, here.local, copy, recording.name, wanted.request))
+            started.append(start_conversion(here, here.local, copy, recording.name, replace(wanted.request, song=song)))
 
     carry_out_reporting(studio, start, report, wanted.device, voices)
     return find(studio.database, studio.local.id, started[0])
@@ -197,8 +205,6 @@ def _written(
 ) -> Converted:
     """Copy the takes of a task to where they belong, in the form that is wanted."""
     facts = result_view(studio, studio.local, task.id, "", time.time())
-    if wanted.project is not None:
-        change_project(studio, studio.local, str(task.recording), wanted.project)
     planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
     targets, statement = wanted.names.free(planned, recordings), _statement(task)
     unsigned: str | None = facts["note"]
@@ -207,9 +213,17 @@ def _written(
             rendered = studio.storage.fetch(key_of_take(task, number), place)
             reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
             unsigned = unsigned or reason
+    return Converted(recording, targets, facts, statement, keep_or_delete(studio, task, wanted), unsigned)
+
+
+def keep_or_delete(studio: "Studio", task: "Task", wanted: TakesWanted) -> str | None:
+    """Name the project of a finished task as it is wanted, or delete the task; return the project's id."""
     if not wanted.is_kept:
         delete_tasks(studio, studio.local, [task.id])
-    return Converted(recording, targets, facts, statement, task.recording if wanted.is_kept else None, unsigned)
+        return None
+    if wanted.project is not None:
+        change_project(studio, studio.local, str(task.recording), wanted.project)
+    return task.recording
 
 
 def _statement(task: "Task") -> Statement:

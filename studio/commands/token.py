@@ -10,6 +10,7 @@ import typer
 
 from engine.texts import tr
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.tables import print_table
 from studio.commands.wording import complain, say, translated
 
@@ -20,12 +21,7 @@ if TYPE_CHECKING:  # the database takes a moment to load
 _DAY_S = 86400.0
 _COLUMNS = (tr("id"), tr("account"), tr("name"), tr("state"), tr("valid until"), tr("last used"))
 
-token = typer.Typer(
-    help=tr("Create, list and revoke the tokens that clients of the service need."),
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+token = command_group(tr("Create, list and revoke the tokens that clients of the service need."), no_args_is_help=True)
 
 
 @token.command()

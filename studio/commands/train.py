@@ -38,7 +38,7 @@ def train(
 ) -> None:
     """Train a voice, or continue its training; prints its id. Ctrl-C stops it without losing work."""
     from engine.training.plan import TrainingPlan
-    from studio.actions.trainings import forget_training, start_training
+    from studio.actions.trainings.training import forget_training, start_training
     from studio.commands.in_process import carry_out, local_studio
 
     plan = read_settings(TrainingPlan(), given)
@@ -114,7 +114,7 @@ def _print_course(studio: "Studio", voice: str) -> None:
     from engine.datasets.dataset import TRAINING_FOLDER
     from engine.plots.training import plot_learning_curves
     from engine.training.history import CURVES_FILE, history_from_json
-    from studio.actions.voices import training_history
+    from studio.actions.trainings.history import training_history
     from studio.store.catalogue import find_model
 
     model = find_model(studio.database, studio.local, voice)
@@ -125,10 +125,12 @@ def _print_course(studio: "Studio", voice: str) -> None:
     for event in history.events:
         say(tr("epoch {epoch}: {text}", epoch=event["epoch"], text=event["text"]))
     best = history.best
-    say(
-        f"Trained for {history.epoch} epochs; kept: epoch {best['epoch']}, likeness {best['likeness']:.3f}, "
-        f"pitch error {best['pitch_error_cents']:.0f} cents.",
-    )
+    say(ntr(
+        "Trained for {epochs} epoch; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+        "Trained for {epochs} epochs; kept: epoch {best}, likeness {likeness}, pitch error {cents} cents.",
+        epochs=history.epoch, best=best["epoch"], likeness=numeral(best["likeness"], ".3f"),
+        cents=numeral(best["pitch_error_cents"], ".0f"),
+    ))
     folder = studio.storage.folder(f"{model.dataset_key}/{TRAINING_FOLDER}")
     if folder is not None:
         write_figure(plot_learning_curves(history), folder / CURVES_FILE)

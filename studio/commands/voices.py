@@ -12,12 +12,13 @@ from engine.voices.card import TRAIN_AGAIN, UNTRAINED
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
 from studio.commands.failures import in_one_sentence
+from studio.commands.parsing import command_group
 from studio.commands.result_names import free_path
 from studio.commands.tables import print_table
 from studio.commands.wording import in_order, say, translated
 
 if TYPE_CHECKING:  # the database takes a moment to load
-    from studio.actions.rvc_models import FoundModel
+    from studio.actions.voices.rvc_models import FoundModel
     from studio.commands.voice_sources import Statements
     from studio.store.catalogue import Model
     from studio.store.studio import Studio
@@ -29,11 +30,7 @@ _COLUMNS = (
 )
 VoiceId = Annotated[str, typer.Argument(metavar="ID", help=tr("A voice; `voices` lists them."))]
 
-voices = typer.Typer(
-    help=tr("List, export, import, blend and delete voices."),
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+voices = command_group(tr("List, export, import, blend and delete voices."))
 
 
 @voices.callback(invoke_without_command=True)
@@ -45,7 +42,7 @@ def list_all(
     """List all voices, trained or not."""
     if context.invoked_subcommand:
         return
-    from studio.actions.voices import models_view
+    from studio.actions.voices.voice import models_view
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import all_models
 
@@ -70,8 +67,8 @@ def _row(studio: "Studio", model: "Model") -> list[str]:
 
 def _states(studio: "Studio", model: "Model") -> list[str]:
     from engine.training.history import history_from_json
-    from studio.actions.rvc_models import missing_for
-    from studio.actions.voices import training_history
+    from studio.actions.trainings.history import training_history
+    from studio.actions.voices.rvc_models import missing_for
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
@@ -106,7 +103,7 @@ def export_voice(
     ] = False,
 ) -> None:
     """Export a voice as a file to import elsewhere; prints its path."""
-    from studio.actions.packages import export_model, export_networks
+    from studio.actions.voices.packages import export_model, export_networks
     from studio.commands.in_process import local_studio
 
     with local_studio() as studio:
@@ -145,7 +142,7 @@ def import_voices(
     yes: Annotated[bool, typer.Option("--yes", help=tr("Do not ask."))] = False,
 ) -> None:
     """Import a voice, or all of a folder; prints their ids here."""
-    from studio.actions.packages import replace_model
+    from studio.actions.voices.packages import replace_model
     from studio.commands.in_process import local_studio
     from studio.commands.voice_sources import Statements, voices_from
 
@@ -170,14 +167,13 @@ def _imported(
     studio: "Studio", model: "FoundModel", name: str | None, speaker: int, stated: "Statements"
 ) -> EngineError | None:
     """Import a voice and report it; return why that failed, if it did."""
-    from studio.actions.packages import free_name, import_model, packaged_name
-    from studio.actions.rvc_models import RvcFiles
+    from studio.actions.voices.packages import free_name, import_model, packaged_name
+    from studio.actions.voices.rvc_models import RvcFiles
 
-    said = f'"{model.path.name}"'
     try:
-        called = name or free_name(studio, studio.local, packaged_name(model.path, said))
+        called = name or free_name(studio, studio.local, packaged_name(model.path))
         identifier = import_model(
-            studio, studio.local, model.path, name=said, voice_name=called, files=RvcFiles(model.index, speaker),
+            studio, studio.local, model.path, voice_name=called, files=RvcFiles(model.index, speaker),
             stated=stated.as_profile(),
         )  # fmt: skip
     except EngineError as failure:
@@ -188,7 +184,7 @@ def _imported(
 
 def _report(studio: "Studio", identifier: str) -> None:
     from studio.actions.recordings import consent_line
-    from studio.actions.voices import model_view
+    from studio.actions.voices.voice import model_view
 
     voice = model_view(studio, studio.local, identifier)
     licence, source = voice["licence"] or tr("not stated"), voice["source"] or tr("not stated")
@@ -206,7 +202,7 @@ def blend(
     name: Annotated[str | None, typer.Option(help=tr("The new voice's name. Default: named after both."))] = None,
 ) -> None:
     """Blend two voices into a new one; prints its id."""
-    from studio.actions.voice_making import start_blend
+    from studio.actions.voices.making import start_blend
     from studio.commands.in_process import carry_out, local_studio
     from studio.store.catalogue import find_model
     from studio.store.records.voices import NewVoice
@@ -231,7 +227,7 @@ def delete(
     yes: Yes = False,
 ) -> None:
     """Delete one of your voices with its recordings and its training."""
-    from studio.actions.voices import delete_model, refuse_undeletable
+    from studio.actions.voices.voice import delete_model, refuse_undeletable
     from studio.commands.in_process import local_studio
     from studio.store.catalogue import find_model
 

@@ -1,6 +1,5 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
-import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -8,40 +7,25 @@ from typing import TYPE_CHECKING
 import typer
 from rich.cells import cell_len
 from rich.markup import escape
-from typer import TyperException
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from engine.texts import joined, tr
+from engine.texts import tr
 from studio.languages.known import ENGLISH, LANGUAGES, chosen_by, of_environment
 from studio.languages.sorting import sort_key
-from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS
 
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
 OPTION = "--language"
+_KEPT = "plain_help"  # attribute of what has a help
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
 _CALLED_IN_TEXTS = "python -m studio"
 _CALLED: ContextVar[str] = ContextVar("called", default=_CALLED_IN_TEXTS)
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
-# what typer and its parser say, by the templates of their texts
-TEXTS_OF_TYPER = (
+TEXTS_OF_TYPER = (  # of help, which typer writes in English
     tr("Show this message and exit."),
     tr("Install completion for the current shell."),
     tr("Show completion for the current shell, to copy it or customize the installation."),
-    tr("Missing command."),
-    tr("Missing argument '{name}'."),
-    tr("Missing option '{name}'."),
-    tr("No such command '{name}'."),
-    tr("No such option: {name}"),
-    tr("No such option: {name} (Possible options: {names})"),
-    tr("Got unexpected extra argument ({names})"),
-    tr("Got unexpected extra arguments ({names})"),
-    tr("Option '{name}' requires an argument."),
-    tr("Option '{name}' does not take a value."),
-    tr("Invalid value for '{name}': {reason}"),
-    tr("'{value}' is not a valid integer."),
-    tr("'{value}' is not a valid float."),
 )
 
 
@@ -169,7 +153,7 @@ def translate_help(command: "Command", context: "Context") -> None:
 
 def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
     if parameter.help:
-        parameter.help = escape(translated(_of_option(_plain(parameter))))
+        parameter.help = escape(translated(_plain(parameter)))
     if isinstance(parameter, TyperOption) and parameter.is_flag:
         parameter.metavar = ""  # else it reads as if it took a value
     panel, usual = parameter.rich_help_panel, tr("Options") if isinstance(parameter, TyperOption) else tr("Arguments")
@@ -177,35 +161,16 @@ def _translate_parameter(parameter: TyperOption | TyperArgument) -> None:
         parameter.rich_help_panel = translated(panel or usual)
 
 
+def keep_help(described: "Command | TyperOption | TyperArgument", text: str) -> None:
+    """Keep the help of something as the text that it is; typer makes it a plain string."""
+    vars(described)[_KEPT] = text
+
+
 def _plain(described: "Command | TyperOption | TyperArgument") -> str:
     """Return the help as it stands in the code: typer takes what is in brackets for markup, so it shows it escaped."""
-    plain: str = vars(described).setdefault("plain_help", described.help or "")
+    plain: str = vars(described).setdefault(_KEPT, described.help or "")
     return plain
 
 
 def _paragraphs(text: str) -> str:
     return "\n\n".join(map(translated, text.split("\n\n")))
-
-
-def translate_error(error: TyperException) -> None:
-    """Make an error of typer's parser speak the language: what it prints is its `format_message`."""
-    said = translated(_of_typer(error.format_message()))
-    vars(error)["format_message"] = lambda: said
-
-
-def _of_typer(text: str, templates: Sequence[str] = TEXTS_OF_TYPER) -> str:
-    """Return a text that typer has written, or made a plain string, as one of ours, by its template."""
-    for template in templates:
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(template))
-        if found := re.fullmatch(pattern, text, re.DOTALL):
-            return tr(template, **{name: _of_typer(value) for name, value in found.groupdict().items()})
-    return text
-
-
-def _of_option(text: str) -> str:
-    """Return the help of an option, a meaning and perhaps a default, as texts."""
-    meaning, mark, default = text.partition(" (Default: ")
-    if not mark:
-        return text
-    stated = _of_typer(mark.strip() + " " + default, (OR_THE_PRESETS, OR_THE_ENVIRONMENTS, DEFAULT))
-    return joined(" ", (tr(meaning), stated))

@@ -12,8 +12,8 @@ from engine.audio.files import AudioWriter, open_audio
 from engine.errors import EngineError
 from engine.progress import within
 from engine.texts import tr
-from studio.errors import NotFound, Unavailable, naming
-from studio.executors.job import Job, shown
+from studio.errors import NotFound, Unavailable
+from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.store.records.analysis import (
     Analysis,
@@ -49,16 +49,16 @@ def explore(job: Job) -> None:
     folder = job.folder / "shown"
     folder.mkdir()
     report = within(job.heartbeat.report, 0.0, _LOOKING_SHARE)
-    with job.recording(asked) as source:
-        found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
-        heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
+    source = job.recording(asked)
+    found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
+    heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
     explored = Explored(
         duration_s=found.analysis.duration_s,
         summary=_summary(found),
-        origin=_origin(job, asked, source),
+        origin=_origin(job, source),
         notes=tuple(
             FoundNote(round(note.start_s, 2), round(note.end_s, 2), note.midi, round(note.cents, 2))
             for note in found.notes
@@ -110,14 +110,14 @@ def _summary(found: "Exploration") -> Summary:
     )
 
 
-def _origin(job: Job, asked: Analysis, source: Path) -> str:
+def _origin(job: Job, source: Path) -> str:
     """Tell in a sentence where the recording comes from, as far as its content credentials prove it."""
     from engine.provenance.verification import verify
 
     try:
         return verify(source, job.context.installation).sentence
     except EngineError as cause:
-        return naming(cause, source, shown(asked))
+        return str(cause)
 
 
 def _picture(job: Job, scale: "Scale", overview: "Drawn", tiles: "Sequence[Drawn]") -> Picture:

@@ -30,7 +30,7 @@ def blend(job: Job) -> None:
     from engine.voices.voice import save_voice
 
     asked = job.task.asked_as(Blend)
-    job.heartbeat.report(0.0, "blending")
+    job.heartbeat.report(0.0, tr("blending"))
     first, second = (_voice(job, model_id) for model_id in (asked.first, asked.second))
     blended = blend_voices(first, second, asked.share, asked.name, _PASSING_ID)
     preview, folder = job.folder / "preview.wav", job.folder / "voice"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
+from engine.conversion.harmony import NONE
 from engine.conversion.settings import by_style
 from engine.effects.settings import effects_of
 from engine.errors import VoiceError
@@ -40,8 +41,7 @@ def convert(job: Job) -> None:
     """Convert, and complete the task with the results. Raises what the engine and the studio raise."""
     started = time.monotonic()
     asked = job.task.asked_as(Conversion)
-    with job.recording(asked) as source:
-        rendered = _rendered(job, asked, source)
+    rendered = _rendered(job, asked, job.recording(asked))
     job.publish(replace(rendered, seconds=round(time.monotonic() - started, 3)))
     if asked.song:
         with suppress(StudioError):  # housekeeping finds what this misses
@@ -67,7 +67,10 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
     job.refuse_too_long(source, len(targets))
     voice = _voice(job, asked)
     found = _converted(job, source, targets, settings, voice)
-    scores, starts_s = _scores(job, source, targets, found.transpose, found.edit_data.pitch(0))
+    own_melody = found.settings.harmony != NONE  # it is measured against what it was to sing
+    scores, starts_s = _scores(
+        job, source, targets, 0.0 if own_melody else found.transpose, found.edit_data.pitch(0), own_melody=own_melody
+    )
     write_edit_data(job.folder / "groundwork.npz", found.edit_data)
     return Rendered(
         output_settings=OutputSettings(job.task.model_id, found.transpose, found.style),
@@ -104,8 +107,11 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         job.context.device,
         job.context.installation,
     )
-    pitch = edit_data.pitch(edit.take - 1)
-    scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
+    if edit_data.settings.harmony != NONE:
+        scores, starts_s = _scores(job, source, [target], 0.0, done.plan.after, own_melody=True)
+    else:
+        pitch = edit_data.pitch(edit.take - 1)
+        scores, starts_s = _scores(job, source, [target], edit_data.transpose, pitch, done.plan.moved)
     return Rendered(
         output_settings=OutputSettings(job.task.model_id, edit_data.transpose, edit_data.style),
         settings={**asdict(edit_data.settings), "takes": 1},
@@ -221,14 +227,16 @@ def _scores(
     transpose: float,
     pitch: "Pitch | None" = None,
     semitones: "NDArray[np.float64] | None" = None,
+    own_melody: bool = False,
 ) -> tuple[tuple[Scores, ...], tuple[float, ...]]:
     """Score how much of the performance each take preserved; return also where its phrases begin, in seconds.
 
     pitch: where the recording is voiced, for the phrases. semitones: the intended shift per frame besides `transpose`.
+    own_melody: whether the takes were to sing `pitch` instead of the recording's.
     """
     from engine.analysis.phrases import find_phrases
     from engine.conversion.comping import joins
-    from engine.evaluation.performance import compare_performances, moved, trace_file
+    from engine.evaluation.performance import compare_performances, moved, sung_at, trace_file
 
     def traced(path: Path, number: int) -> "Performance":
         report, files = within(job.heartbeat.report, _CONVERTING_SHARE, _SCORED_SHARE), len(targets) + 1
@@ -236,6 +244,8 @@ def _scores(
 
     recording = traced(source, 0)
     original = recording if semitones is None else moved(recording, semitones)
+    if own_melody and pitch is not None:
+        original = sung_at(recording, pitch)
     takes = (traced(target, number) for number, target in enumerate(targets, 1))
     scores = tuple(asdict(compare_performances(original, take, transpose)) for take in takes)
     frames = min(len(pitch), len(recording.level_db)) if pitch is not None else 0

@@ -1,7 +1,6 @@
 """The context of a running task, and publishing its results."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +10,11 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.audio.files import open_audio
 from engine.errors import AudioError
+from engine.files import named
 from engine.provenance.installation import Installation
 from engine.texts import tr
 from engine.units import in_words
-from studio.errors import Invalid, LeaseLost, NotFound, Unavailable, naming
+from studio.errors import Invalid, LeaseLost, NotFound, Unavailable
 from studio.executors.heartbeat import Heartbeat, Stopping
 from studio.executors.retries import LONG_PATIENCE_S, SHORT_PATIENCE_S, retry
 from studio.executors.voice_cache import VoiceCache
@@ -112,18 +112,14 @@ class Job:
                 raise LeaseLost(tr("Another worker has taken over this task."))
             change(connection)
 
-    @contextmanager
-    def recording(self, asked: Conversion | Analysis) -> Iterator[Path]:
-        """Fetch the recording of the task, which errors of the engine then call as its owner does. Raises NotFound."""
+    def recording(self, asked: Conversion | Analysis) -> Path:
+        """Fetch the recording of the task, which texts call what its owner does. Raises NotFound."""
         storage = self.context.storage
         try:
             source = retry(lambda: storage.fetch(asked.input_key, self.folder), SHORT_PATIENCE_S)
         except NotFound as cause:
             raise NotFound(tr("The recording has been deleted: add it again."), "recording_gone") from cause
-        try:
-            yield source
-        except AudioError as cause:
-            raise AudioError(naming(cause, source, shown(asked))) from cause
+        return named(source, asked.file_name or tr("the recording"))
 
     def store(self, path: Path) -> str:
         """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""
@@ -173,8 +169,3 @@ class Job:
         except NotFound:
             return False
         return now.state == "completed" and now.fence == self.task.fence
-
-
-def shown(asked: Conversion | Analysis) -> str:
-    """Return what a task's recording is called in sentences for its owner."""
-    return f'"{asked.file_name}"' if asked.file_name else tr("the recording")

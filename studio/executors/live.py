@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from engine.errors import EngineError, SettingsError
 from engine.settings import from_values
 from engine.texts import numeral, tr
 from studio.errors import Unavailable
+
+if TYPE_CHECKING:
+    from engine.live.session import Recorded  # loads torch
 
 _START_S = 60.0  # until the networks are loaded, on a slow machine
 _BLOCK_S = 5.0  # until a block is answered
@@ -69,8 +72,8 @@ class LiveProcess:
         """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on. Raises EngineError."""
         self._asked(_Session.change, dict(values), _BLOCK_S)
 
-    def finish(self) -> dict[str, object]:
-        """End the session and return what was recorded: seconds, settings and statement; empty if nothing was."""
+    def finish(self) -> "Recorded | None":
+        """End the session and return what was recorded; None if nothing was."""
         try:
             return self._asked(_Session.finish, None, _START_S)
         finally:
@@ -167,10 +170,13 @@ class _Session:
         self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
         self._facts = Facts(
-            rate=rate, block=self._converter.block, lag=self._converter.lag_samples,
-            reserve=wanted.reserve_ms * rate // 1000, delay_ms=round(1000 * self._converter.delay_s),
+            rate=rate,
+            block=self._converter.block,
+            lag=self._converter.lag_samples,
+            reserve=wanted.reserve_ms * rate // 1000,
+            delay_ms=round(1000 * self._converter.delay_s),
             work=round(work, 3),
-        )  # fmt: skip
+        )
 
     def begun(self, _: None) -> Facts:
         return self._facts
@@ -195,8 +201,8 @@ class _Session:
         is_bypassed = None if bypass is None else bool(bypass)
         self._converter.change(self._voice if folder is not None else None, settings, is_bypassed)
 
-    def finish(self, _: None) -> dict[str, object]:
+    def finish(self, _: None) -> "Recorded | None":
         profile = self._converter.profile
         if profile is not None:
             profile.save(self._profile_path)
-        return self._recording.finish() if self._recording else {}
+        return self._recording.finish() if self._recording else None

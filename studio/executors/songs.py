@@ -1,22 +1,22 @@
 """Make a song in a worker. What a stage has finished is stored, so that the next attempt goes on from there."""
 
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from pathlib import Path, PurePath
+from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.conversion.settings import by_style
-from engine.errors import AudioError
+from engine.files import named
 from studio.errors import NotFound
 from studio.executors.job import Job
 from studio.executors.retries import SHORT_PATIENCE_S, retry
 from studio.executors.untrained import untrained_voice_folder
 from studio.store.accounts import account_prefix
 from studio.store.catalogue import find_model
-from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song
+from studio.store.records.conversion import Conversion, Mix, OutputSettings, Rendered, Song, more_lanes
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import list_tasks
 from studio.store.workspaces import voice_folder
@@ -84,35 +84,6 @@ def stages_prefix(job: Job, task_id: str | None = None) -> str:
 
 def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     """Separate, convert and mix. Raises what the engine and the studio raise."""
-    names = _Names(asked, song, source)
-    try:
-        made = _make_song(job, asked, song, source)
-    except AudioError as cause:
-        raise AudioError(names.put_in(str(cause))) from cause
-    return replace(
-        made,
-        warning=made.warning and names.put_in(made.warning),
-        notes=tuple(map(names.put_in, made.notes or ())),
-    )
-
-
-@dataclass(frozen=True)
-class _Names:
-    """The names that the files of a song had when they were sent."""
-
-    asked: Conversion
-    song: Song
-    source: Path
-
-    def put_in(self, text: str) -> str:
-        """Return a sentence with these names for those of the stored files."""
-        stored = {PurePath(key).name: self.song.names[name] for name, key in self.song.keys.items()}
-        stored[self.source.name] = self.asked.file_name
-        either = "|".join(map(re.escape, stored))
-        return re.sub(f'"({either})"', lambda found: f'"{stored[found[1]]}"', text)
-
-
-def _make_song(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
     from engine.songs.part_conversion import Work
     from engine.songs.song import SongFiles, make_song
 
@@ -120,7 +91,7 @@ def _make_song(job: Job, asked: Conversion, song: Song, source: Path) -> Rendere
     if not (song.separate or "backing" in song.keys):
         return _in_parts(job, asked, song, source)
     whole = _whole(job, song, source)
-    names = ["vocal", "backing", *("stem" for _ in whole.stems)]
+    names = ["vocal", "backing", *islice(chain(["stem"], more_lanes()), len(whole.stems))]
     vocal, backing, *stems = (job.folder / f"{name}.wav" for name in names)
     files = SongFiles(job.folder / "mix.wav", vocal, backing, stems)
     done = make_song(
@@ -167,6 +138,11 @@ def _rendered(
     job: Job, asked: Conversion, output: Path, converted: "Sequence[PartsConversion]", unsigned: str | None
 ) -> Rendered:
     first = converted[0]
+    sung = {
+        voice: OutputSettings(voice, transpose, one.styles[voice])
+        for one in converted
+        for voice, transpose in one.transposes.items()
+    }
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
     style = first.styles[voice]
     return Rendered(
@@ -177,6 +153,7 @@ def _rendered(
         scores=({},),
         statement=first.statement,
         unsigned=unsigned,
+        voices=tuple(sung.values()),
     )
 
 
@@ -186,10 +163,11 @@ def _whole(job: Job, song: Song, source: Path) -> "WholeSong":
     from engine.songs.song import Stem
 
     faders = {name: Fader(level) for name, level in song.faders.items()}
-    sent = {name: job.fetch_as(key, name) for name, key in song.keys.items()}
+    sent = {name: named(job.fetch_as(key, name), song.names[name]) for name, key in song.keys.items()}
     for path in sent.values():
         _measure(job, path)
-    stems = [Stem(sent["stem"], list(song.stem_parts), faders.get("stem", Fader()))] if "stem" in sent else []
+    sung = dict(zip(chain(["stem"], more_lanes()), [song.stem_parts, *(song.more_stem_parts or ())], strict=False))
+    stems = [Stem(sent[name], list(parts), faders.get(name, Fader())) for name, parts in sung.items() if name in sent]
     lead = Stem(source, list(song.parts), faders.get("vocal", Fader()))
     return WholeSong(lead, sent.get("backing"), song.separate, song.offset_s, stems, faders.get("backing", Fader()))
 

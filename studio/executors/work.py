@@ -132,9 +132,8 @@ def _written_end(job: Job, cause: Exception) -> Outcome:
 
 def _fail(job: Job, cause: EngineError) -> Outcome:
     job.log.warning("task_failed", code=code_of(cause), reason=str(cause))
-    text = str(cause).replace(f"{job.folder}/", "").replace(f"{job.context.settings.data}/", "")  # hide internal paths
-    note_failure(text)
-    return _end(job, lambda connection: tasks.fail(connection, job.task, text, code_of(cause)))
+    note_failure(str(cause))
+    return _end(job, lambda connection: tasks.fail(connection, job.task, str(cause), code_of(cause)))
 
 
 def _again(job: Job, text: str, code: str) -> Outcome:

@@ -32,7 +32,7 @@ async def spoken(
     """
     service = studio.service
     if not service.speech_url:
-        raise NotFound(f"{_NONE}{_hint(studio)}", "no_speech_service")
+        raise NotFound(_NONE + _hint(studio), "no_speech_service")
     place = studio.settings.work / INCOMING / secrets.token_hex(12)
     await to_thread.run_sync(lambda: place.mkdir(parents=True))
     release = hold(place)

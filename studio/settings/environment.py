@@ -2,18 +2,22 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from pathlib import Path
 
 from engine.errors import SettingsError
 from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
 from engine.provenance.installation import VARIABLES as PREFIX
 from engine.songs.separator_file import FOLDER
+from engine.spelling import nearest
 from engine.texts import tr
+from studio.languages.known import ENVIRONMENT as LANGUAGE_VARIABLE
 from studio.settings.options import read_settings
-from studio.settings.service import DEMO, ServiceSettings
+from studio.settings.service import DEMO, ServiceConstants, ServiceSettings
 
 SPACE_VARIABLE = "SPACE_ID"  # set on hosted Spaces
+_OF_NOTEBOOKS = (PREFIX + "ADDRESS", PREFIX + "TOKEN")
+_REPLACED = {"ray_conversion_cpus": "threads", "ray_training_cpus": "threads"}  # former settings
 # what hosts of Gradio apps, and of containers, set for any app; our own variables win
 OF_HOSTS = {"host": ("GRADIO_SERVER_NAME",), "port": ("GRADIO_SERVER_PORT", "PORT"), "root_path": ("GRADIO_ROOT_PATH",)}
 
@@ -108,11 +112,9 @@ def load_service_settings(
     Gradio has it, a whole address. Demos have their own defaults; so do hosted Spaces, unless the demo is off.
     """
     environment = os.environ if environment is None else environment
+    _refuse_former(environment)
     values: dict[str, str | None] = {}
-    for one in fields(ServiceSettings):
-        if not one.metadata:
-            _refuse_constant(one.name, environment)
-            continue
+    for one in _options():
         names = (PREFIX + one.name.upper(), *OF_HOSTS.get(one.name, ()))
         values[one.name] = next((text for name in names if (text := environment.get(name, "").strip())), None)
     if "://" in (values["root_path"] or ""):
@@ -124,10 +126,39 @@ def load_service_settings(
     return read_settings(ServiceSettings(), values)
 
 
-def _refuse_constant(name: str, environment: Mapping[str, str]) -> None:
-    variable = PREFIX + name.upper()
-    if environment.get(variable, "").strip():
-        raise SettingsError(tr(
-            "{variable} is not a setting any more: remove it from the environment.",
-            variable=variable,
-        ))
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence for each variable of ours that nothing reads, with the one that was probably meant."""
+    environment = os.environ if environment is None else environment
+    known = {HOME_VARIABLE, LANGUAGE_VARIABLE, *_OF_NOTEBOOKS, *(PREFIX + one.name.upper() for one in _options())}
+    others = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    names = [name.removeprefix(PREFIX) for name in known]
+    return [_about_unknown(name, nearest(name.removeprefix(PREFIX), names)) for name in others]
+
+
+def _about_unknown(variable: str, meant: str | None) -> str:
+    if meant is None:
+        return tr("{variable} is not a setting, and is ignored: remove it from the environment.", variable=variable)
+    return tr(
+        "{variable} is not a setting, and is ignored: did you mean {meant}?", variable=variable, meant=PREFIX + meant
+    )
+
+
+def _options() -> list[Field[object]]:
+    return [one for one in fields(ServiceSettings) if one.metadata]
+
+
+def _refuse_former(environment: Mapping[str, str]) -> None:
+    """Raise SettingsError for a variable that was a setting of an earlier version: what it asks for is not done."""
+    given = {name for name, text in environment.items() if text.strip()}
+    for name, now in _REPLACED.items():
+        if PREFIX + name.upper() in given:
+            raise SettingsError(tr(
+                "{variable} is not a setting any more: set {other} in its place.",
+                variable=PREFIX + name.upper(), other=PREFIX + now.upper(),
+            ))
+    for one in fields(ServiceConstants):
+        if PREFIX + one.name.upper() in given:
+            raise SettingsError(tr(
+                "{variable} is not a setting any more: remove it from the environment.",
+                variable=PREFIX + one.name.upper(),
+            ))

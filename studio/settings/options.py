@@ -85,11 +85,12 @@ def _value(name: str, text: str, kinds: Kinds) -> int | float | str:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise SettingsError(_wrong(_flag(name), text, number is float, " or ".join(map(repr, words))))
+        raise SettingsError(not_a_number(_flag(name), text, number is float, " or ".join(map(repr, words))))
     return value
 
 
-def _wrong(flag: str, text: str, is_fraction: bool, words: str) -> str:
+def not_a_number(flag: str, text: str, is_fraction: bool, words: str = "") -> str:
+    """Return the sentence about an option whose value is no number, nor one of the words, if it takes any."""
     if is_fraction and words:
         return tr("{flag} takes a number or {words}, not '{text}'.", flag=flag, words=words, text=text)
     if is_fraction:

@@ -49,23 +49,36 @@ class ServiceSettings(ServiceConstants):
 
     host: str = text_setting("127.0.0.1", tr("The address to listen on; 0.0.0.0 accepts other machines."))
     port: int = setting(7860, 0, 65535, tr("The port to listen on; 0 chooses a free one."))
-    base_url: str = text_setting("", "The service's address for clients; default: http://HOST:PORT.")
-    root_path: str = text_setting("", "The path that a proxy serves this under, as /studio; default: that of base_url.")
-    cdn_url: str = text_setting("", "The start of links to audio; default: BASE_URL/files.")
-    page: str = text_setting("auto", tr("Serve the page: auto, on or off. Other machines need a token."),
-                             ("auto", "on", "off"))  # fmt: skip
-    api: str = text_setting("auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."),
-                            ("auto", "on", "off"))  # fmt: skip
-    demo: str = text_setting("auto", tr("Serve a public demo, with an account per browser: auto (on a hosted Space), "
-                             "on or off."), ("auto", "on", "off"))  # fmt: skip
-    open_page: str = text_setting("off", tr(
-        "Open the page in the browser of this machine once it is served: on or off.",
-    ),
-                                  ("on", "off"))  # fmt: skip
-    database_url: str = text_setting("", "sqlite:///FILE or postgresql://...; default: a file in the data folder.")
-    storage_url: str = text_setting("", "s3://BUCKET/PREFIX?endpoint=...; default: the data folder.")
-    executor: str = text_setting("local", tr("Where tasks run: processes here, a Ray cluster, or not here."),
-                                 ("local", "ray", "none"))  # fmt: skip
+    base_url: str = text_setting("", tr("The service's address for clients; default: http://HOST:PORT."))
+    root_path: str = text_setting(
+        "", tr("The path that a proxy serves this under, as /studio; default: that of base_url.")
+    )
+    cdn_url: str = text_setting("", tr("The start of links to audio; default: BASE_URL/files."))
+    page: str = text_setting(
+        "auto", tr("Serve the page: auto, on or off. Other machines need a token."), ("auto", "on", "off")
+    )
+    api: str = text_setting(
+        "auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."), ("auto", "on", "off")
+    )
+    demo: str = text_setting(
+        "auto",
+        tr("Serve a public demo, with an account per browser: auto (on a hosted Space), on or off."),
+        ("auto", "on", "off"),
+    )
+    open_page: str = text_setting(
+        "off",
+        tr(
+            "Open the page in the browser of this machine once it is served: on or off.",
+        ),
+        ("on", "off"),
+    )
+    database_url: str = text_setting(
+        "", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder.")
+    )
+    storage_url: str = text_setting("", tr("s3://BUCKET/PREFIX?endpoint=...; default: the data folder."))
+    executor: str = text_setting(
+        "local", tr("Where tasks run: processes here, a Ray cluster, or not here."), ("local", "ray", "none")
+    )
     ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
     ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, tr(
         "GPUs, or a share of one, that Ray reserves for a conversion.",
@@ -76,15 +89,16 @@ class ServiceSettings(ServiceConstants):
     ))
     conversion_workers: int = setting(1, 1, 64, tr("Concurrent conversions on this machine."))
     training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
-    device: str = text_setting("auto", tr("The device for the networks; auto uses a GPU that has been tested."),
-                               ("auto", "cpu", "cuda", "mps"))  # fmt: skip
+    device: str = text_setting(
+        "auto", tr("The device for the networks; auto uses a GPU that has been tested."), ("auto", "cpu", "cuda", "mps")
+    )
     threads: int = setting(0, 0, 256, tr("Processor threads of each worker; 0 shares the cores among them."))
     largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
     largest_conversion_minutes: float = setting(
         300.0, 0.1, 1_000_000.0, tr("The largest conversion: minutes of the recording x its channels x takes.")
     )
-    submissions_per_minute: int = setting(60, 1, 1_000_000, "POST calls and exports per account and minute.")
+    submissions_per_minute: int = setting(60, 1, 1_000_000, tr("POST calls and exports per account and minute."))
     conversions_per_account: int = setting(100, 1, 1_000_000, tr("Queued or running conversions per account."))
     trainings_per_account: int = setting(10, 1, 100_000, tr("Queued or running trainings per account."))
     models_per_account: int = setting(1000, 1, 10_000_000, tr("Voices per account."))
@@ -93,22 +107,26 @@ class ServiceSettings(ServiceConstants):
     ))
     credentials: str = text_setting("on", tr("Sign results as synthetic with C2PA content credentials."), ("on", "off"))
     certificate: str = text_setting(
-        "", "PEM file of a certificate to sign with, and its authorities; default: our own."
+        "", tr("PEM file of a certificate to sign with, and its authorities; default: our own.")
     )
-    certificate_key: str = text_setting("", "PEM file of the private key of `certificate`.")
+    certificate_key: str = text_setting("", tr("PEM file of the private key of `certificate`."))
     consent: str = text_setting("optional", tr(
         "Whether a voice must state its owner's consent to be created, imported or used.",
     ), ("optional", "required"))  # fmt: skip
     allow_unknown_fields: str = text_setting(
         "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )
-    callbacks: str = text_setting("public", tr(
-        "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine and "
-        "of private networks), or off.",
-    ),
-                                  ("public", "any", "off"))  # fmt: skip
+    callbacks: str = text_setting(
+        "public",
+        tr(
+            "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine "
+            "and of private networks), or off.",
+        ),
+        ("public", "any", "off"),
+    )
     speech_url: str = text_setting(
-        "", "A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."
+        "",
+        tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."),
     )
     speech_voice: str = text_setting("alloy", tr("The voice that this service speaks with."))
     speech_model: str = text_setting("tts-1", tr("The model that this service speaks with."))

@@ -129,7 +129,9 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-            raise SettingsError(f"The database must be sqlite:///FILE or postgresql://..., not {parsed.drivername}.")
+            raise SettingsError(tr(
+                "The database must be sqlite:///FILE or postgresql://..., not {name}.", name=parsed.drivername
+            ))
         if parsed.get_backend_name() == "sqlite":
             if create:
                 _create_sqlite(parsed.database)
@@ -145,7 +147,7 @@ def open_database(url: str, busy_s: float = BUSY_S, create: bool = True) -> Data
         )
     except (ArgumentError, NoSuchModuleError) as cause:
         raise SettingsError(
-            "The database's address is not valid. Write it as sqlite:///FILE or postgresql://..."
+            tr("The database's address is not valid. Write it as sqlite:///FILE or postgresql://...")
         ) from cause
     except ImportError as cause:
         raise SettingsError(tr("PostgreSQL requires another package: pip install 'psycopg[binary]'.")) from cause

@@ -6,6 +6,7 @@ A new kind is a row of KINDS, its records, and the function that carries it out.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from engine.texts import tr
 from engine.training.history import Estimate
 from studio.store.records.analysis import Analysis, Explored
 from studio.store.records.checkup import Checkup
@@ -39,9 +40,9 @@ class Lane:
 class Kind:
     """A kind of task.
 
-    run: the function that carries it out; asked, result: the records in its row. long_lane: for tasks that cost more
-    than LONG_COST. urgent: short, and the user is waiting, so it comes before other tasks of the account. listed:
-    whether it is part of the history, or shown in place. renders: it writes as much audio as it costs. stores: its
+    run: the function that carries it out; asked, result: the records in its row. title: of its rows in the history;
+    what has none is shown in place. long_lane: for tasks that cost more than LONG_COST. urgent: short, and the user is
+    waiting, so it comes before other tasks of the account. renders: it writes as much audio as it costs. stores: its
     files are of no use unless it is completed. resumes: it goes on where it was stopped. reads_dataset: it works on the
     recordings of a voice.
     """
@@ -51,9 +52,9 @@ class Kind:
     run: str
     asked: type
     result: object
+    title: str = ""
     long_lane: str = ""
     urgent: bool = False
-    listed: bool = True
     renders: bool = False
     stores: bool = False
     resumes: bool = False
@@ -91,30 +92,34 @@ KINDS: Mapping[str, Kind] = {
     for kind in (
         Kind(
             CONVERSION, "conversions", "studio.executors.conversions:convert", Conversion, Rendered,
-            long_lane="long", renders=True, stores=True,
+            title=tr("Conversion"), long_lane="long", renders=True, stores=True,
         ),
         Kind(
             TRAINING, "trainings", "studio.executors.trainings:train", Training, Trained,
-            resumes=True, reads_dataset=True,
+            title=tr("Training"), resumes=True, reads_dataset=True,
         ),
-        Kind(REPORT, "reports", "studio.executors.trainings:examine", Nothing, Nothing, reads_dataset=True),
-        Kind(BLEND, "conversions", "studio.executors.blends:blend", Blend, NewVoice),
-        Kind(TEACHING, "long", "studio.executors.teachings:teach", Teaching, NewVoice, stores=True),
+        Kind(
+            REPORT, "reports", "studio.executors.trainings:examine", Nothing, Nothing,
+            title=tr("Recording check"), reads_dataset=True,
+        ),
+        Kind(BLEND, "conversions", "studio.executors.blends:blend", Blend, NewVoice, title=tr("Blend")),
+        Kind(
+            TEACHING, "long", "studio.executors.teachings:teach", Teaching, NewVoice,
+            title=tr("Teaching"), stores=True,
+        ),
         Kind(
             ESTIMATE, "conversions", "studio.executors.estimates:estimate", EstimateAsked, Estimate,
-            urgent=True, listed=False, reads_dataset=True,
+            urgent=True, reads_dataset=True,
         ),
-        Kind(
-            CHECKUP, "conversions", "studio.executors.checkups:check_up", Nothing, Checkup, urgent=True, listed=False
-        ),
+        Kind(CHECKUP, "conversions", "studio.executors.checkups:check_up", Nothing, Checkup, urgent=True),
         Kind(
             ANALYSIS, "analyses", "studio.executors.analyses:explore", Analysis, Explored,
-            listed=False, renders=True, stores=True,
+            renders=True, stores=True,
         ),
     )
 }  # fmt: skip
-LISTED = tuple(kind.name for kind in KINDS.values() if kind.listed)
-UNLISTED = tuple(kind.name for kind in KINDS.values() if not kind.listed)
+LISTED = tuple(kind.name for kind in KINDS.values() if kind.title)
+UNLISTED = tuple(kind.name for kind in KINDS.values() if not kind.title)
 QUEUES: Mapping[str, tuple[str, ...]] = {
     lane: tuple(
         queue

@@ -330,9 +330,13 @@ def _open_s3(url: str, data: Path) -> ObjectStorage:
         parsed = urlsplit(url)
         options = dict(parse_qsl(parsed.query, strict_parsing=bool(parsed.query)))
     except ValueError as cause:
-        raise SettingsError("The storage's address is not valid: it must be s3://BUCKET/PREFIX?endpoint=...") from cause
+        raise SettingsError(
+            tr("The storage's address is not valid: it must be s3://BUCKET/PREFIX?endpoint=...")
+        ) from cause
     if parsed.scheme != "s3" or not parsed.netloc or "@" in parsed.netloc or ":" in parsed.netloc:
-        raise SettingsError("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
+        raise SettingsError(
+            tr("The storage must be s3://BUCKET/PREFIX?endpoint=..., with the keys in AWS_ variables.")
+        )
     if unknown := [name for name in options if name not in _S3_OPTIONS]:
         raise SettingsError(tr(
             "The storage's address may have {s3_options}, not {unknown}.",
@@ -354,7 +358,7 @@ def _open_s3(url: str, data: Path) -> ObjectStorage:
         )
     except (BaseError, ValueError) as cause:
         raise SettingsError(
-            "The storage's address cannot be used: it must be s3://BUCKET/PREFIX?endpoint=..."
+            tr("The storage's address cannot be used: it must be s3://BUCKET/PREFIX?endpoint=...")
         ) from cause
     return ObjectStorage(store, data)
 

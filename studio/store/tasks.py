@@ -43,7 +43,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.sql.dml import ReturningUpdate
 
 from engine.spelling import folded
-from engine.texts import Text, as_data, from_data, tr
+from engine.texts import Text, as_data, tr
 from studio.errors import Invalid, LeaseLost, NotFound, WrongState
 from studio.languages.stored import read_text, stored_text
 from studio.store.database import AnyRow, Columns, Database, Now
@@ -418,9 +418,7 @@ def forget_outputs(connection: Connection, account_id: str, task_id: str) -> Non
         raise WrongState(_NOT_ENDED, "task_active")
 
 
-def recover(
-    database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None
-) -> list[Task]:  # fmt: skip
+def recover(database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None) -> list[Task]:
     """Take tasks from workers that are dead, or whose lease has expired.
 
     Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts. Returns those that
@@ -592,9 +590,8 @@ def oldest_wait_s(database: Database) -> float:
 # ---- rows and values
 
 
-_READ: dict[str, Callable[[object], object]] = {  # of columns that are held otherwise than they are read
-    "cancel_requested": bool, "message": read_text, "error": read_text, "result": from_data,
-}  # fmt: skip
+# of columns that are held otherwise than they are read
+_READ: dict[str, Callable[[object], object]] = {"cancel_requested": bool, "message": read_text, "error": read_text}
 _PLACES = [([column.name for column in tasks.c].index(name), read_value) for name, read_value in _READ.items()]
 
 

@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[2]
 
 # room: what it holds. A module that lies in no room is one itself, named by its file.
 ENGINE = {
-    "errors": "what is told to users",
     "texts": "texts that remember their templates",
+    "errors": "what is told to users",
     "spelling": "names composed, and folded for searches",
     "units": "frames, semitones, decibels",
     "version": "of this program",

@@ -1,9 +1,20 @@
 from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 
 from engine.errors import SettingsError
-from engine.files import beside, fitting_name, names_that_fit, numbered, replacing, write_atomically
+from engine.files import (
+    as_path,
+    beside,
+    fitting_name,
+    named,
+    names_that_fit,
+    numbered,
+    replacing,
+    shown_name,
+    write_atomically,
+)
 
 
 def test_write_atomically_creates_and_replaces_a_file(tmp_path):
@@ -113,3 +124,17 @@ def test_replacing_writes_a_file_of_the_longest_name(tmp_path):
     for name in ("x" * 255, "\u3042" * 85, "\U0001f3a4" * 63):
         write_atomically(tmp_path / name, b"x")
         assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_named_path_keeps_its_name_and_opens_the_stored_file(tmp_path):
+    write_atomically(tmp_path / "input.wav", b"stored")
+    path = named(tmp_path / "input.wav", "Ave Maria.wav")
+    assert shown_name(as_path(path)) == shown_name(path, "without") == "Ave Maria.wav"
+    assert (path.name, path, path.read_bytes()) == ("input.wav", tmp_path / "input.wav", b"stored")
+
+
+def test_named_path_gives_its_name_to_no_other_path(tmp_path):
+    path = named(tmp_path / "input.wav", "Ave Maria.wav")
+    for other in (path.parent / "take.wav", path.with_suffix(".mp3"), Path(path), as_path(str(path))):
+        assert shown_name(other) == other.name
+    assert shown_name(path.parent / "take.wav", "the take") == "the take"

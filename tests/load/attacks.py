@@ -23,19 +23,22 @@ VOICE = "kathleen"
 REFUSED = frozenset({400, 404, 405, 409, 413, 414, 415, 422, 429})
 TAKEN = REFUSED | {200, 204}  # where a repetition may be accepted
 FULL = frozenset({503, 507})  # with a reason
+_NOBODY = "http://127.0.0.1:9/"  # nothing listens there
 MANY_VALUES = ("nan", "-inf", "1e400", "1e308", "0x10", "٣", "9" * 5_000, "\x00", "null", "[]", "{}", "true", "--1")
 
 
 @dataclass(frozen=True)
 class Belongings:
-    """What two accounts have: whoever attacks, and another. task: a conversion with a take."""
+    """What two accounts have: whoever attacks, and another. task: a conversion with a take; callback: of its end."""
 
     task: str
     project: str
     model: str
+    callback: str
     their_task: str
     their_project: str
     their_model: str
+    their_callback: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Attack:
 def attacks(package: bytes) -> Iterator[Attack]:
     """Yield them all, surface by surface; package: of a voice."""
     for part in (_imports(package), _new_voices(), _checks(), _songs(), _effects(), _takes(), _teachings(),
-                 _projects(), _links(), _of_others()):  # fmt: skip
+                 _projects(), _links(), _callbacks(), _openai(), _of_others()):  # fmt: skip
         yield from part
 
 
@@ -236,6 +239,60 @@ def _links() -> Iterator[Attack]:
                          expected=REFUSED | {401, 403, 410})  # fmt: skip
 
 
+def _callbacks() -> Iterator[Attack]:
+    """With `callbacks` "any": what is no address is refused all the same."""
+    addresses = (
+        "x", "http://", "//127.0.0.1/a", "ftp://127.0.0.1/a", "file:///etc/passwd", "javascript:alert(1)", "data:,a",
+        "http://a:b@127.0.0.1/", "http://127.0.0.1:99999/", "http://[::1", "http://" + "a" * 5_000, "http://a\r\nX: y/",
+        "http://127.0.0.1/\x00", "http://\u202e.example/",
+    )  # fmt: skip
+    for address in addresses:
+        form = {"audio": ("a.flac", sample()), "model": VOICE, "callback_url": address}
+        yield Attack("callbacks", "malformed", "POST", "/convert", form)
+        yield Attack("callbacks", "malformed", "POST", "/callbacks/{callback}/repeat", {"callback_url": address})
+    for query in ("limit=0", "limit=1e9", "state=perhaps", "state=", "task_id=%00", "task_id=" + "a" * 5_000,
+                  "cursor=%00", "cursor=eyJhIjoxfQ==", "cursor=" + "9" * 400, "q=a", "limit=1&limit=2"):  # fmt: skip
+        yield Attack("callbacks", "malformed", "GET", f"/callbacks?{query}")
+    for name in ("nobody", "%00", "..%2f..", "a" * 5_000, "secret/repeat"):
+        yield Attack("callbacks", "malformed", "GET", f"/callbacks/{name}")
+        yield Attack("callbacks", "malformed", "POST", f"/callbacks/{name}/repeat")
+    body, headers = deep_json().encode(), {"Content-Type": "application/json"}
+    yield Attack("callbacks", "malformed", "POST", "/callbacks/{callback}/repeat", content=body, headers=headers)
+    yield Attack("callbacks", "huge", "POST", "/callbacks/{callback}/repeat", {"callback_url": "x" * 2_000_000})
+
+
+def _openai() -> Iterator[Attack]:
+    """Calls below /v1. No speech service is named here, so all texts are refused."""
+
+    def converted(kind: str, content: bytes = b"", **more: Any) -> Attack:
+        form = {"file": ("a.flac", content or sample()), "voice": VOICE, **more}
+        return Attack("openai", kind, "POST", "/v1/audio/conversions", form)
+
+    for model in ("nobody", "%00", "..%2f..", "a" * 5_000):
+        yield Attack("openai", "malformed", "GET", f"/v1/models/{model}")
+    for query in ("q=a", "limit=1", "a" * 5_000 + "=1"):
+        yield Attack("openai", "malformed", "GET", f"/v1/models?{query}")
+        yield Attack("openai", "malformed", "GET", f"/v1/audio/voices?{query}")
+    for content in (b"x", endless_wav()[:44], sample()[:200], b"ID3\x04\0\0\x7f\x7f\x7f\x7f"):
+        yield converted("malformed", content)
+    for voice in ("nobody", "\x00", "../../etc", "a" * 5_000, ""):
+        yield converted("malformed", voice=voice)
+    for form in ("exe", "WAV", "\x00", "wav\r\nX: y", "x" * 5_000):
+        yield converted("malformed", response_format=form)
+    for text in MANY_VALUES:
+        yield converted("malformed", likeness=text + "x")
+        yield Attack("openai", "malformed", "POST", "/v1/audio/speech", {"input": "a", "voice": VOICE, "speed": text})
+    yield converted("malformed", file="a text")
+    yield converted("malformed", audio=("b.flac", sample()))
+    yield converted("huge", silence(600.0))
+    for text in ("", "\x00", "a" * 5_000, "\u202e" * 9):
+        yield Attack("openai", "malformed", "POST", "/v1/audio/speech", {"input": text, "voice": VOICE})
+    headers = {"Content-Type": "application/json"}
+    for body in (deep_json(), "null", "[]", "{", '{"input": 1e400, "voice": []}', '{"input": {"a": "b"}}'):
+        yield Attack("openai", "malformed", "POST", "/v1/audio/speech", content=body.encode(), headers=headers)
+    yield Attack("openai", "huge", "POST", "/v1/audio/speech", {"input": "x" * 2_000_000, "voice": VOICE})
+
+
 def _of_others() -> Iterator[Attack]:
     """Everything by the ids of another account, as if there were nothing."""
     one, theirs, speech = "another's", "{their_model}", ("a.flac", sample())
@@ -248,7 +305,8 @@ def _of_others() -> Iterator[Attack]:
         ("GET", "/projects/{their_project}", {}), ("PUT", "/projects/{their_project}", {"name": "mine"}),
         ("GET", "/projects/{their_project}/export", {}), ("DELETE", "/projects/{their_project}", {}),
         ("GET", f"/models/{theirs}", {}), ("DELETE", f"/models/{theirs}", {}), ("GET", f"/models/{theirs}/package", {}),
-        ("POST", f"/models/{theirs}/train", {"epochs": "1"}),
+        ("POST", f"/models/{theirs}/train", {"epochs": "1"}), ("GET", f"/v1/models/{theirs}", {}),
+        ("GET", "/callbacks/{their_callback}", {}), ("POST", "/callbacks/{their_callback}/repeat", {}),
         ("POST", f"/models/{theirs}/teach", {"recordings": speech}),
     ):  # fmt: skip
         yield Attack("accounts", one, method, path, form, expected=nothing)
@@ -258,6 +316,8 @@ def of_another(model: str) -> Iterator[Attack]:
     """Yield conversions to a voice of another account, which forms name and not addresses."""
     speech, nothing = ("a.flac", sample()), frozenset({404})
     yield Attack("accounts", "another's", "POST", "/convert", {"audio": speech, "model": model}, expected=nothing)
+    yield Attack("accounts", "another's", "POST", "/v1/audio/conversions", {"file": speech, "voice": model},
+                 expected=nothing)  # fmt: skip
     for name in ("parts", "stem_parts"):
         form = {"audio": speech, "backing": speech, "stem": speech, "model": VOICE, name: f"0:01 {model}"}
         yield Attack("accounts", "another's", "POST", "/convert", form, expected=nothing)
@@ -268,18 +328,20 @@ def belongings(service: TrialService, mine: str, theirs: str) -> Belongings:
     return Belongings(*_belongings(service, mine, "kathleen", 0), *_belongings(service, theirs, "koguchi", 1_000))
 
 
-def _belongings(service: TrialService, token: str, voice: str, start: int) -> tuple[str, str, str]:
+def _belongings(service: TrialService, token: str, voice: str, start: int) -> tuple[str, str, str, str]:
     """start: of the recording, in samples: projects are called after what is in them."""
     samples, rate = soundfile.read(io.BytesIO(sample()), dtype="int16")
     recording = io.BytesIO()
     soundfile.write(recording, samples[start : start + 2 * rate], rate, format="FLAC")
     with Client(service.base_url, token) as client, client_of(service, token) as http:
-        task = client.convert(recording.getvalue(), voice)
+        task = client.convert(recording.getvalue(), voice, callback_url=_NOBODY)
         package = {"package": ("a.voice.zip", http.get(f"/models/{voice}/package").content)}
         model = http.post("/models/import", files=package).json()["model_id"]
         wait_until(lambda: client.check_task(task)["status"] == "completed")
         [project] = http.get("/projects").json()["projects"]
-    return task, project["id"], model
+        wait_until(lambda: http.get("/callbacks").json()["callbacks"])
+        [callback] = http.get("/callbacks").json()["callbacks"]
+    return task, project["id"], model, callback["id"]
 
 
 def client_of(service: TrialService, token: str) -> httpx.Client:

@@ -31,7 +31,7 @@ KILLED_IN_A_MOVE = """
     import os, signal, sys
     from pathlib import Path
     import studio.store.storage as storage
-    from studio.actions.datasets import create_model
+    from studio.actions.voices.datasets import create_model
     from studio.settings.environment import Settings
     from studio.settings.service import ServiceSettings
     from studio.store.studio import open_studio

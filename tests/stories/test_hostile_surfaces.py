@@ -21,7 +21,7 @@ pytestmark = pytest.mark.system
 
 SURFACES = (
     "imports", "new voices", "verify", "songs", "effects", "comps", "takes", "teach", "training", "projects", "exports",
-    "lists", "links", "accounts",
+    "lists", "links", "accounts", "callbacks", "openai",
 )  # fmt: skip
 MANY = 24
 

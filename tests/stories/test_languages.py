@@ -7,6 +7,8 @@ from playwright.sync_api import Page, expect
 
 from studio.languages.catalogues import entries_of
 from studio.languages.extraction import all_texts
+from studio.languages.known import LANGUAGES
+from studio.languages.upkeep import english_of, missing
 from tests.stories.test_accessibility import TABS
 
 SMALL = {"width": 1280, "height": 720}
@@ -39,10 +41,10 @@ def test_the_page_is_shown_in_the_chosen_language(new_visitor):
 
 
 SAID = """async () => {
-  const { tr, ntr, fixed } = await import("/page-files/texts.js");
+  const { tr, ntr, fixed, signed } = await import("/page-files/texts.js");
   const take = (count) => ntr("{count} take", "{count} takes", { count });
   return [tr("Play {name}", { name: "Convert" }), tr("{name} is unknown here", { name: 1.5 }), take(1), take(2),
-    `${fixed(8.94, 1)} s`, tr("Copy")];
+    `${fixed(8.94, 1)} s`, tr("Copy"), tr("{a} and {b}", { a: signed(0.5, 2), b: signed(-1.5, 1) })];
 }"""
 
 
@@ -50,7 +52,7 @@ def test_scripts_say_texts_with_values_plurals_and_numbers_of_the_language(new_v
     page = in_language(new_visitor(viewport=SMALL), "de")
     # a name is a name, whatever it says; what is in no catalogue is English, with the numbers of the language
     assert page.evaluate(SAID) == [
-        "Convert abspielen", "1,5 is unknown here", "1 take", "2 takes", "8,9 s", "Kopieren",
+        "Convert abspielen", "1,5 is unknown here", "1 take", "2 takes", "8,9 s", "Kopieren", "+0,50 and \u22121,5",
     ]  # fmt: skip
 
 
@@ -82,12 +84,12 @@ def test_page_language_follows_the_browser_or_the_setting_in_a_cookie(new_visito
     assert not [one for one in page.context.cookies() if one["name"] == "timbre_language"]
 
 
-# English words that are seen or read out
-LEFT = """(english) => {
+# what is seen or read out in words of the Latin script, and without a letter of Japanese
+LEFT = """() => {
   const kept = "[translate=no], code, pre, script, style, textarea, title, noscript, svg, time, .names [role=option]";
   const names = ["aria-label", "placeholder", "title", "aria-description", "aria-valuetext", "label", "data-label"];
-  const left = new Set(), known = new Set(english);
-  const add = (text) => (known.has(text.trim()) || /[a-z]{2,} [a-z]{2,}/.test(text)) && left.add(text.trim());
+  const left = new Set(), japanese = /[\u3040-\u30ff\u4e00-\u9fff]/;
+  const add = (text) => /[A-Za-z]{3,}/.test(text) && !japanese.test(text) && left.add(text.trim());
   for (const one of document.querySelectorAll("*")) {
     if (one.closest(kept) || !one.checkVisibility({ opacityProperty: true })) continue;
     for (const node of one.childNodes) if (node.nodeType === Node.TEXT_NODE) add(node.data);
@@ -100,10 +102,12 @@ UNFOLD = """() => {
   for (const one of document.querySelectorAll("details:not([open])")) one.open = true;
   for (const one of document.querySelectorAll("#tabs button.label-wrap:not(.open)")) if (one.offsetParent) one.click();
 }"""
-# names of files, formats, languages, programs and places are the same everywhere
+# names of files, formats, languages, programs, voices and places are the same everywhere, and other people's words
 NAMES_LEFT = re.compile(
-    r"wav|flac|mp3|m4a|cpu|singing\.flac|/.*|[\d.]+\S* on \w+ \w+|[\d.]+\+\w+|English|Deutsch|Fran.ais|Espa.ol|"
-    r"Portugu.s \(Brasil\)|Italiano|T.rk.e|CC-BY-4\.0|All voices"
+    r"wav|flac|mp3|m4a|cpu|singing(\.flac)?|/.*|[\d.]+\S* on \w+ \w+|[\d.]+\+\w+|English|Deutsch|Fran.ais|Espa.ol|"
+    r"Portugu.s \(Brasil\)|Italiano|T.rk.e|CC-BY-4\.0|Timbre Studio|Linux .*|\d+ kbps|"
+    r"serve --\S+|.*Libri(Vox|Speech).*|"
+    r"(Everett|G.khan|Kathleen|Kerstin|Koguchi|Safiye)([,、].*)?"
 )
 
 
@@ -112,14 +116,14 @@ class Walk:
 
     def __init__(self, page: Page) -> None:
         self.page, self.left = page, {}
-        japanese = entries_of("ja")
-        single = [text for text in all_texts() if isinstance(text, str) and "{" not in text]
-        self.english = [text for text in single if japanese.get(text, ("",))[-1] != text]
+        # what is marked but not translated yet is English: `python -m studio.languages check` lists it
+        owed = sorted(map(english_of, missing(LANGUAGES["ja"], all_texts())), key=len, reverse=True)
+        self.owed = re.compile("|".join(re.sub(r"\\{\w+\\}", ".*", re.escape(text)) for text in owed) or "(?!)")
 
     def look(self, where: str) -> None:
         self.page.wait_for_timeout(800)
-        for text in self.page.evaluate(LEFT, self.english):
-            if not NAMES_LEFT.fullmatch(text):
+        for text in self.page.evaluate(LEFT):
+            if not NAMES_LEFT.fullmatch(text) and re.search("[A-Za-z]{3,}", self.owed.sub("", text)):
                 self.left.setdefault(text, where)
 
     def tab(self, name: str) -> None:
@@ -165,8 +169,10 @@ def test_translation_covers_every_text_on_the_page(new_visitor):
     page.locator("#convert-instrument .edit").click()
     walk.tab("history")
     page.locator(".task-head").first.click()
+    walk.look("project")
+    page.locator(".task .task .task-head, .within .task-head").first.click()
     walk.look("task")
-    page.locator(".task .actions .delete").first.click()
+    page.locator(".task .actions .delete:visible").first.click()
     walk.look("question")
     walk.tab("live")
     page.locator("timbre-live .start").click()

@@ -53,7 +53,7 @@ def come_back(page: Page) -> None:
 def delete(page: Page, name: str) -> None:
     page.locator("#voices-cards").get_by_role("radio", name=name).click()
     expect(page.locator("#voice-head h2")).to_have_text(name)
-    page.get_by_role("button", name="Delete …").click()
+    page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("Voice deleted.")
 

@@ -54,6 +54,7 @@ def test_checked_address_takes_public_ones_without_their_fragment(written, read)
         "https://example.com/\r\nX: y", "http://localhost/", "http://LOCALHOST./", "http://a.localhost/",
         "http://printer.local/", "http://metadata.google.internal/", "http://127.0.0.1:7860/", "http://[::1]/",
         "http://169.254.169.254/latest/", "http://192.168.0.1/", "http://[::ffff:10.0.0.1]/",
+        "https://example.com:0/", "https://example.com:65536/", "https://example.com:99999/",
     ],
 )  # fmt: skip
 def test_checked_address_refuses_what_must_not_be_called(written):

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 import engine
 from engine.errors import EngineError
-from studio.actions.conversions import ConversionRequest
+from studio.actions.conversions.conversion import ConversionRequest
 from studio.mcp_server import _is_written, _Tools, build_server
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings

@@ -106,7 +106,7 @@ class RayExecutor:
         order = Order(str(self._settings.data), self._service, DISPATCH, "", 1)
         self._process = start_process(
             self._command, order, environment_of(1) | ray_environment(), stdout=subprocess.PIPE
-        )  # fmt: skip
+        )
         threading.Thread(target=self._receive, args=(self._process,), name="dispatcher says", daemon=True).start()
         self._log.info("dispatcher_started", pid=self._process.popen.pid)
 
@@ -147,15 +147,17 @@ def refuse_what_cannot_work(service: ServiceSettings, environment: Mapping[str, 
             _refuse_without_token(os.environ if environment is None else environment)
         return
     if not service.database_url.startswith("postgresql"):
-        raise SettingsError(
-            f"Ray at {address} runs tasks on other machines, which cannot open a SQLite file of this one. Set "
-            "database_url=postgresql://USER:PASSWORD@HOST/NAME, or leave ray_address out."
-        )
+        raise SettingsError(tr(
+            "Ray at {address} runs tasks on other machines, which cannot open a SQLite file of this one. Set "
+            "database_url=postgresql://USER:PASSWORD@HOST/NAME, or leave ray_address out.",
+            address=address,
+        ))
     if not service.storage_url.startswith("s3://"):
-        raise SettingsError(
-            f"Ray at {address} runs tasks on other machines, which cannot read a folder of this one. Set "
-            "storage_url=s3://BUCKET/PREFIX, or leave ray_address out."
-        )
+        raise SettingsError(tr(
+            "Ray at {address} runs tasks on other machines, which cannot read a folder of this one. Set "
+            "storage_url=s3://BUCKET/PREFIX, or leave ray_address out.",
+            address=address,
+        ))
     _refuse_without_token(os.environ if environment is None else environment)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import JSONResponse
 
-from studio.actions.tasks import callback_secret, callback_view, callback_views, repeat_callback
+from studio.actions.callbacks import callback_secret, callback_view, callback_views, repeat_callback
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems

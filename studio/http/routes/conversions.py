@@ -1,5 +1,6 @@
 """Conversions: POST /convert and GET /check-task/{task_id}, as published."""
 
+from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 
 from fastapi import APIRouter
@@ -9,7 +10,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
 from studio.actions.calls import PUBLISHED_SETTINGS
-from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
 from studio.actions.recordings import verify_file
 from studio.http.bodies import MULTIPART, Form, UploadedFile
 from studio.http.routes.call import Call, Calling
@@ -38,11 +39,14 @@ _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4
 _VOICE = {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]}
 FURTHER_FIELDS: Described = {
     "preset": {
-        "type": "string", "enum": [*PRESETS], "default": AUTO,
+        "type": "string",
+        "enum": [*PRESETS],
+        "default": AUTO,
         "description": "Settings for singing, rap or speech; auto chooses by the style of the recording.",
     },
     "untrained": {
-        "type": "boolean", "default": False,
+        "type": "boolean",
+        "default": False,
         "description": "Also accept a voice of your recordings that has not been trained yet.",
     },
     "effects": {
@@ -56,7 +60,7 @@ FURTHER_FIELDS: Described = {
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
     **{one.name: {**setting_property(one), "default": getattr(PUBLISHED, one.name)} for one in _OF_FORMAT},
     **SONG_FIELDS,
-}  # fmt: skip
+}
 _FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
 
 router = APIRouter(tags=["conversions"], route_class=CheckedRoute)
@@ -131,7 +135,7 @@ async def verify(call: Calling) -> JSONResponse:
         fields.check()
         assert audio is not None
         verdict = await call.apart(verify_file, audio.path, audio.name)
-    return JSONResponse(verdict)
+    return JSONResponse(asdict(verdict))
 
 
 @router.get(
@@ -146,6 +150,7 @@ async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return await looked(
-        call, task_id,
+        call,
+        task_id,
         lambda: call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )  # fmt: skip
+    )

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.live import LiveSession, LiveSessions
+from studio.actions.conversions.live import LiveSession, LiveSessions
 from studio.errors import Invalid
 from studio.http.origin_guard import is_own_origin
 from studio.http.problem import problem_of
@@ -38,7 +38,7 @@ _HELLO_S = 10.0
 _SILENT_S = 30.0  # without a message: the browser is gone
 _LEAST_PACE = 0.1  # of real time
 _FOREIGN, _ENDED = 4403, 4000
-_OURS = "Something went wrong in the studio. See its log for details."
+_OURS = tr("Something went wrong in the studio. See its log for details.")
 _GARBAGE = tr("The browser sent something else than a live session needs.")
 
 

@@ -12,14 +12,16 @@ from pydantic import BaseModel, Field
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from engine.files import named
 from engine.settings import Limits, limits_of
 from engine.training.plan import TrainingPlan
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.datasets import create_model
-from studio.actions.packages import export_model, import_upload
-from studio.actions.rvc_models import RvcFiles
-from studio.actions.voice_making import TeachingRequest, teach_from_upload
-from studio.actions.voices import delete_model, model_view, models_view, train_model
+from studio.actions.trainings.training import train_model
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.making import TeachingRequest, teach_from_upload
+from studio.actions.voices.packages import export_model, import_upload
+from studio.actions.voices.rvc_models import RvcFiles
+from studio.actions.voices.voice import delete_model, model_view, models_view
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked import CheckedRoute
@@ -99,7 +101,7 @@ async def create(call: Calling) -> JSONResponse:
         assert archive is not None
         idempotency = call.idempotency("create", form)
         model_id = await call.apart(
-            create_model, call.account, archive.path, idempotency, call.request_id, given
+            create_model, call.account, named(archive.path, archive.name), idempotency, call.request_id, given
         )
     call.note(model_id=model_id)
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
@@ -110,10 +112,13 @@ _IMPORTED = {
     _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
     _INDEX: file_field("The .index of a model of RVC."),
     "speaker": {
-        "type": "integer", "minimum": 0, "maximum": 4095, "default": 0,
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 4095,
+        "default": 0,
         "description": "The speaker of a model of RVC that has several.",
     },
-}  # fmt: skip
+}
 
 
 @router.post(
@@ -184,10 +189,13 @@ _TEACHING_FIELDS = {
     "recordings": file_field("A recording, or a .zip of them, to sing besides the bundled ones."),
     "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "Of the new voice; by default the same."},
     "epochs": {
-        "type": "integer", "minimum": 0, "maximum": 100_000, "default": 0,
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 100_000,
+        "default": 0,
         "description": "Of the training that follows; 0 for none.",
     },
-}  # fmt: skip
+}
 
 
 @router.post(

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from engine.audio.containers import CONTAINERS
 from engine.texts import tr
 from studio.actions.account import FORMATS
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.downloads import first_take
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.conversions.downloads import first_take
 from studio.actions.tasks import cancel_task
-from studio.actions.voices import models_view
+from studio.actions.voices.voice import models_view
 from studio.errors import NotFound, StudioError, TooLarge
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
@@ -47,7 +47,7 @@ _CONVERTED = {
     "model": _VOICE | {"description": "The id of a voice, where `voice` is left out."},
     "response_format": _FORMAT | {"default": "wav"},
     **FURTHER_FIELDS,
-}  # fmt: skip
+}
 _SPOKEN: Described = {
     "input": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The text."},
     "voice": _VOICE | {"description": "The id of a voice."},

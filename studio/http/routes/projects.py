@@ -9,7 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from engine.analysis.timeline import Timeline
 from studio.actions.history import search
-from studio.actions.projects import PAGE, change_project, delete_project, project_view, project_zip, projects_view
+from studio.actions.project_exports import project_zip
+from studio.actions.projects import PAGE, change_project, delete_project, project_view, projects_view
 from studio.actions.tasks import written_time
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling

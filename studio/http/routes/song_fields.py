@@ -4,7 +4,7 @@
 from engine.songs.alignment import LARGEST_GIVEN_S
 from engine.songs.mixing import SILENT_DB
 from engine.songs.parts import KEEP, read_parts
-from studio.actions.songs import LANES, SentFile, SongRequest
+from studio.actions.conversions.songs import LANES, SentFile, SongRequest
 from studio.http.routes.documentation import Described, file_field
 from studio.http.routes.fields import Fields
 

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import JSONResponse, Response
 
 from engine.texts import tr
-from studio.actions.edits import TakeOf, start_comp
-from studio.actions.takes import LONGEST_NAME, label_take
+from studio.actions.conversions.comps import start_comp
+from studio.actions.conversions.takes import LONGEST_NAME, label_take
+from studio.actions.conversions.views import TakeOf
 from studio.actions.tasks import cancel_task, delete_results, task_view, task_views
 from studio.errors import Invalid
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
@@ -64,9 +65,10 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return await looked(
-        call, task_id,
+        call,
+        task_id,
         lambda: call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )  # fmt: skip
+    )
 
 
 @router.delete(
@@ -97,10 +99,12 @@ async def remove_results(call: Calling, task_id: str) -> Response:
 
 _COMP_FIELDS = {
     "takes": {
-        "type": "string", "pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$", "examples": ["1,2,1"],
+        "type": "string",
+        "pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$",
+        "examples": ["1,2,1"],
         "description": "The take for each phrase, 1 for the first; the phrases are those of `phrase_starts_s`.",
     }
-}  # fmt: skip
+}
 
 
 @router.post(

@@ -1,7 +1,8 @@
-"""Several recordings at once: converted with the settings of the tab, and downloaded as a ZIP file."""
+"""Several recordings at once: converted with the settings of the tab, heard, opened and downloaded one by one, and all
+as a ZIP file."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import gradio as gr
@@ -9,25 +10,29 @@ from gradio.blocks import Block
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import tr
-from studio.actions.account import FORMATS
-from studio.actions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
+from studio.actions.account import FORMATS, preferences_of
+from studio.actions.conversions.batches import Row, batch_view, batch_zip, cancel_batch, start_batch
+from studio.actions.conversions.downloads import take_download
+from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import receive_upload, scratch_folder
+from studio.actions.voices.cards import avatar_of
 from studio.errors import Invalid
 from studio.page.convert.layout import Layout
 from studio.page.convert.settings import Settings
 from studio.page.convert.voice import GONE, Voice
+from studio.page.history.rows import CANCEL, STATES, outline_of, row_of, with_downloads
 from studio.page.parts.analyses import BUSY
-from studio.page.parts.markup import markup
+from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import AskedDownload, AskedOfTask
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Given, Values
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 1.0
-_STATES = {
-    "queued": tr("waiting"), "running": tr("converting"), "completed": tr("done"), "failed": tr("failed"),
-}  # fmt: skip
+_BESIDE = [{"name": "fetch", "label": tr("Download")}, {"name": "convert", "label": tr("Open")}]
 _FETCH = """text => {
   if (!text) return;
   const {url, name} = JSON.parse(text);
@@ -36,20 +41,22 @@ _FETCH = """text => {
 
 
 class Batch:
-    """The part of the tab for several recordings. rows: {file_name, task, error} of each, which stay."""
+    """The part of the tab for several recordings. rows: {file_name, task, error} of each, which stay. made: links
+    to takes in formats made on request, by "task track format"."""
 
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
-        self.rows = remembered("convert-batch", [])
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.rows, self.made = remembered("convert-batch", []), gr.State({})
+        self.watching = WatchedTask(_POLL_S)
         with layout.batch:
             self.back = gr.Button(tr("One recording"), size="sm", scale=0, min_width=120, elem_id="convert-one")
             self.files = gr.File(
                 label=tr("Recordings"), file_count="multiple", type="filepath", file_types=list(AUDIO_SUFFIXES),
-                height=150, elem_id="convert-files",
+                height=110, elem_id="convert-files",
             )  # fmt: skip
             self.problem = notice("convert-batch-problem")
-            self.table = gr.HTML(visible=False, elem_id="convert-batch")
+            self.counted = gr.HTML(visible=False, elem_id="convert-batch-counted")
+            self.list = element("tasks", events=("asked", "download"), elem_id="convert-batch")
             with gr.Row(visible=False) as self.going:
                 self.cancel = gr.Button(tr("Cancel remaining"), size="sm")
             with gr.Row(visible=False) as self.done:
@@ -65,19 +72,24 @@ class Batch:
         page, problem = self.page, self.problem
         inputs = {self.files, voice.chosen, *settings.controls}
         page.on(self.start.click, self.convert, inputs, [*self.outputs, self.files, *voice.outputs], notice=problem)
-        page.on(self.timer.tick, self.watch, [self.rows], [self.timer, self.table, self.going, self.done])
-        page.on(self.cancel.click, self.stop, [self.rows], [self.timer], notice=problem)
+        seen = [self.watching.timer, self.counted, self.list, self.going, self.done]
+        self.watching.wire(page, self.watch, [self.rows, self.made], seen)
+        page.on(self.cancel.click, self.stop, [self.rows], [self.watching.timer], notice=problem)
+        elsewhere = [self.link, page.tabs, page.wishes["convert"], self.watching.timer]
+        acted = page.on_data(self.list.asked, self.act, [], elsewhere, notice=problem)
+        page.on_data(self.list.download, self.download, [self.rows, self.made], [*seen, self.made], notice=problem)
         packed = page.on(self.fetch.click, self.pack, [self.rows, self.kind], [self.link], notice=problem)
-        packed.success(None, self.link, None, js=_FETCH, api_visibility="private", show_progress="hidden")
+        for made in (acted, packed):
+            made.success(None, self.link, None, js=_FETCH, api_visibility="private", show_progress="hidden")
 
     @property
     def outputs(self) -> list[Block]:
         """What changes when recordings are converted."""
-        return [self.rows, self.timer]
+        return [self.rows, self.watching.timer]
 
     def restore(self, rows: Sequence[Row] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        return {self.timer: gr.Timer(active=True)} if rows else {}
+        return self.watching.begin() if rows else {}
 
     def convert(self, visit: Visit, given: Given) -> Updates:
         files, model = given.read(self.files, list[str]), given.read(self.voice.chosen, str)
@@ -101,51 +113,85 @@ class Batch:
                 preset=self.settings.preset_of(given),
                 effects=self.settings.effects_of(given),
             )
-        return {self.rows: rows, self.timer: gr.Timer(active=True), self.files: None}
+        return {self.rows: rows, **self.watching.begin(), self.files: None}
 
-    def watch(self, visit: Visit, rows: Sequence[Row]) -> Updates:
-        found = batch_view(visit.studio, visit.account, rows or [], visit.base_url, visit.now_s)
+    def watch(self, visit: Visit, rows: Sequence[Row], made: Mapping[str, Mapping[str, str]]) -> Updates:
+        found = visit.do(batch_view, rows or [], visit.base_url, visit.now_s)
         active = any(row["state"] in BUSY for row in found)
+        preferred = preferences_of(visit.studio.database, visit.account).format
+        tasks = [with_downloads(_row(visit, place, row, preferred), made) for place, row in enumerate(found)]
         return {
-            self.timer: gr.Timer(active=active),
-            self.table: gr.HTML(_table(found), visible=bool(found)),
+            **self.watching.begin(active),
+            self.counted: gr.HTML(_counted(found), visible=bool(found)),
+            self.list: shown({"tasks": tasks, "empty": ""}),
             self.going: gr.Row(visible=active),
             self.done: gr.Row(visible=any(row["state"] == "completed" for row in found)),
         }
 
+    def act(self, visit: Visit, data: AskedOfTask) -> Updates:
+        """Open a recording with its takes, download its best one, or cancel it."""
+        task_id = str(data.get("id"))
+        match data.get("action"):
+            case "convert":
+                return {self.link: "", **self.page.go("convert", task=task_id)}
+            case "fetch":
+                form = preferences_of(visit.studio.database, visit.account).format
+                heard = row_of(visit.do(task_view, task_id, visit.base_url, visit.now_s))["player"]
+                best = heard["tracks"][heard["chosen"]]["take"]
+                return {self.link: json.dumps(_made(visit, task_id, best, form))}
+            case "cancel":
+                visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
+        return {self.link: "", **self.watching.begin()}
+
+    def download(
+        self, visit: Visit, data: AskedDownload, rows: Sequence[Row], made: Mapping[str, Mapping[str, str]]
+    ) -> Updates:
+        """Make a take in another format; the player fetches it as soon as its link is there."""
+        task_id, index, suffix = str(data["id"]), int(data["index"]), str(data["label"])
+        made = {**made, f"{task_id} {index} {suffix}": _made(visit, task_id, index, suffix)}
+        return {self.made: made, **(self.watch(visit, rows, made) or {})}
+
     def stop(self, visit: Visit, rows: Sequence[Row]) -> Updates:
         cancel_batch(visit.studio, visit.account, rows or [])
-        return {self.timer: gr.Timer(active=True)}
+        return self.watching.begin()
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:
         made = visit.apart(batch_zip, visit.account, rows or [], suffix, visit.base_url, visit.now_s)
         return {self.link: json.dumps(made)}
 
 
-def _table(rows: Sequence[Row]) -> str:
-    """Return the recordings and how far each is, as HTML."""
+def _made(visit: Visit, task_id: str, take: int, suffix: str) -> Mapping[str, str]:
+    return visit.do_apart(take_download, task_id, take, suffix, visit.base_url, visit.now_s)
+
+
+def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object]:
+    """Return a recording as a row of <timbre-tasks>: by its name, with what can be done without opening it."""
+    named = {"title": row["file_name"], "is_name": True, "error": None, "note": row["warning"] or ""}
+    if not row["task"] or row["error"]:  # refused, failed, or deleted since
+        return {
+            "id": row["task"] or f"file-{place}", "kind": row["error"], "state": "failed", "label": STATES["failed"],
+            "progress": 0.0, "message": "", "created_s": visit.now_s, "took": "", "facts": [],
+            "player": None, "actions": [], **named,
+        }  # fmt: skip
+    task = visit.do(task_view, row["task"], visit.base_url, visit.now_s)
+    made = row_of(task, preferred)
+    return made | named | {
+        "kind": task["model_name"] or "",
+        "avatar": avatar_of(task["model_name"]) if task["model_name"] else None,
+        "outline": outline_of(visit, made),
+        "actions": [CANCEL] if row["state"] in BUSY else [],
+        "beside": _BESIDE if made["player"] else [],
+    }
+
+
+def _counted(rows: Sequence[Row]) -> str:
+    """Return how many recordings are done, as HTML."""
     if not rows:
         return ""
-    is_over = not any(row["state"] in BUSY for row in rows)  # until then the table is made anew, which would stop it
-    lines = "".join(
-        f'<tr class="{row["state"]}"><th scope="row" translate="no">{markup(row["file_name"])}</th>'
-        f"<td>{_heard(row) if is_over and row.get('url') else _state(row)}</td></tr>"
-        for row in rows
-    )
     done, failed = (sum(row["state"] == state for row in rows) for state in ("completed", "failed"))
     counted = tr(
         "{done} of {rows} done",
         done=done, rows=len(rows),
     ) + (tr(", {failed} failed", failed=failed) if failed else "")
     share = sum(1.0 if row["state"] not in BUSY else row["progress"] for row in rows) / len(rows)
-    return f"{progress_bar(share, counted)}<table><tbody>{lines}</tbody></table>"
-
-
-def _state(row: Row) -> str:
-    return markup(str(row["error"] or row["warning"] or _STATES.get(row["state"], row["state"])))
-
-
-def _heard(row: Row) -> str:
-    name, url = markup(row["file_name"]), markup(row["url"])
-    warning = f" {markup(row['warning'])}" if row["warning"] else ""
-    return f'<audio controls preload="none" src="{url}" aria-label="{name}" translate="no"></audio>{warning}'
+    return progress_bar(share, counted)

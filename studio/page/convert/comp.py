@@ -7,14 +7,16 @@ import gradio as gr
 from typing_extensions import TypedDict
 
 from engine.texts import tr
-from studio.actions.edits import TakeOf, comp_view, start_comp
-from studio.actions.takes import label_take
+from studio.actions.conversions.comps import comp_view, start_comp
+from studio.actions.conversions.takes import label_take
+from studio.actions.conversions.views import TakeOf
 from studio.errors import NotFound, StudioError, WrongState
 from studio.page.convert.state import Now
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.7
 
@@ -39,22 +41,20 @@ class Comp:
 
     def __init__(self, page: Page, place: gr.Column, now: gr.State, made: gr.State) -> None:
         self.made = made
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         with place, gr.Accordion(tr("Takes"), open=False, visible=False, elem_id="convert-comp") as self.fold:
             self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
             self.problem = notice("convert-comp-problem")
-        outputs = [self.timer, self.fold, self.takes]
+        outputs = [self.watching.timer, self.fold, self.takes]
         page.on(now.change, self.wait, [now], outputs)
-        page.on(self.timer.tick, self.show, [now], outputs)
+        self.watching.wire(page, self.show, [now], outputs)
         page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
         in_turn: InTurn = {"concurrency_id": "labels", "concurrency_limit": 1}
-        page.on_data(
-            self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn
-        )  # fmt: skip
+        page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn)
 
     def wait(self, visit: Visit, now: Now | None) -> Updates:
         """Look for the takes until the conversion is done; hide those of a recording that was put away."""
-        return self._gone() if now is None or now.get("away") else {self.timer: gr.Timer(active=True)}
+        return self._gone() if now is None or now.get("away") else self.watching.begin()
 
     def show(self, visit: Visit, now: Now | None) -> Updates:
         """Show the takes once they are there."""
@@ -67,14 +67,14 @@ class Comp:
         except StudioError:
             return self._gone()
         data = {**view} | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
-        still = gr.Timer(active=False)
-        return {self.timer: still, self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+        return self.watching.end() | {self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
 
     def _gone(self) -> Values:
         return {
-            self.timer: gr.Timer(active=False), self.fold: gr.Accordion(open=False, visible=False),
+            **self.watching.end(),
+            self.fold: gr.Accordion(open=False, visible=False),
             self.takes: shown(None),
-        }  # fmt: skip
+        }
 
     def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:
         """Make one take of those that were chosen."""

@@ -1,6 +1,7 @@
 // What is heard beside the chosen lane of an instrument, as the backing of a vocal is: each has a channel with a fader,
 // mute, solo and a meter, and so has the vocal.
 
+import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
 import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
@@ -10,9 +11,8 @@ const METER_DB = 48; // from its lower to its upper end
 export const VOCAL = "vocal";
 
 export class Company {
-  lanes = []; // [{name, label, title, url}]; without a url until it is there
-  #offset = 0; // where they begin on the timeline, in seconds
-  #faders = new Map(); // by name: {gain_db, mute, solo}
+  lanes = []; // [{name, label, title, url, begins, pan, gain_db, avatar}]; without a url until it is there
+  #faders = new Map(); // by name: {gain_db, mute, solo, pan}
   #sounds = new Map(); // by url: promise of a sound
   #playing = [];
   #main = null;
@@ -24,16 +24,12 @@ export class Company {
     this.#changed = changed;
   }
 
-  set(lanes, offset) {
+  /** begins: where each is on the timeline, in seconds. */
+  set(lanes) {
     const urls = new Set(lanes.map(({ url }) => url));
-    if (this.lanes.some(({ url }) => !urls.has(url)) || offset !== this.#offset) this.stop();
+    if (this.lanes.some(({ url, begins }) => !lanes.some((one) => one.url === url && one.begins === begins))) this.stop();
     for (const url of this.#sounds.keys()) if (!urls.has(url)) this.#sounds.delete(url);
     Object.assign(this, { lanes });
-    this.#offset = offset;
-  }
-
-  get offset() {
-    return this.#offset;
   }
 
   get faders() {
@@ -61,12 +57,13 @@ export class Company {
   async start(main, offset) {
     this.stop();
     const turn = this.#turn;
-    for (const { name, url } of this.lanes.filter((lane) => lane.url)) {
+    for (const { name, url, begins } of this.lanes.filter((lane) => lane.url)) {
       const sound = await this.sound(url).catch(() => null);
       if (!sound || turn !== this.#turn) continue;
       sound.level = this.#level(name);
+      sound.pan = this.#of(name).pan;
       this.#playing.push({ name, sound });
-      await sound.start(0, main, offset - this.#offset);
+      await sound.start(0, main, offset - begins);
       if (turn !== this.#turn) sound.stop();
     }
   }
@@ -78,7 +75,8 @@ export class Company {
   }
 
   #of(name) {
-    if (!this.#faders.has(name)) this.#faders.set(name, { gain_db: 0, mute: false, solo: false });
+    const { gain_db = 0, pan = 0 } = this.lanes.find((lane) => lane.name === name) ?? {};
+    if (!this.#faders.has(name)) this.#faders.set(name, { gain_db, mute: false, solo: false, pan });
     return this.#faders.get(name);
   }
 
@@ -88,14 +86,18 @@ export class Company {
   }
 
   #balance() {
-    for (const { name, sound } of [{ name: VOCAL, sound: this.#main }, ...this.#playing]) if (sound) sound.level = this.#level(name);
+    for (const { name, sound } of [{ name: VOCAL, sound: this.#main }, ...this.#playing]) {
+      if (!sound) continue;
+      sound.level = this.#level(name);
+      if (this.#of(name).pan || sound.pan) sound.pan = this.#of(name).pan;
+    }
     this.#changed();
   }
 
   // ---- what is seen
 
   /** Return a channel: {name, label, title}; away: called to take it out, if it can be; hasLabel: whether it is named. */
-  channel({ name, label, title, url }, away = null, hasLabel = true) {
+  channel({ name, label, title, url, pan = undefined, avatar: face = undefined, grip = null }, away = null, hasLabel = true) {
     const now = this.#of(name);
     const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": tr("Level of {label}", { label }), "aria-valuetext": tr("{gain_db} dB", { gain_db: now.gain_db }), title: tr("{gain_db} dB", { gain_db: now.gain_db }) });
     fader.value = now.gain_db;
@@ -108,6 +110,7 @@ export class Company {
     fader.addEventListener("input", () => set(fader.value));
     fader.addEventListener("dblclick", () => set(0));
     fader.addEventListener("keydown", (event) => event.stopPropagation()); // arrows are its own
+    const side = pan === undefined ? null : this.#panner(now, label);
     const toggle = (letter, what, whole) => {
       const made = make("button", { type: "button", class: what, "aria-label": whole, title: whole, "aria-pressed": now[what], onclick: () => {
         now[what] = !now[what];
@@ -117,9 +120,25 @@ export class Company {
       return made;
     };
     const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
-    const heading = hasLabel ? make("span", { class: "label", title }, label, url ? null : make("i", {}, " …")) : null;
+    const heading = hasLabel ? make("span", { class: "label", title }, grip, avatar(face, "face"), label, url ? null : make("i", {}, " …")) : null;
     return make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name }, heading, remove,
-      make("div", { class: "mix" }, toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label })), fader, make("i", { class: "meter", "aria-hidden": "true" })));
+      make("div", { class: "mix" }, toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label })), fader, side, make("i", { class: "meter", "aria-hidden": "true" })));
+  }
+
+  /** Return a slider for the place in the stereo field; a double click brings back the middle. */
+  #panner(now, label) {
+    const slider = make("input", { type: "range", class: "pan", min: -1, max: 1, step: 0.1, "aria-label": tr("Pan of {label}", { label }) });
+    const set = (pan) => {
+      now.pan = Number(pan);
+      slider.value = pan;
+      const percent = Math.round(100 * Math.abs(now.pan));
+      slider.title = slider.ariaValueText = !percent ? tr("Middle") : now.pan < 0 ? tr("{percent} % left", { percent }) : tr("{percent} % right", { percent });
+    };
+    set(now.pan);
+    slider.addEventListener("input", () => (set(slider.value), this.#balance()));
+    slider.addEventListener("dblclick", () => (set(0), this.#balance()));
+    slider.addEventListener("keydown", (event) => event.stopPropagation()); // arrows are its own
+    return slider;
   }
 
   /** Show how loud each channel is now. */

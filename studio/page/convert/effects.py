@@ -8,25 +8,24 @@ from gradio.events import Dependency
 
 from engine.effects.settings import OFF, Effects, EffectSettings, effects_of, plain_effects
 from engine.texts import tr
-from studio.page.parts.controls import Control, controls, settings_of
+from studio.page.parts.controls import EFFECTS, Control, controls, settings_of
 from studio.page.parts.values import Given, Values
 
 _ABOUT = tr("Noise reduction, EQ, de-esser, compressor and reverb. A change is heard on the take at once.")
 _NAMES = [one.name for one in fields(EffectSettings)]
 _MAIN = ("de_ess", "compressor_ratio", "reverb", "denoise")  # used most
 _NAMED = {"compressor_ratio": tr("Compressor")}
-_TITLES = {OFF: tr("Off"), "clean": tr("Clean"), "vocal": tr("Vocal"), "speech": tr("Speech"), "hall": tr("Hall")}
 
 
 class EffectControls:
     """The preset, the sliders, and whether the download has the effects; to be made inside the fold of the settings."""
 
     def __init__(self) -> None:
-        named = [(_TITLES.get(name, name.capitalize()), name) for name in EffectSettings.presets]
+        named = [(EFFECTS.get(name, name), name) for name in EffectSettings.presets]
         gr.HTML("<h2>" + tr("Effects") + "</h2>")
         self.preset = gr.Radio(
             named, value=OFF, label=tr("Effects"), show_label=False, info=_ABOUT, elem_id="convert-effects"
-        )  # fmt: skip
+        )
         main = controls(EffectSettings, _MAIN, _NAMED)
         with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)
@@ -57,7 +56,7 @@ class EffectControls:
     @property
     def names(self) -> list[str]:
         """The controls' names in the browser's memory."""
-        return ["effects", *(tr("effect {name}", name=name) for name in _NAMES)]
+        return ["effects", *(f"effect {name}" for name in _NAMES)]
 
     def chosen(self, given: Given) -> Effects:
         """Return the effects, as a preset where the values are one's."""

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import tr
-from studio.actions.voice_cards import fit_view
+from studio.actions.voices.ranges import fit_view
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import IN_TURN, Recording
 from studio.page.convert.state import Analysed, Chosen

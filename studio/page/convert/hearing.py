@@ -6,7 +6,7 @@ import gradio as gr
 
 from engine.effects.settings import Effects
 from engine.errors import AudioError
-from studio.actions.downloads import OfferedFile, load_effects, take_with_effects
+from studio.actions.conversions.downloads import OfferedFile, load_effects, take_with_effects
 from studio.page.convert.effects import EffectControls
 from studio.page.convert.instrument import brought
 from studio.page.convert.takes import Brought, Takes, TrackOf

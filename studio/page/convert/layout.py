@@ -11,7 +11,7 @@ The middle one is the timeline. input: tabs (One recording, Batch), which what i
 scores: of the result, folds below it.
 The right one is the inspector, a sheet that is opened where there is no room for it. pitch: how the recording fits the
 voice; style; character and effects: the settings used most, and a fold (more) with the others; song: a fold with what
-makes the recording one.
+makes the recording one; harmonies: what sings with a take.
 The bar at the lower edge of the window, where the instrument has its transport:
     progress: while there is any;
     transpose: the shift, and what finds one;
@@ -59,4 +59,5 @@ class Layout:
                     self.character = gr.Column()
                     self.more = gr.Accordion(tr("More settings"), open=False, elem_id="convert-more")
                 self.effects = gr.Column(elem_id="convert-effects-part")
+                self.harmonies = gr.Column(elem_id="convert-harmonies")
                 self.song = gr.Accordion(tr("Song"), open=False, elem_id="convert-song")

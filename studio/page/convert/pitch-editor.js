@@ -1,8 +1,8 @@
 // <timbre-pitch-editor>: selects and edits stretches of a take's pitch, on a roll that it is given and that it has to
 // itself meanwhile.
 //
-// data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], tools, isBusy}, as
-//   `studio.actions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
+// data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], octaves: [{start_s, end_s, by}], tools, isBusy}, as
+//   `studio.actions.conversions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
 //   shown between the tools; else the roll. backdrop: what the roll shows beside the pitch, as its data.
 // Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
 // Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where
@@ -10,10 +10,11 @@
 
 import { tell } from "./dom.js";
 import { EditHistory } from "./edit-history.js";
+import { describe, openPlaces, paintPlaces, placeAt } from "./octave-places.js";
 import { PitchTools } from "./pitch-tools.js";
-import { clipped, clock, drawCurve, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
+import { clipped, clock, drawCurve, drawNotes, line, noteWithCents, outlined, toMidi } from "./roll-drawing.js";
 import "./roll.js";
-import { ntr, tr } from "./texts.js";
+import { ntr, signed, tr } from "./texts.js";
 
 const SHORTEST_S = 0.05; // of a selection
 const EDGE = 7, NEAR = 16, STILL = 4; // pixels
@@ -23,8 +24,8 @@ const LEAP = 1.5; // semitones; more is another note
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be drawn
 const FINE = 0.1;
 const BEFORE_COLOUR = "#8a94a0", NOW_COLOUR = "var(--accent)";
-const HINT = tr("Drag to select. Double-click to select a note. Drag the selected curve to shift it. Click to play from there.");
-const KEYS = "[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Alt+Up and Alt+Down shift the selection.";
+const HINT = tr("Drag a note up or down, with Alt by cents. Drag beside the notes to select. Click to play from there.");
+const KEYS = tr("[ and ] start and end the selection at the cursor. Alt+Left and Alt+Right select the previous and next note. Up and Down shift the selection by a semitone, with Alt by 10 cents.");
 
 export class PitchEditor extends HTMLElement {
   selection = null; // {start, end} in seconds
@@ -131,6 +132,28 @@ export class PitchEditor extends HTMLElement {
     if (found) this.select(found.start_s, found.end_s);
   }
 
+  /** Go to the next place that is probably an octave off. */
+  nextPlace() {
+    const places = this.#places(), from = this.selection?.start ?? this.roll.seconds - 1e-6;
+    const next = places.find(({ start_s }) => Math.round(100 * start_s) / 100 > from) ?? places[0];
+    if (next) this.#selectAndLook(next.start_s, next.end_s);
+  }
+
+  /** Correct the selected place, or this one. */
+  correct(place = this.#selectedPlace()) {
+    this.select(place.start_s, place.end_s);
+    this.apply({ tool: "octave", by: place.by });
+  }
+
+  #places() {
+    return openPlaces(this.#data.octaves ?? [], this.#before, this.#now, this.#data.step_s);
+  }
+
+  #selectedPlace() {
+    const { start, end } = this.selection ?? {};
+    return this.#places().find(({ start_s, end_s }) => Math.abs(start_s - start) < 0.02 && Math.abs(end_s - end) < 0.02);
+  }
+
   toolChosen() {
     this.#show();
   }
@@ -148,6 +171,26 @@ export class PitchEditor extends HTMLElement {
     }
     if (edit.tool === "shift") this.#guess((hertz) => hertz * 2 ** (edit.semitones / 12));
     this.#step(() => this.#history.push(now));
+  }
+
+  /** Change {vibrato, drift, centre, slope} of each note of the selection. */
+  shape(change) {
+    if (!this.selection) return;
+    const edits = this.edits.slice();
+    for (const { start, end } of this.#selectedNotes()) {
+      const known = edits.findLastIndex((one) => isShape(one, start, end));
+      const whole = { tool: "note", start_s: start, end_s: end, ...edits[known], ...change };
+      edits.splice(known < 0 ? edits.length : known, 1, whole);
+    }
+    this.#step(() => this.#history.push(edits));
+  }
+
+  /** The notes within the selection, {start, end}; without any, the selection itself. */
+  #selectedNotes() {
+    const { start, end } = this.selection, last = this.#data.duration_s;
+    const within = this.#notes().filter((note) => note.start_s >= start - 0.02 && note.end_s <= end + 0.02);
+    const placed = within.map((note) => ({ start: Math.round(100 * note.start_s) / 100, end: Math.round(100 * Math.min(note.end_s, last)) / 100 }));
+    return placed.length ? placed : [this.selection];
   }
 
   setNote(midi) {
@@ -194,20 +237,22 @@ export class PitchEditor extends HTMLElement {
   }
 
   #key = (event) => {
-    if (event.target.matches("input, select")) return;
+    if (event.target.matches("input:not([type=range]), select")) return;
     const isCommand = event.ctrlKey || event.metaKey;
-    const step = event.shiftKey ? FINE : 1;
-    const onStage = event.target.closest(".roll-stage");
+    const onStage = event.target.closest(".roll-stage"), shifts = onStage && this.selection;
+    const shift = (semitones) => () => this.apply({ tool: "shift", semitones });
     const acts = isCommand
       ? { z: () => (event.shiftKey ? this.redo() : this.undo()), y: () => this.redo(), a: () => this.selectAll() }
       : event.altKey
         ? {
-            arrowup: () => this.apply({ tool: "shift", semitones: step }),
-            arrowdown: () => this.apply({ tool: "shift", semitones: -step }),
+            arrowup: shift(FINE),
+            arrowdown: shift(-FINE),
             arrowleft: () => this.selectNote(-1),
             arrowright: () => this.selectNote(1),
           }
         : {
+            arrowup: shifts && shift(1),
+            arrowdown: shifts && shift(-1),
             "[": onStage && (() => this.select(this.roll.seconds, Math.max(this.selection?.end ?? 0, this.roll.seconds + SHORTEST_S))),
             "]": onStage && (() => this.select(Math.min(this.selection?.start ?? Infinity, this.roll.seconds - SHORTEST_S), this.roll.seconds)),
             escape: this.selection && (() => this.select(null)),
@@ -240,6 +285,8 @@ export class PitchEditor extends HTMLElement {
   #task(place, reach) {
     const { plot } = this.roll;
     if (this.#tools.chosen === "draw") return { does: "draw", points: [place] };
+    const octave = placeAt(plot, this.#places(), this.#now, this.#data.step_s, place);
+    if (octave) return { does: "select", fixed: place.seconds, octave };
     if (this.selection) {
       const { start, end } = this.selection;
       const edges = [[start, end], [end, start]].map(([edge, other]) => ({ away: Math.abs(plot.x(edge) - place.x), other }));
@@ -247,6 +294,8 @@ export class PitchEditor extends HTMLElement {
       if (nearest.away < EDGE * reach) return { does: "select", fixed: nearest.other };
       if (place.seconds > start && place.seconds < end && this.#isNear(place, reach)) return { does: "shift", semitones: 0 };
     }
+    const note = this.#notes().find(({ start_s, end_s }) => start_s <= place.seconds && place.seconds <= end_s);
+    if (note && this.#isNear(place, reach)) return { does: "shift", semitones: 0, note };
     return { does: "select", fixed: place.seconds };
   }
 
@@ -269,8 +318,9 @@ export class PitchEditor extends HTMLElement {
     if (drag.isStill) return;
     if (drag.does === "select") this.select(drag.fixed, place.seconds);
     else if (drag.does === "shift") {
+      this.#take(drag);
       const semitones = toMidi(place.hertz) - toMidi(drag.from.hertz);
-      drag.semitones = event.shiftKey ? Math.round(semitones) : Math.round(20 * semitones) / 20;
+      drag.semitones = event.altKey ? Math.round(100 * semitones) / 100 : Math.round(semitones);
     } else drag.points.push(place);
     this.roll.redrawOver();
   };
@@ -284,10 +334,20 @@ export class PitchEditor extends HTMLElement {
     const { isStill, from } = this.#drag;
     this.#drag = null;
     if (!drag) this.#show();
-    else if (isStill) this.roll.seek(from.seconds);
+    else if (isStill && drag.octave) this.correct(drag.octave);
+    else if (isStill) {
+      this.#take(drag);
+      this.roll.seek(from.seconds);
+    }
     else if (drag.does === "shift" && drag.semitones) this.apply({ tool: "shift", semitones: drag.semitones });
     else if (drag.does === "draw") this.#drawn(drag.points);
     this.roll.redraw();
+  }
+
+  /** Select the note that is dragged, once. */
+  #take(drag) {
+    if (drag.note) this.select(drag.note.start_s, drag.note.end_s);
+    drag.note = null;
   }
 
   /** Apply a curve drawn in either direction; of points at the same time the last counts. */
@@ -336,7 +396,7 @@ export class PitchEditor extends HTMLElement {
     const { id, duration_s, step_s, confidence } = this.#data;
     const curve = (label, colour, hertz) => ({ label, colour, step_s, hertz, confidence });
     this.roll.data = {
-      shown: [], ...this.#backdrop, id: `pitch-${id}`, duration_s, isClose: true, label: tr("Pitch of the take"), hint: HINT,
+      ...this.#backdrop, shown: [...(this.#backdrop.shown ?? []), "notes"], notes: this.#blobs(), id: `pitch-${id}`, duration_s, isClose: true, label: tr("Pitch of the take"), hint: HINT,
       curves: [curve(tr("As converted"), BEFORE_COLOUR, this.#before), curve(tr("Edited"), NOW_COLOUR, this.#now)],
     };
     const stage = this.#stage();
@@ -358,10 +418,15 @@ export class PitchEditor extends HTMLElement {
     for (let i = first; i <= stop; i++) if (this.#data.confidence[i] > VOICED) voiced.push(this.#now[i]);
     const middle = voiced.sort((a, b) => a - b)[voiced.length >> 1];
     if (middle) this.#tools.propose(toMidi(middle));
+    if (this.roll.data) this.roll.data.notes = this.#blobs();
+    const [note] = this.selection ? this.#selectedNotes() : [];
     const used = this.contains(document.activeElement) ? /** @type {HTMLButtonElement} */ (document.activeElement) : null; // before it is disabled
     this.#tools.show({
       selection: this.selection,
       where: this.#where(middle),
+      shape: note && this.edits.findLast((one) => isShape(one, note.start, note.end)),
+      places: this.#places().length,
+      isPlace: Boolean(this.#selectedPlace()),
       canUndo: this.#history.canUndo,
       canRedo: this.#history.canRedo,
       isRendered: this.#history.isRendered,
@@ -371,15 +436,15 @@ export class PitchEditor extends HTMLElement {
     });
     // keys go on working when the button that was pressed is disabled
     if (used?.disabled) this.#stage().focus({ preventScroll: true });
-    const takesTouch = this.#tools.chosen === "draw" || this.selection;
-    this.#stage().style.touchAction = takesTouch ? "none" : "pan-y";
+    this.#stage().style.touchAction = "none"; // a finger draws, drags and selects
     this.roll.redraw();
   }
 
   #where(middle) {
     if (!this.selection) return tr("Nothing selected. Drag across the picture or double-click a note.");
-    const { start, end } = this.selection;
+    const { start, end } = this.selection, place = this.#selectedPlace();
     const [from, to] = [clock(start, 2), clock(end, 2)];
+    if (place) return tr("{from} to {to}, {note}", { from, to, note: describe(place, this.#now, this.#data.step_s) });
     if (!middle) return tr("{from} to {to}, unvoiced", { from, to });
     const note = noteWithCents(toMidi(middle));
     return tr("{from} to {to}, {note}", { from, to, note });
@@ -413,6 +478,17 @@ export class PitchEditor extends HTMLElement {
     return found;
   }
 
+  /** The notes as they are now. */
+  #blobs() {
+    return this.#notes().flatMap(({ start_s, end_s }) => {
+      const [first, stop] = this.#frames({ start: start_s, end: end_s });
+      const sung = this.#now.slice(first, stop + 1).filter((_, i) => this.#data.confidence[first + i] > VOICED).sort((a, b) => a - b);
+      if (!sung.length) return [];
+      const exact = toMidi(sung[sung.length >> 1]), midi = Math.round(exact);
+      return [{ start_s, end_s, midi, cents: 100 * (exact - midi) }];
+    });
+  }
+
   #paint(context, plot, colours) {
     if (!this.#data) return;
     const { box } = plot;
@@ -420,6 +496,8 @@ export class PitchEditor extends HTMLElement {
       context.fillStyle = context.strokeStyle = colours.accent;
       context.globalAlpha = 0.9;
       for (const [start, end] of this.#pending) context.fillRect(plot.x(start), box.y, Math.max(plot.x(end) - plot.x(start), 2), 4);
+      paintPlaces(context, plot, this.#places(), this.#now, this.#data.step_s, colours);
+      context.fillStyle = context.strokeStyle = colours.accent;
       if (this.selection) this.#paintSelection(context, plot);
       if (this.#drag?.does === "shift" && this.#drag.semitones) this.#paintShift(context, plot, colours);
       if (this.#drag?.does === "draw" && this.#drag.points.length > 1) paintLine(context, this.#drag.points);
@@ -445,16 +523,21 @@ export class PitchEditor extends HTMLElement {
     const [first, stop] = this.#frames();
     const { step_s, confidence } = this.#data, { semitones } = this.#drag;
     const moved = { step_s, offset_s: first * step_s, semitones, hertz: this.#now.slice(first, stop + 1), confidence: confidence.slice(first, stop + 1) };
+    const blobs = this.#blobs().filter(({ start_s, end_s }) => start_s < this.selection.end && end_s > this.selection.start);
+    drawNotes(context, plot, blobs.map((note) => ({ ...note, midi: note.midi + semitones })), colours, colours.accent);
     drawCurve(context, plot, moved, colours.accent, colours, 3);
     const middle = [...moved.hertz].sort((a, b) => a - b)[moved.hertz.length >> 1];
-    const shift = `${semitones > 0 ? "+" : "−"}${Math.abs(semitones).toFixed(2)}`;
-    const said = ntr("{shift} semitone", "{shift} semitones", { shift });
+    const said = ntr("{shift} semitone", "{shift} semitones", { shift: signed(semitones, 2) });
     context.globalAlpha = 1;
     context.font = `600 12px ${colours.font}`;
     context.textAlign = "center";
     const [x, y] = [plot.x((this.selection.start + this.selection.end) / 2), plot.y(middle * 2 ** (semitones / 12)) - 14];
     outlined(context, said, x, y, colours.ink, colours);
   }
+}
+
+function isShape({ tool, start_s, end_s }, start, end) {
+  return tool === "note" && start_s === start && end_s === end;
 }
 
 function paintLine(context, points) {

@@ -4,9 +4,12 @@
 
 import { make } from "./dom.js";
 import { noteName } from "./roll-drawing.js";
-import { fixed, tr } from "./texts.js";
+import { fixed, ntr, tr } from "./texts.js";
 
-const NAMES = { shift: tr("Shift"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
+const NAMES = { shift: tr("Shift"), note: tr("Note"), smooth: tr("Smooth"), octave: tr("Fix octave"), snap: tr("Snap to notes"), draw: tr("Draw") };
+const SHAPES = { vibrato: tr("Vibrato (%)"), drift: tr("Drift (%)"), centre: tr("Centre (cents)"), slope: tr("Slope (cents)") };
+const SHAPE_STEPS = { vibrato: 5, drift: 5, centre: 1, slope: 5 };
+const FURTHEST_CENTS = 200; // that a slider goes
 const LOWEST_NOTE = 30, HIGHEST_NOTE = 96; // that can be chosen from the list
 const MIDDLE_C = 60;
 const TYPED_S = 0.5; // length of a selection of which only one end was typed
@@ -16,6 +19,7 @@ export class PitchTools {
   #editor;
   #parts = {};
   #options = {}; // of each tool
+  #shapes = {}; // sliders, by what they change
   element; // above the picture
   steps; // below it
 
@@ -49,10 +53,14 @@ export class PitchTools {
     const away = button(tr("Discard edits"), tr("Revert to the take as converted"), () => editor.removeAll());
     const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Render edits"));
     const extent = make("span", { class: "pitch-where" });
-    this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds };
+    const next = button("", tr("Go to the next place whose pitch is probably an octave off"), () => editor.nextPlace());
+    const correct = button(tr("Correct octave"), tr("Move this place to the other octave, or click its mark"), () => editor.correct());
+    const octaves = group(tr("Octave errors"), next, correct);
+    next.classList.add("pitch-places");
+    this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds, octaves, next, correct };
     this.element = make(
       "div", { class: "pitch-tools" },
-      stretch, where, kinds, ...Object.values(this.#options).map(({ place }) => place),
+      stretch, where, octaves, kinds, ...Object.values(this.#options).map(({ place }) => place),
     );
     this.steps = make("div", { class: "pitch-tools pitch-steps" }, group(tr("Edits"), undo, redo, away, render, extent));
     this.choose(this.chosen, false);
@@ -72,12 +80,15 @@ export class PitchTools {
 
   /** Show the editor's state: {selection, where, canUndo, canRedo, isRendered, hasEdits, seconds, isBusy}. */
   show(state) {
-    const { from, to, none, where, undo, redo, away, render, extent } = this.#parts;
+    const { from, to, none, where, undo, redo, away, render, extent, octaves, next, correct } = this.#parts;
     for (const [input, value] of [[from.input, state.selection?.start], [to.input, state.selection?.end]]) {
       if (document.activeElement !== input) input.value = value === undefined ? "" : value.toFixed(2);
     }
     none.disabled = !state.selection;
     where.textContent = state.where;
+    octaves.hidden = !state.places;
+    next.textContent = ntr("Octave? {places} place", "Octave? {places} places", { places: state.places });
+    for (const [name, slider] of Object.entries(this.#shapes)) slider.show(state.shape?.[name], Boolean(state.selection));
     undo.disabled = !state.canUndo;
     redo.disabled = !state.canRedo;
     away.disabled = !state.hasEdits;
@@ -87,20 +98,25 @@ export class PitchTools {
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
     }
+    correct.disabled = !state.isPlace;
   }
 
   #build(tools) {
     const editor = this.#editor;
     const apply = (edit) => () => editor.apply(edit());
-    const { shift, smooth, octave, snap, draw } = this.#options;
+    const { shift, note, smooth, octave, snap, draw } = this.#options;
     const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
     const by = number(tr("Semitones"), tools.shift.settings.semitones, 1, 0.1);
     shift.place.append(
-      shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Alt+Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Shift+Down)")),
-      shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Shift+Up)")), shifted(1, "+1", tr("Up a semitone (Alt+Up)")), shifted(12, "+12", tr("Up an octave")),
+      shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Down)")),
+      shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Up)")), shifted(1, "+1", tr("Up a semitone (Up)")), shifted(12, "+12", tr("Up an octave")),
       by.label, button(tr("Shift"), tr("Shift by this many semitones"), apply(() => ({ tool: "shift", semitones: by.value() }))),
-      hint(tr("Or drag the curve up or down.")),
+      hint(tr("Or drag a note up or down.")),
     );
+    for (const [name, label] of Object.entries(SHAPES)) {
+      this.#shapes[name] = slider(label, tools.note.settings[name], SHAPE_STEPS[name], (value) => editor.shape({ [name]: value }));
+      note.place.append(this.#shapes[name].label);
+    }
     const over = number(tr("Milliseconds"), tools.smooth.settings.milliseconds, tools.smooth.settings.milliseconds.default, 10);
     smooth.place.append(over.label, button(tr("Smooth"), tools.smooth.meaning, apply(() => ({ tool: "smooth", milliseconds: over.value() }))), hint(tools.smooth.settings.milliseconds.meaning));
     const fixed = (value, label, title) => button(label, title, apply(() => ({ tool: "octave", by: value })));
@@ -108,10 +124,10 @@ export class PitchTools {
       fixed("auto", tr("Find and fix"), tools.octave.meaning), fixed(-1, tr("Octave down"), tr("Pitch detected an octave too high")),
       fixed(1, tr("Octave up"), tr("Pitch detected an octave too low")), hint(tr("For octave jumps that were not sung. The analysis is corrected too.")),
     );
-    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, word)));
-    const strength = number("Strength (%)", { minimum: 0, maximum: 100 }, 100, 5);
+    const scale = make("select", { "aria-label": tr("Scale") }, ...tools.snap.settings.scale.words.map((word) => make("option", { value: word }, nameOfScale(word))));
+    const strength = number(tr("Strength (%)"), { minimum: 0, maximum: 100 }, 100, 5);
     snap.place.append(
-      make("label", {}, "Scale ", scale), strength.label,
+      make("label", {}, tr("Scale") + " ", scale), strength.label,
       button(tr("Snap"), tools.snap.meaning, apply(() => ({ tool: "snap", strength: strength.value() / 100, scale: scale.value }))), hint(tr("Vibrato and glides are kept.")),
     );
     const notes = make("select", { "aria-label": tr("Note") });
@@ -147,6 +163,11 @@ export class PitchTools {
   }
 }
 
+function nameOfScale(word) {
+  const [note, mode] = word.split(" ");
+  return mode === "major" ? tr("{note} major", { note }) : mode === "minor" ? tr("{note} minor", { note }) : tr("chromatic");
+}
+
 function group(label, ...children) {
   return make("div", { class: "pitch-group", role: "group", "aria-label": label }, ...children);
 }
@@ -157,6 +178,25 @@ function button(text, title, does, label = null) {
 
 function hint(text) {
   return make("span", { class: "pitch-hint help-text" }, text);
+}
+
+/** A slider in hundredths of a setting, whose default a double click brings back. */
+function slider(name, { minimum, maximum, default: usual, meaning }, step, changed) {
+  const [least, most] = [minimum, maximum].map((limit) => Math.max(-FURTHEST_CENTS, Math.min(FURTHEST_CENTS, 100 * limit)));
+  const input = make("input", { type: "range", min: least, max: most, step, "aria-label": name, title: meaning });
+  const shown = make("output", { translate: "no" });
+  const say = () => (shown.textContent = fixed(input.valueAsNumber, 0));
+  const set = (value) => changed(value / 100);
+  input.addEventListener("input", say);
+  input.addEventListener("change", () => set(input.valueAsNumber));
+  input.addEventListener("dblclick", () => set(100 * usual));
+  const show = (value = usual, isOn = true) => {
+    input.value = String(100 * value);
+    input.disabled = !isOn;
+    say();
+  };
+  show(usual, false);
+  return { show, label: make("label", { class: "pitch-slider" }, name, " ", input, shown) };
 }
 
 function number(name, { minimum, maximum }, value, step) {

@@ -4,10 +4,10 @@ import gradio as gr
 from gradio.blocks import Block
 from typing_extensions import TypedDict
 
-from engine.texts import tr
-from studio.actions.analyses import AnalysisView
-from studio.actions.conversions import look_at_recording, look_at_take
-from studio.actions.takes import ResultView, VoiceRange
+from engine.texts import joined, tr
+from studio.actions.analysis_views import AnalysisView
+from studio.actions.conversions.conversion import look_at_recording, look_at_take
+from studio.actions.conversions.takes import ResultView, VoiceRange
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Chosen, Now
 from studio.page.parts import analyses
@@ -15,6 +15,7 @@ from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 
 _INPUT_COLOUR, _OUTPUT_COLOUR = "#8a94a0", "#d6246e"
 _POLL_S = 0.4
@@ -38,17 +39,17 @@ class Pitch:
 
     def __init__(self, page: Page, now: gr.State) -> None:
         self.wanted, self.known = gr.State(None), gr.State({})  # known: ids of analyses, by what they are of
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         self.progress = gr.HTML(visible=False, elem_id="convert-drawing")
         self.part = part()
         self.problem = notice("convert-roll-problem")
-        outputs = [self.timer, self.progress, self.part, self.known]
-        page.on(self.timer.tick, self.draw, [self.wanted, now, self.known], outputs, notice=self.problem)
+        outputs = [self.watching.timer, self.progress, self.part, self.known]
+        self.watching.wire(page, self.draw, [self.wanted, now, self.known], outputs, notice=self.problem)
 
     @property
     def outputs(self) -> list[Block]:
         """What changes when another take is chosen."""
-        return [self.wanted, self.timer]
+        return [self.wanted, self.watching.timer]
 
     def look(self, view: ResultView, take: int) -> Values:
         """Return updates that draw a take of a conversion, as `result_view` gives it."""
@@ -56,7 +57,7 @@ class Pitch:
             "task": view["id"], "take": take, "range": view["range"], "of": len(view["takes"]),
             "first_s": max(0.0, view["offset_s"]),
         }  # fmt: skip
-        return {self.wanted: wanted, self.timer: gr.Timer(active=True)}
+        return {self.wanted: wanted, **self.watching.begin()}
 
     def make_way(self, visit: Visit, chosen: Chosen | None, known: dict[str, str]) -> Updates:
         """Stop analyses of earlier takes for a new recording, whose analysis the visitor waits for; `draw` starts them
@@ -69,11 +70,11 @@ class Pitch:
     def draw(
         self, visit: Visit, wanted: Wanted | None, now: Now | None, known: dict[str, str | None]
     ) -> Updates:
-        still: Values = {self.timer: gr.Timer(active=False), self.progress: gr.HTML(visible=False)}
+        still: Values = {**self.watching.end(), self.progress: gr.HTML(visible=False)}
         if wanted is None or now is None:
             return still | {self.part: brought("pitch", None)}
         task_id, take = wanted["task"], wanted["take"]
-        of_recording, of_take = tr("{task} recording", task=now["task"]), f"{task_id} {take}"
+        of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
             visit, look_at_recording(visit.studio, visit.account, task_id)
@@ -87,7 +88,7 @@ class Pitch:
             share = sum(view["progress"] for view in views) / len(views)
             return found | {self.progress: gr.HTML(progress_bar(share, tr("Analysing the pitch")), visible=True)}
         if failed := [view for view in views if view["state"] != "completed"]:
-            why = tr("The pitch cannot be shown. {error}", error=failed[0]["error"] or "").strip()
+            why = joined(" ", filter(None, [tr("The pitch cannot be shown."), failed[0]["error"]]))
             return still | {self.problem: show_error(why)}
         # a recording that is trimmed begins later than its analysis
         trimmed_s = (now["start_s"] or 0.0) if recording["id"] == now["recording"] else 0.0

@@ -7,8 +7,8 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.edits import changes_view, edit_view, start_edit
-from studio.actions.takes import result_view
+from studio.actions.conversions.edits import changes_view, edit_view, start_edit
+from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
@@ -19,6 +19,7 @@ from studio.page.parts.notice import inform, notice, sentence_of, show_error, si
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 from studio.store.records.conversion import Edits
 
 _POLL_S = 0.4
@@ -57,7 +58,7 @@ class PitchEditor:
         self.done, self.is_open = done, gr.State(False)
         self.opened = gr.State(None)  # {task, take, id}: what is in the editor
         self.rendering = remembered("pitch-editor")  # the id of the conversion that is rendered
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         self.editor = part()
         with gr.Row(visible=False) as self.going:
             self.progress = gr.HTML(elem_id="pitch-editor-progress")
@@ -66,16 +67,16 @@ class PitchEditor:
         self._wire(page, instrument, chosen)
 
     def _wire(self, page: Page, instrument: gr.HTML, chosen: gr.State) -> None:
-        editor, opened, rendering, timer, problem = self.editor, self.opened, self.rendering, self.timer, self.problem
+        editor, opened, rendering, problem = self.editor, self.opened, self.rendering, self.problem
         in_editor = [opened, editor]
-        rendered = [rendering, timer, self.going, self.progress, editor]
+        rendered = [rendering, self.watching.timer, self.going, self.progress, editor]
         page.on_data(instrument.edit, self.turn, [chosen], [self.is_open, *in_editor], notice=problem, **LATEST)
         page.on(chosen.change, self.show, [chosen, self.is_open, opened], in_editor, notice=problem)
         page.on_data(instrument.wanted, self.show_again, [chosen], in_editor, notice=problem)
         page.on_data(instrument.changed, self.change, [opened], [editor], notice=problem, **LATEST)
         page.on_data(instrument.ordered, self.render, [opened], rendered, notice=problem)
-        page.on(timer.tick, self.watch, [rendering, opened], [*rendered, self.done], notice=problem)
-        page.on(page.blocks.load, self.come_back, [rendering], [timer, self.going])
+        self.watching.wire(page, self.watch, [rendering, opened], [*rendered, self.done], notice=problem)
+        page.on(page.blocks.load, self.come_back, [rendering], [self.watching.timer, self.going])
         page.on(self.cancel.click, self.stop, [rendering], [], notice=problem)
 
     def turn(self, visit: Visit, to: EditorMode, take: Take | None) -> Updates:
@@ -109,7 +110,7 @@ class PitchEditor:
             return None
         return {
             self.rendering: start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"]),
-            self.timer: gr.Timer(active=True),
+            **self.watching.begin(),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
             self.progress: progress_bar(0.0, tr("Starting")),
@@ -118,7 +119,7 @@ class PitchEditor:
     def watch(self, visit: Visit, task_id: str | None, now: Take | None) -> Updates:
         over: Values = {
             self.rendering: None,
-            self.timer: gr.Timer(active=False),
+            **self.watching.end(),
             self.going: gr.Row(visible=False),
         }
         if now:
@@ -139,7 +140,7 @@ class PitchEditor:
 
     def come_back(self, visit: Visit, task_id: str | None) -> Updates:
         """Watch what was being rendered when this browser left."""
-        return {self.timer: gr.Timer(active=True), self.going: gr.Row(visible=True)} if task_id else None
+        return {**self.watching.begin(), self.going: gr.Row(visible=True)} if task_id else None
 
     def stop(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id:

@@ -8,7 +8,8 @@ from typing_extensions import TypedDict
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, take_sample
+from studio.actions.analyses import take_sample
+from studio.actions.analysis_views import AnalysisView
 from studio.page.convert.instrument import brought, instrument, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.state import Analysed, Chosen
@@ -23,6 +24,7 @@ from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
 from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 
 # what fills the form is done one after the other, so that nobody is too quick for it
 IN_TURN: InTurn = {"concurrency_id": "convert", "concurrency_limit": 1}
@@ -49,7 +51,7 @@ class Recording:
         self.page = page
         self.chosen, self.analysed = gr.State(None), gr.State(None)
         self.kept = remembered("convert-recording")
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         with layout.head:
             self.drop = gr.Audio(
                 label=tr("Recording"), type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
@@ -60,7 +62,7 @@ class Recording:
                 self.facts = gr.HTML(elem_id="convert-facts")
                 self.explore = gr.Button(
                     tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
-                )  # fmt: skip
+                )
                 self.change = gr.Button(
                     tr("Change recording"), size="sm", scale=0, min_width=100, elem_id="convert-change"
                 )
@@ -82,7 +84,7 @@ class Recording:
             page.on(button.click, self.put_in_sample(title), [chosen], self.outputs, notice=problem, **IN_TURN)
         outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
         outputs += self.outputs
-        page.on(self.timer.tick, self.look, [chosen], outputs, notice=problem)
+        self.watching.wire(page, self.look, [chosen], outputs, notice=problem)
         trimmed = page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
         self.part_chosen = trimmed.then
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
@@ -92,18 +94,18 @@ class Recording:
     @property
     def outputs(self) -> list[Block]:
         """What changes when another recording is taken."""
-        return [self.chosen, self.analysed, self.kept, self.timer]
+        return [self.chosen, self.analysed, self.kept, self.watching.timer]
 
     def take(self, analysis: str, settled: bool = False) -> Values:
         """Return updates that take a recording, whose analysis may still be running."""
         chosen: Chosen = {"id": analysis, "start_s": None, "stop_s": None, "settled": settled}
-        return {self.chosen: chosen, self.kept: chosen, self.analysed: None, self.timer: gr.Timer(active=True)}
+        return {self.chosen: chosen, self.kept: chosen, self.analysed: None, **self.watching.begin()}
 
     def restore(self, visit: Visit, kept: Chosen | None) -> Values:
         """Return updates that take what this browser had when it left, if it is still there."""
         if not kept or analyses.find(visit, kept["id"]) is None:
             return {}
-        return {self.chosen: {**kept, "settled": True}, self.timer: gr.Timer(active=True)}
+        return {self.chosen: {**kept, "settled": True}, **self.watching.begin()}
 
     def stretch_of(self, chosen: Chosen) -> tuple[float, float] | None:
         """Return the part to convert, in seconds; None for the whole."""
@@ -123,7 +125,7 @@ class Recording:
 
     def look(self, visit: Visit, now: Chosen | None) -> Updates:
         if now is None:
-            return {self.timer: gr.Timer(active=False)}
+            return self.watching.end()
         view = analyses.view(visit, now["id"])
         if view["state"] in analyses.BUSY:
             return {
@@ -136,9 +138,9 @@ class Recording:
             }
         if view["state"] != "completed":
             why = view["error"] or tr("The analysis was cancelled.")
-            return self._nothing() | {self.problem: show_error(f"{view['file_name']}: {why}")}
+            return self._nothing() | {self.problem: show_error(joined(": ", (view["file_name"], why)))}
         return {
-            self.timer: gr.Timer(active=False),
+            **self.watching.end(),
             self.analysing: gr.Row(visible=False),
             self.drop: gr.Audio(value=None, visible=False),
             self.offered: gr.Row(visible=False),
@@ -172,7 +174,7 @@ class Recording:
     def _nothing(self) -> Values:
         """Return updates that wait for a recording again."""
         return {
-            self.chosen: None, self.kept: None, self.analysed: None, self.timer: gr.Timer(active=False),
+            self.chosen: None, self.kept: None, self.analysed: None, **self.watching.end(),
             self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True), self.taken: gr.Row(visible=False),
             self.part: brought("recording", None),
             self.analysing: gr.Row(visible=False),

@@ -9,8 +9,8 @@ from gradio.blocks import Block
 from typing_extensions import TypedDict
 
 from engine.texts import joined, tr
-from studio.actions.conversions import convert_again, look_at_recording
-from studio.actions.takes import ResultView
+from studio.actions.conversions.conversion import convert_again, look_at_recording
+from studio.actions.conversions.takes import ResultView
 from studio.actions.tasks import cancel_task
 from studio.errors import NotFound, WrongState
 from studio.page.convert.layout import Layout
@@ -25,6 +25,7 @@ from studio.page.parts.notice import inform, notice, show_error, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.values import Values
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.4
 _MOST_KEPT = 12
@@ -45,7 +46,7 @@ class Result:
 
     def __init__(self, page: Page, tab: gr.Tab, layout: Layout, recording: Recording, in_download: gr.Checkbox) -> None:
         self.now, self.kept = gr.State(None), remembered("convert-results", [])
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         self.recording = recording
         with layout.progress, gr.Row(visible=False) as self.going:
             self.progress = gr.HTML(elem_id="convert-bar")
@@ -59,20 +60,20 @@ class Result:
     def _wire(self, page: Page, tab: gr.Tab) -> None:
         takes, shown, chosen = self.takes, [self.now, self.kept], self.recording.chosen
         outputs = [*self.watched, self.ended, *takes.outputs]
-        page.on(self.timer.tick, self.watch, [*shown, chosen], outputs)
+        self.watching.wire(page, self.watch, [*shown, chosen], outputs)
         page.on(chosen.change, self.make_way, [self.now, chosen], [self.now, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
         page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
         edited = [takes.edited, *shown, chosen]
         page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
-        brought = [self.now, self.kept, self.timer, *self.recording.outputs]
+        brought = [self.now, self.kept, self.watching.timer, *self.recording.outputs]
         page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept, chosen], brought, notice=takes.problem)
 
     @property
     def watched(self) -> list[Block]:
         """What changes when another conversion is to be shown."""
-        return [self.now, self.kept, self.timer, self.going, self.progress]
+        return [self.now, self.kept, self.watching.timer, self.going, self.progress]
 
     def begun(
         self, visit: Visit, task_id: str, chosen: Source, kept: Sequence[Now] | None
@@ -90,7 +91,7 @@ class Result:
         return {
             self.now: now,
             self.kept: [now, *others][:_MOST_KEPT],
-            self.timer: gr.Timer(active=True),
+            **self.watching.begin(),
             self.going: gr.Row(visible=True),
             self.progress: progress_bar(view["progress"], progress_line(view)),
         }
@@ -101,11 +102,11 @@ class Result:
             return {}
         now = next((one for one in kept if recording and _is_of(one, recording)), kept[0])
         there: Now = {**now, "restored": True, "away": recording is None}
-        return {self.now: there, self.timer: gr.Timer(active=True)}
+        return {self.now: there, **self.watching.begin()}
 
     def watch(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now is None:
-            return {self.timer: gr.Timer(active=False)}
+            return self.watching.end()
         try:
             view = view_of(visit, now["task"])
         except NotFound:
@@ -113,7 +114,7 @@ class Result:
         if view["state"] in BUSY:
             bar = progress_bar(view["progress"], progress_line(view))
             return {self.going: gr.Row(visible=True), self.progress: bar, self.ended: silent()}
-        over: Values = {self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)}
+        over: Values = {**self.watching.end(), self.going: gr.Row(visible=False)}
         if view["state"] == "cancelled":
             return over | {self.ended: inform(tr("The conversion was cancelled."))}
         if view["state"] == "failed":
@@ -180,13 +181,11 @@ class Result:
                 found = {**found, "recording": taken, "start_s": None, "stop_s": None}
             updates = self.recording.take(found["recording"] or "", settled=True)
         left = [found if one["task"] == task_id else one for one in kept]
-        return updates | {self.now: found, self.kept: left, self.timer: gr.Timer(active=True)}
+        return updates | {self.now: found, self.kept: left, **self.watching.begin()}
 
     def _gone(self, now: Now, kept: Sequence[Now]) -> Values:
         left = [one for one in kept if one["task"] != now["task"]]
-        still: Values = {
-            self.now: None, self.kept: left, self.timer: gr.Timer(active=False), self.going: gr.Row(visible=False)
-        }  # fmt: skip
+        still: Values = {self.now: None, self.kept: left, **self.watching.end(), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 
@@ -196,7 +195,7 @@ def _source_of(now: Now) -> Source:
 
 def _label(view: ResultView) -> str:
     at = time.strftime("%H:%M", time.localtime(view["created_at"]))
-    return f"{result_name(view)} · {view['file_name']} · {at}"
+    return joined(" · ", (result_name(view), view["file_name"], at))
 
 
 def _elsewhere(label: str) -> gr.HTML:

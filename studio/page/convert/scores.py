@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.texts import joined, ntr, numeral, tr
-from studio.actions.takes import ResultView, ShownTake
+from engine.texts import Numeral, joined, ntr, numeral, tr
+from studio.actions.conversions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
 from studio.page.parts.progress_bar import time_left, time_taken, time_until
@@ -95,14 +95,14 @@ def kept_brief(share: float | None, is_best: bool, semitones: float = 0.0) -> st
 
 def brief_shift(semitones: float | None) -> str:
     """Return a shift as a number with its sign; nothing for none."""
-    return f"{semitones:+g}".replace("-", "\N{MINUS SIGN}") if semitones else ""
+    return Numeral(f"{semitones:+g}".replace("-", "\N{MINUS SIGN}")) if semitones else ""
 
 
 def shift_text(semitones: float | None) -> str:
     """Return a shift in words."""
     if not semitones:
         return tr("Original key")
-    count = f"{abs(semitones):g}"
+    count = numeral(abs(semitones), "g")
     return ntr("Up {count} semitone", "Up {count} semitones", count=count) if semitones > 0 else ntr(
         "Down {count} semitone",
         "Down {count} semitones",

@@ -32,7 +32,7 @@ _OF_PRESETS = [
     for one in fields(ConversionSettings)
     if len({getattr(preset, one.name) for preset in ConversionSettings.presets.values()}) > 1
 ]
-_BESIDE = ("transpose", "takes")  # which have places of their own
+_BESIDE = ("transpose", "takes", "harmony", "harmony_key")  # which have places of their own
 _CHARACTER = ("likeness", "texture", "consonant_protection", "formant_shift_semitones")  # used most
 _NAMED = {
     "texture": tr("Own breath"),

@@ -1,7 +1,7 @@
 """What makes a recording a song on the Convert tab: what is mixed with it, and in which voices it is sung."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,12 +9,13 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.errors import SettingsError
 from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from engine.texts import joined, tr
 from studio.actions.analyses import analysed_recording
+from studio.actions.conversions.songs import SentFile, SongRequest
 from studio.actions.fetched_models import Addition, separator
-from studio.actions.songs import SentFile, SongRequest
 from studio.errors import Invalid
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -26,6 +27,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Given, Values
+from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
 NAMES = {"backing": tr("Backing"), "stem": tr("Second singer")}  # of what is heard beside a vocal
@@ -38,6 +40,11 @@ _SAID = {
 }
 
 
+def lane_label(name: str) -> str:
+    """Return what a lane beside the vocal is called: those after the second singer's by their numbers."""
+    return NAMES.get(name) or tr("Singer {number}", number=name.removeprefix("stem"))
+
+
 class Song:
     """The part of the tab for a song. files: ids of analysed recordings by their lanes, which the browser remembers."""
 
@@ -46,18 +53,20 @@ class Song:
         self.files = remembered("convert-company", {})
         self.kept = remembered("convert-song-answers")  # what is typed, as the browser remembers it
         self.owner = gr.State(None)  # id of the recording that they are for
-        self.timer = gr.Timer(_POLL_S, active=False)
+        self.watching = WatchedTask(_POLL_S)
         with layout.add:
-            self.buttons = {name: _file(f"+ {label}", name) for name, label in NAMES.items()}
+            self.buttons = {name: _file("+ " + label, name) for name, label in NAMES.items()}
         with layout.notices:
             self.says = notice("song-says")
             self.problem = notice("song-problem")
             self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
+            self.placed = part()  # the offset
         with layout.song:
             self.separate = gr.Checkbox(
-                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
+                label=tr("This is a full mix: extract the vocal"),
+                info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
-            )  # fmt: skip
+            )
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
@@ -76,17 +85,19 @@ class Song:
         self._wire(recording)
 
     def _wire(self, recording: Recording) -> None:
-        page, watched = self.page, [self.files, self.timer]
+        page, watched = self.page, [self.files, self.watching.timer]
         for name, button in self.buttons.items():
             page.on(
                 button.upload, partial(self.put_in, name), [button, self.files], watched, notice=self.problem,
                 concurrency_id="song", concurrency_limit=1,
             )  # fmt: skip
-        page.on(self.timer.tick, self.look, [self.files], [self.timer, self.part], notice=self.problem)
+        self.watching.wire(page, self.look, [self.files], [self.watching.timer, self.part], notice=self.problem)
         page.on_data(recording.instrument.removed, self.remove, [self.files], watched)
         voiced = [self.parts, self.drawn, self.says, self.kept]
         page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
         page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
+        page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
+        page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
@@ -113,16 +124,16 @@ class Song:
     @property
     def outputs(self) -> list[Any]:
         """What changes when a song is taken up again."""
-        return [self.timer, self.drawn, self.says, *self.typed]
+        return [self.watching.timer, self.drawn, self.says, *self.typed]
 
     @property
     def emptied(self) -> list[Any]:
         """What changes when a song is left."""
-        return [self.files, self.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
+        return [self.files, self.watching.timer, self.separate, self.kept, self.drawn, self.says, *self.typed]
 
     def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        before: Values = {self.timer: gr.Timer(active=bool(files))}
+        before: Values = self.watching.begin(bool(files))
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
         return before | self._said(files, False, typed[0] if typed else "")
@@ -134,13 +145,13 @@ class Song:
         analyses.cancel(visit, (files or {}).get(name))
         return {
             self.files: {**(files or {}), name: analyses.start(visit, path, False)},
-            self.timer: gr.Timer(active=True),
+            **self.watching.begin(),
         }
 
     def remove(self, visit: Visit, asked: Mapping[str, Any], files: Mapping[str, str] | None) -> Updates:
         """Take a file out of the song again."""
         left = {name: one for name, one in (files or {}).items() if name != asked["name"]}
-        return {self.files: left, self.timer: gr.Timer(active=True)}
+        return {self.files: left, **self.watching.begin()}
 
     def begin(self, visit: Visit, chosen: Chosen | None, owner: str | None) -> Updates:
         """Leave a song with the recording it is of; what is there before any recording is for the first one."""
@@ -149,7 +160,7 @@ class Song:
             return {self.owner: now}
         typed = ("", KEEP, "")
         return {
-            self.owner: now, self.files: {}, self.separate: False, self.timer: gr.Timer(active=True), self.kept: typed,
+            self.owner: now, self.files: {}, self.separate: False, **self.watching.begin(), self.kept: typed,
             self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
 
@@ -163,6 +174,18 @@ class Song:
             **self._said(files, separate, parts),
         }  # fmt: skip
 
+    def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
+        """Take the offset to which the backing was dragged; the field for it may not be open."""
+        offset_s = told["offset_s"]
+        text = "" if offset_s is None else f"{offset_s:.3f}"
+        return {self.offset: text, self.kept: [*typed, text]}
+
+    def place(self, visit: Visit, text: str | None) -> Updates:
+        """Show the backing at the offset that is typed."""
+        with suppress(SettingsError):
+            return {self.placed: brought("offset", _offset_s(text or ""))}
+        return None
+
     def look(self, visit: Visit, files: Mapping[str, str] | None) -> Updates:
         """Show the files as lanes, once they are analysed."""
         lanes, trouble = [], []
@@ -175,7 +198,7 @@ class Song:
                 continue
             is_busy = is_busy or view["state"] in analyses.BUSY
             lanes.append({"name": name, "label": NAMES[name], "title": view["file_name"], "url": view["audio_url"]})
-        updates: Values = {self.timer: gr.Timer(active=is_busy), self.part: brought("company", lanes)}
+        updates: Values = {**self.watching.begin(is_busy), self.part: brought("company", lanes)}
         return updates | ({self.problem: show_error(joined(" ", trouble))} if trouble else {})
 
     def tell(self, visit: Visit, files: Mapping[str, str] | None, separate: bool, parts: str | None) -> Updates:

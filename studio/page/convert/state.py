@@ -4,7 +4,7 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from studio.actions.analyses import AnalysedRecording, RollData
+from studio.actions.analysis_views import AnalysedRecording, RollData
 
 
 class Chosen(TypedDict):

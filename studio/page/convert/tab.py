@@ -8,11 +8,12 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.texts import tr
-from studio.actions.conversions import ConversionRequest, convert_recording, look_at_recording
+from studio.actions.conversions.conversion import ConversionRequest, convert_recording, look_at_recording
 from studio.errors import Invalid
 from studio.page.convert.batch import Batch
 from studio.page.convert.comp import Comp
 from studio.page.convert.fit import Fit
+from studio.page.convert.harmonies import Harmonies
 from studio.page.convert.hearing import hear_effects
 from studio.page.convert.instrument import part
 from studio.page.convert.layout import Layout
@@ -63,6 +64,7 @@ class ConvertTab:
         with layout.said:
             self.problem = notice("convert-problem")
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
+        Harmonies(page, layout, self.recording, self.voice, self.result)
         hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
         Comp(page, layout.scores, self.result.now, self.result.takes.edited)
         self.batch.wire(self.voice, self.settings)

@@ -1,7 +1,7 @@
 """A finished conversion: its takes as lanes of the instrument, their pitch and scores, and what can follow."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NotRequired
 
@@ -13,17 +13,17 @@ from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from engine.texts import joined, tr
 from studio.actions.account import preferences_of
-from studio.actions.downloads import OfferedFile, offered, take_download
-from studio.actions.songs import mix_again
-from studio.actions.takes import ResultView, ShownTake, result_view
-from studio.actions.voice_cards import Avatar, avatar_of, voice_cards
+from studio.actions.conversions.downloads import OfferedFile, offered, take_download
+from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
+from studio.actions.conversions.takes import ResultView, ShownTake, result_view
+from studio.actions.voices.cards import Avatar, avatar_of, voice_cards
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.pitch import Pitch
 from studio.page.convert.pitch_editor import PitchEditor
 from studio.page.convert.scores import heading, kept_brief, kept_note, labelled, scores_table, stands_out
-from studio.page.convert.song import NAMES
+from studio.page.convert.song import lane_label
 from studio.page.convert.state import Now
 from studio.page.parts.element_data import ChosenTrack
 from studio.page.parts.notice import notice, sentence_of, show_error
@@ -103,6 +103,7 @@ class Brought(TypedDict):
     tracks: Sequence[TakeLane]
     others: Sequence[OtherVoice]
     company: Sequence[Beside]
+    offset_s: NotRequired[float]
     chosen: NotRequired[int]
 
 
@@ -111,7 +112,8 @@ class AskedFile(TypedDict):
 
     index: int
     label: str
-    faders: NotRequired[object]
+    faders: NotRequired[Mapping[str, object]]
+    shift_s: NotRequired[float]
 
 
 class Takes:
@@ -168,11 +170,13 @@ class Takes:
             "tracks": lanes,
             "others": _others(visit, view["model"]),
             "company": [
-                {"name": name, "label": label, "url": view["lanes"][name]}
-                for name, label in NAMES.items()
-                if name in view["lanes"]
+                {"name": name, "label": lane_label(name), "url": url}
+                for name, url in view["lanes"].items()
+                if name not in ("vocal", "mix")
             ],
         }
+        if view["lanes"]:
+            data["offset_s"] = view["offset_s"]
         labels = [(one["label"], one["task"]) for one in kept]
         return {
             self.whole: gr.Row(visible=True),
@@ -222,10 +226,10 @@ class Takes:
         index, kind = asked["index"], asked["label"]
         try:
             track = tracks[index]
-            if track["song"]:
+            if track["song"] or _has_harmonies(asked):
                 made = visit.apart(
                     mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s,
+                    visit.now_s, HeardTake(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
                 )  # fmt: skip
             else:
                 made = visit.apart(
@@ -241,6 +245,10 @@ class Takes:
         lanes[index - 1] = {**lane, "downloads": [link if one["label"] == kind else one for one in lane["downloads"]]}
         data = {**data, "tracks": lanes}
         return {self.part: brought("takes", data), self.brought: data}
+
+
+def _has_harmonies(asked: AskedFile) -> bool:
+    return any(name.startswith(HARMONY) for name in asked.get("faders", ()))
 
 
 def view_of(visit: Visit, task_id: str) -> ResultView:
@@ -318,7 +326,7 @@ def _numbered(lanes: list[TakeLane]) -> list[TakeLane]:
         same = (lane["label"], lane["transpose"])
         counted[same] += 1
         if counted[same] > 1:
-            lane["label"] = f"{lane['label']} ({counted[same]})"
+            lane["label"] = lane["label"] + f" ({counted[same]})"
     return lanes
 
 

@@ -7,8 +7,9 @@ from gradio.blocks import Block
 
 from engine.texts import tr
 from engine.voices.card import UNTRAINED
-from studio.actions.analyses import NamedRange
-from studio.actions.voice_cards import VoiceCardView, suited_voice, voice_cards
+from studio.actions.analysis_views import NamedRange
+from studio.actions.voices.cards import VoiceCardView, voice_cards
+from studio.actions.voices.ranges import suited_voice
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Analysed
 from studio.page.parts.element import element, shown
@@ -61,9 +62,7 @@ class Voice:
         if not is_chosen:
             model = next((voice["id"] for voice in voices if not voice["untrained"]), None)
         data = {"voices": voices, "chosen": model}
-        return {
-            self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)
-        }  # fmt: skip
+        return {self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)}
 
     def without(self, visit: Visit, model: str) -> Values:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""

@@ -6,7 +6,7 @@ Their previews are that sample, converted when they were made, so that nothing h
 from typing import Any
 
 from studio.actions import analyses
-from studio.actions.voice_cards import avatar_of, voice_details
+from studio.actions.voices.cards import avatar_of, voice_details
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought
 from studio.page.parts.page import Visit

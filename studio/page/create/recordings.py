@@ -7,7 +7,14 @@ from typing_extensions import TypedDict
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import joined, tr
-from studio.actions.drafts import DraftUpload, add_recorded, add_recordings, draft_view, drop_draft, remove_recording
+from studio.actions.voices.drafts import (
+    DraftUpload,
+    add_recorded,
+    add_recordings,
+    draft_view,
+    drop_draft,
+    remove_recording,
+)
 from studio.page.parts.element import element, shown
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent

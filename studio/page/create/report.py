@@ -4,9 +4,9 @@
 import gradio as gr
 
 from engine.texts import ntr, tr
-from studio.actions.datasets import examination_view, examine_again
-from studio.actions.drafts import DraftUpload, reopen_as_draft
-from studio.actions.voices import model_view
+from studio.actions.voices.datasets import examination_view, examine_again
+from studio.actions.voices.drafts import DraftUpload, reopen_as_draft
+from studio.actions.voices.voice import model_view
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import VoiceHead

@@ -11,8 +11,8 @@ from functools import partial
 import gradio as gr
 
 from engine.texts import tr
-from studio.actions.drafts import create_from_draft, refuse_incomplete
-from studio.actions.profiles import edit_profile, profile_values
+from studio.actions.voices.drafts import create_from_draft, refuse_incomplete
+from studio.actions.voices.profiles import edit_profile, profile_values
 from studio.errors import Invalid, NotFound
 from studio.page.create.recordings import Recordings
 from studio.page.create.report import Report

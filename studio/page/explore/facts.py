@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from engine.analysis.comparison import Comparison
 from engine.texts import ntr, numeral, tr
 from engine.units import note_name, semitones_to_hertz
-from studio.actions.analyses import AnalysisView
+from studio.actions.analysis_views import AnalysisView
 from studio.page.parts.controls import STYLES
 from studio.page.parts.figures import duration_text, signed
 from studio.page.parts.markup import markup
@@ -49,16 +49,19 @@ def _facts(view: AnalysisView) -> Iterator[tuple[str, str]]:
     yield tr("Range"), tr("{min} to {max}", min=voice["min"], max=voice["max"]) if voice else _NOTHING
     yield tr("Median pitch"), _note(pitch["median"]) if pitch else _NOTHING
     yield tr("Length"), duration_text(duration_s)
-    yield tr("Voiced"), f"{voiced_s:.{1 if voiced_s >= 1 else 2}f} s ({100 * voiced_s / max(duration_s, 0.01):.0f} %)"
-    yield tr("Notes"), str(len(view["notes"]) or "none")
+    yield tr("Voiced"), tr(
+        "{seconds} s ({share} %)",
+        seconds=numeral(voiced_s, ".1f" if voiced_s >= 1 else ".2f"),
+        share=numeral(100 * voiced_s / max(duration_s, 0.01), ".0f"),
+    )
+    yield tr("Notes"), str(len(view["notes"])) if view["notes"] else tr("none")
     lufs = summary["loudness_lufs"]
     yield tr("Loudness"), tr("Silence") if lufs is None else tr("{lufs} LUFS", lufs=signed(lufs))
     peak_db = summary["peak_db"]
-    clipped = " (clipped)" if summary.get("clipped_runs", peak_db > -0.05) else ""
-    yield (
-        tr("Peak"),
-        _NOTHING if lufs is None else tr("{peak_db} dB{clipped}", peak_db=signed(peak_db), clipped=clipped),
-    )
+    peak = tr("{value} dB", value=signed(peak_db))
+    if summary.get("clipped_runs", peak_db > -0.05):
+        peak = tr("{peak} (clipped)", peak=peak)
+    yield tr("Peak"), _NOTHING if lufs is None else peak
     yield tr("Dry vocal"), summary.get("warning") or tr("Yes") if voice else _NOTHING
     yield tr("Origin"), view["origin"] or _NOTHING
 
@@ -67,7 +70,7 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
     if not found.is_aligned:
         yield tr("The recordings could not be aligned in time: both start at 0:00.")
     elif abs(found.offset_s) > _SAME_TIME_S:
-        seconds = f"{abs(found.offset_s):.2f}"
+        seconds = numeral(abs(found.offset_s), ".2f")
         yield tr("{name} is {seconds} s later.", name=name, seconds=seconds) if found.offset_s > 0 else tr(
             "{name} is {seconds} s earlier.",
             name=name, seconds=seconds,
@@ -101,7 +104,7 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
             )
         )
     if abs(found.louder_db) >= 1:
-        level = f"{abs(found.louder_db):.0f}"
+        level = numeral(abs(found.louder_db), ".0f")
         yield tr("{name} is {level} dB louder.", name=name, level=level) if found.louder_db > 0 else tr(
             "{name} is {level} dB quieter.",
             name=name, level=level,

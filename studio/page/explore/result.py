@@ -6,7 +6,8 @@ import gradio as gr
 from gradio.blocks import Block
 
 from engine.texts import tr
-from studio.actions.analyses import PITCH_COLOUR, AnalysisView, compare_analyses
+from studio.actions.analyses import compare_analyses
+from studio.actions.analysis_views import PITCH_COLOUR, AnalysisView
 from studio.page.explore.facts import compared, facts
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import PlayerData, Track

@@ -6,7 +6,8 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, take_sample
+from studio.actions.analyses import take_sample
+from studio.actions.analysis_views import AnalysisView
 from studio.errors import NotFound
 from studio.page.explore.result import Result
 from studio.page.parts import analyses

@@ -8,9 +8,10 @@ from gradio.blocks import Block
 
 from engine.analysis.timeline import Timeline
 from engine.texts import joined, ntr, numeral, tr
-from studio.actions.downloads import offered
-from studio.actions.projects import change_project, project_view, project_zip
-from studio.actions.voice_cards import avatar_of
+from studio.actions.conversions.downloads import offered
+from studio.actions.project_exports import project_zip
+from studio.actions.projects import change_project, project_view
+from studio.actions.voices.cards import avatar_of
 from studio.page.convert.scores import brief_shift
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
@@ -106,7 +107,8 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
         if timeline["tempo_bpm"]
         else []
     )
-    facts += [[tr("Begins at"), f"{timeline['start_s']:g} s"]] if timeline["start_s"] else []
+    if start_s := timeline["start_s"]:
+        facts.append([tr("Begins at"), tr("{seconds} s", seconds=numeral(start_s, "g"))])
     return {
         "id": project["id"],
         "title": project["name"],

@@ -1,23 +1,25 @@
 """Tasks as rows of <timbre-tasks>: title, status, facts, sounds and actions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from engine.conversion.settings import ConversionSettings
 from engine.settings import title_of
-from engine.texts import ntr, tr
+from engine.texts import joined, ntr, numeral, tr
 from engine.units import rounded_duration
 from studio.actions.account import FORMATS
-from studio.actions.downloads import offered
-from studio.actions.takes import best_first, fidelity
-from studio.page.convert.scores import kept_note, labelled, stands_out
-from studio.page.parts.controls import STYLES
+from studio.actions.conversions.downloads import offered
+from studio.actions.conversions.outlines import outline_of_take
+from studio.actions.conversions.takes import best_first, fidelity
+from studio.errors import NotFound
+from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
+from studio.page.parts.controls import EFFECTS, STYLES
+from studio.page.parts.page import Visit
+from studio.store.kinds import KINDS, LISTED
 
-KINDS = {
-    "conversion": tr("Conversion"), "training": tr("Training"), "report": tr("Recording check"), "blend": tr("Blend"),
-    "teaching": tr("Teaching"),
-}  # fmt: skip
+TITLES = {name: KINDS[name].title for name in LISTED}
 STATES = {
     "queued": tr("Waiting"),
     "running": tr("Running"),
@@ -25,9 +27,8 @@ STATES = {
     "failed": tr("Failed"),
     "cancelled": tr("Cancelled"),
 }
-_OF_VOICES = ("report", "blend", "teaching")
 _PRESETS = {"auto": tr("automatic"), **STYLES}
-_CANCEL = {"name": "cancel", "label": tr("Cancel")}
+CANCEL = {"name": "cancel", "label": tr("Cancel")}
 _STOP = {"name": "cancel", "label": tr("Stop")}
 _REPEAT = {"name": "repeat", "label": tr("Convert again")}
 _CONVERT = {"name": "convert", "label": tr("Open in Convert")}
@@ -71,6 +72,17 @@ def with_downloads(row: dict[str, Any], made: Mapping[str, Mapping[str, str]]) -
     return row
 
 
+def outline_of(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
+    """Return the waveform of the take that a row plays; nothing for that of a project, which plays its recording."""
+    player = row["player"]
+    take = player["tracks"][player["chosen"]].get("take") if player else None
+    if take is None:
+        return ()
+    with suppress(NotFound):  # deleted in another window
+        return visit.do(outline_of_take, row["id"], take)
+    return ()
+
+
 def _title(task: Mapping[str, Any]) -> str:
     voice = task["model_name"] or ""
     if task["kind"] == "conversion":
@@ -94,7 +106,7 @@ def _kind(task: Mapping[str, Any]) -> str:
         if task.get("edit_of")
         else tr("Song")
         if task.get("mix")
-        else KINDS.get(task["kind"], str(task["kind"]).capitalize())
+        else TITLES[task["kind"]]
     )
     return ntr(
         "{kind}, {epochs} epoch",
@@ -114,7 +126,7 @@ def _detail(task: Mapping[str, Any]) -> list[str]:
         *([_key(found["transpose"])] if found.get("transpose") is not None else []),
         *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
         *([] if effects == _NO_EFFECTS else [_effects(effects)]),
-        *(f"{title_of(name)} {_said(value)}" for name, value in _own_settings(task, found["vocal_style"]).items()),
+        *(joined(" ", (title_of(name), _said(one))) for name, one in _own_settings(task, found["vocal_style"]).items()),
     ]
 
 
@@ -145,12 +157,12 @@ def _own_settings(task: Mapping[str, Any], style: str) -> dict[str, Any]:
 
 
 def _key(transpose: float) -> str:
-    return f"{transpose:+g}".replace("-", "\N{MINUS SIGN}") if transpose else tr("original key")
+    return brief_shift(transpose) or tr("original key")
 
 
 def _effects(effects: Any) -> str:
     """Return the preset of effects; those of one's own have no name."""
-    return effects if isinstance(effects, str) else tr("own effects")
+    return EFFECTS.get(effects, effects) if isinstance(effects, str) else tr("own effects")
 
 
 def _label(task: Mapping[str, Any]) -> str:
@@ -186,7 +198,8 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
             facts.append([tr("Detected style"), STYLES[found["vocal_style"]]])
         for name, value in task["settings"].items():
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
-            facts.append([title_of(name), _said(value) if moved is None else f"{value}: {moved:+g}"])
+            shift = [] if moved is None else [brief_shift(moved) or "0"]
+            facts.append([title_of(name), joined(": ", [_said(value), *shift])])
     elif task["kind"] == "training":
         facts = [[tr("Epochs"), str(task["epochs"])]]
         facts += [[title_of(name), _said(value)] for name, value in task["settings"].items()]
@@ -194,7 +207,7 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _said(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return numeral(value, "g") if isinstance(value, float) else tr(value) if isinstance(value, str) else str(value)
 
 
 def _player(task: Mapping[str, Any], preferred: str) -> dict[str, Any] | None:
@@ -232,9 +245,9 @@ def _note(task: Mapping[str, Any]) -> str:
 
 def _actions(task: Mapping[str, Any]) -> list[dict[str, Any]]:
     kind, state = task["kind"], task["state"]
-    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE] if kind in _OF_VOICES else [])
+    beside = {"conversion": [_CONVERT], "training": [_TRAIN]}.get(kind, [_VOICE])
     if state in ("queued", "running"):
-        return [_STOP if kind == "training" else _CANCEL, *(beside if kind == "training" else [])]
+        return [_STOP if kind == "training" else CANCEL, *(beside if kind == "training" else [])]
     again = {
         "conversion": _REPEAT if state == "completed" else _REPEAT | {"label": tr("Try again")},
         "training": None if state == "completed" else _REPEAT | {"label": tr("Continue")},

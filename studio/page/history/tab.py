@@ -1,23 +1,21 @@
 """The History tab: all conversions and trainings, to play, repeat, cancel and delete."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import gradio as gr
 
 from engine.texts import ntr, tr
 from studio.actions.account import preferences_of
-from studio.actions.downloads import take_download
+from studio.actions.conversions.downloads import take_download
 from studio.actions.history import history_view, repeat_task, search
-from studio.actions.outlines import outline_of_take
 from studio.actions.projects import delete_project, project_view, projects_view
 from studio.actions.tasks import cancel_task, delete_task, delete_tasks, task_view
-from studio.actions.voices import voice_names
-from studio.errors import NotFound
+from studio.actions.voices.voice import voice_names
 from studio.page.history.projects import ProjectForm, project_row
-from studio.page.history.rows import KINDS, STATES, row_of, with_downloads
+from studio.page.history.rows import STATES, TITLES, outline_of, row_of, with_downloads
 from studio.page.parts.element import element, shown
+from studio.page.parts.element_data import AskedDownload, AskedOfTask
 from studio.page.parts.notice import inform, notice, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Values
@@ -63,7 +61,7 @@ class HistoryTab:
                 container=False, elem_classes="names",
             )  # fmt: skip
         with gr.Accordion(tr("More filters"), open=False), gr.Row():
-            self._kind = _filter(tr("Type"), tr("All types"), KINDS)
+            self._kind = _filter(tr("Type"), tr("All types"), TITLES)
             self._state = _filter(tr("Status"), tr("Any status"), STATES)
             self._since = gr.Textbox(
                 label=tr("From"), placeholder="2026-03-31", max_length=10, max_lines=1, min_width=120
@@ -113,15 +111,15 @@ class HistoryTab:
         )  # fmt: skip
         preferred = preferences_of(studio.database, account).format
         if view == _PROJECTS:
-            found = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            opened = asked[_AT + 1]
-            rows = [project_row(one, preferred, one["id"] == opened) for one in found["projects"]]
+            page = projects_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
+            opened, following = asked[_AT + 1], page["next_cursor"]
+            rows = [project_row(one, preferred, one["id"] == opened) for one in page["projects"]]
         else:
             found = history_view(studio, account, visit.base_url, visit.now_s, wanted=wanted, cursor=cursor)
-            rows = [row_of(task, preferred) for task in found["tasks"]]
+            rows, following = [row_of(task, preferred) for task in found["tasks"]], found["next_cursor"]
         for row in _each(rows):
-            row["outline"] = _outline(visit, row)
-        return rows, found["next_cursor"]
+            row["outline"] = outline_of(visit, row)
+        return rows, following
 
     def _show(self, visit: Visit, *asked: Any) -> Values:
         """Return updates that show what is asked for: filters, cursors, opened, made."""
@@ -166,7 +164,7 @@ class HistoryTab:
         view = dict(zip(self._filters, _EMPTY_FILTERS, strict=True)) | {self._cursors: [None], self._opened: task_id}
         return view | self._show(visit, *_EMPTY_FILTERS, [None], task_id, {})
 
-    def _download(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
+    def _download(self, visit: Visit, data: AskedDownload, *asked: Any) -> Updates:
         """Make a take in another format; the player fetches it as soon as its link is there."""
         row_id, index, suffix, made = str(data["id"]), int(data["index"]), str(data["label"]), asked[-1]
         row = next((one for one in _each(self._rows(visit, asked)[0]) if one["id"] == row_id), None)
@@ -178,7 +176,7 @@ class HistoryTab:
         made = {**made, f"{row_id} {index} {suffix}": link}
         return {**self._show(visit, *asked[:-1], made), self._made: made}
 
-    def _act(self, visit: Visit, data: dict[str, Any], *asked: Any) -> Updates:
+    def _act(self, visit: Visit, data: AskedOfTask, *asked: Any) -> Updates:
         task_id, studio, account = str(data.get("id")), visit.studio, visit.account
         match data.get("action"):
             case "delete":
@@ -224,17 +222,6 @@ def _each(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         yield row
         yield from row.get("rows", ())
-
-
-def _outline(visit: Visit, row: Mapping[str, Any]) -> Sequence[int]:
-    """Return the waveform of the take that a row plays; nothing for that of a project, which plays its recording."""
-    player = row["player"]
-    take = player["tracks"][player["chosen"]].get("take") if player else None
-    if take is None:
-        return ()
-    with suppress(NotFound):  # deleted in another window
-        return visit.do(outline_of_take, row["id"], take)
-    return ()
 
 
 def _nothing(visit: Visit, asked: Sequence[Any]) -> str:

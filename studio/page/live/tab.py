@@ -8,8 +8,8 @@ import gradio as gr
 
 from engine.errors import EngineError
 from engine.live.settings import LiveSettings
-from studio.actions.live import LiveSessions
-from studio.actions.voice_cards import avatar_of
+from studio.actions.conversions.live import LiveSessions
+from studio.actions.voices.cards import avatar_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
 

@@ -4,7 +4,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.texts import joined, tr
-from studio.actions.analyses import AnalysisView, analysis_view, cancel_analysis, start_analysis
+from studio.actions.analyses import cancel_analysis, start_analysis
+from studio.actions.analysis_views import AnalysisView, analysis_view
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit

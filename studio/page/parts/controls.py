@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Control = gr.Slider | gr.Number | gr.Dropdown | gr.Textbox
 STYLES = {"melodic": tr("Singing"), "rhythmic": tr("Rap"), "spoken": tr("Speech")}  # by preset of ConversionSettings
+EFFECTS = {"off": tr("Off"), "clean": tr("Clean"), "vocal": tr("Vocal"), "speech": tr("Speech"), "hall": tr("Hall")}
 _STEPS_OF_A_RANGE = 100
 _LONGEST_SLIDER = 10_000
 

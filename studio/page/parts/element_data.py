@@ -5,8 +5,8 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from studio.actions.analyses import Download
-from studio.actions.voice_cards import Avatar
+from studio.actions.analysis_views import Download
+from studio.actions.voices.cards import Avatar
 
 
 class FactRow(TypedDict):
@@ -51,7 +51,7 @@ class Track(TypedDict):
     label: str
     url: str
     names: NotRequired[Sequence[str]]
-    note: NotRequired[str]
+    note: NotRequired[str | None]
     downloads: NotRequired[Sequence[Download]]
 
 
@@ -96,6 +96,14 @@ class AskedOfTask(TypedDict, total=False):
     id: str
     action: str
     ids: Sequence[str]
+
+
+class AskedDownload(TypedDict):
+    """What <timbre-tasks> tells: a format to make of a track that a task's player has."""
+
+    id: str
+    index: int
+    label: str
 
 
 class ChosenEpoch(TypedDict):

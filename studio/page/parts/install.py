@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import gradio as gr
 
 from engine.texts import joined, tr
-from studio.actions.fetched_models import Addition
-from studio.actions.installation import InstallView, can_install
+from studio.actions.fetched_models import Addition, InstallView, can_install
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
@@ -69,7 +68,7 @@ class InstallOffer:
             self._place: gr.Column(visible=not seen.is_installed),
             self._begin: gr.Button(self._label(), visible=self._may and not seen.is_running),
             self._going: gr.Row(visible=seen.is_running),
-            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{seen.progress:.0%}")))
+            self._progress: progress_bar(seen.progress, joined(": ", (message, f"{100 * seen.progress:.0f} %")))
             if seen.is_running
             else "",
             self._problem: _end(seen),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from studio.actions.account import TokenView
 from studio.actions.installation import CheckupView, LimitView, MachineView, StorageView
 from studio.doctor import Finding
@@ -54,9 +54,9 @@ _MACHINE = (
 
 def size(count: float) -> str:
     """Write a number of bytes with its unit: 3 kB, 1.2 GB."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+    for unit in (tr("bytes"), "kB", "MB", "GB", "TB"):
         if count < 1000 or unit == "TB":
-            return f"{count:.0f} {unit}" if unit == "bytes" or count >= 10 else f"{count:.1f} {unit}"
+            return joined(" ", (numeral(count, ".0f" if unit == "bytes" or count >= 10 else ".1f"), unit))
         count /= 1000
     raise AssertionError("unreachable")
 
@@ -127,7 +127,7 @@ def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
 def storage_rows(storage: StorageView) -> list[FactRow]:
     """Return the location and the size of the stored files as rows."""
     if not storage["is_folder"]:
-        return [{"label": "Location", "value": tr("external storage, set by the service's options")}]
+        return [{"label": tr("Location"), "value": tr("external storage, set by the service's options")}]
     rows: list[FactRow] = [{"label": tr("Folder"), "value": storage["place"]}] if storage["place"] else []
     for name, area in storage["areas"].items():
         held, count = size(area["bytes"]), area["files"]
@@ -140,7 +140,7 @@ def storage_rows(storage: StorageView) -> list[FactRow]:
             "more than {held} in {count} files",
             count=count, held=held,
         )
-        note = "cache" if name in _REMAKEABLE else ""
+        note = tr("cache") if name in _REMAKEABLE else ""
         rows.append({"label": _AREAS[name], "value": value, "note": note})
     free_bytes = storage["free_bytes"]
     return rows if free_bytes is None else [*rows, {"label": tr("Free space"), "value": size(free_bytes)}]
@@ -151,7 +151,7 @@ def limit_rows(limits: Sequence[LimitView]) -> list[FactRow]:
     rows: list[FactRow] = []
     for one in limits:
         label, text = _LIMITS[one["name"]]
-        value = tr(text, value=numeral(one["value"], "g"))
+        value = text.format(value=numeral(one["value"], "g"))
         if one["name"] == "keep_outputs_days" and not one["value"]:
             value = tr("until deleted")
         row: FactRow = {"label": label, "value": value}

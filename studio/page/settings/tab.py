@@ -141,7 +141,7 @@ class SettingsTab:
         is_active = found is not None and found["state"] in ("queued", "running")
         return {
             self._findings: shown({"rows": finding_rows(found), "otherwise": _NOT_CHECKED}),
-            self._check: gr.Button("Checking …" if is_active else _CHECK, interactive=not is_active),
+            self._check: gr.Button(tr("Checking …") if is_active else _CHECK, interactive=not is_active),
             **self._checkup.begin(is_active),
         }
 

@@ -1,4 +1,4 @@
-// The avatar of a voice: its initials on its colour, over a small waveform. data as studio/actions/voice_cards.py has it:
+// The avatar of a voice: its initials on its colour, over a small waveform. data as studio/actions/voices/cards.py has it:
 // {colour, initials, bars: [0..1]}. Decorative: the voice's name stands beside it.
 
 import { make } from "./dom.js";

@@ -76,7 +76,7 @@ function recordings(all) {
     list.children[next].tabIndex = -1;
     list.children[next].focus();
   } }, tr("Show all {all}", { all: count.all })) : null;
-  return make("section", {}, make("h3", { class: "part" }, "Recordings ", make("small", {}, row(told))), list, more);
+  return make("section", {}, make("h3", { class: "part" }, tr("Recordings"), " ", make("small", {}, row(told))), list, more);
 }
 
 /** A finding of a recording; its remedy only where it is the first to have it. */

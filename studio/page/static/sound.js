@@ -52,6 +52,7 @@ class DecodedSound {
     this.playing = null;
     this.drawn = null;
     this.gain = 1;
+    this.place = 0;
   }
 
   /** Its waveform as <timbre-roll> draws it. */
@@ -71,9 +72,10 @@ class DecodedSound {
     gain.gain.setValueAtTime(0, at);
     gain.gain.linearRampToValueAtTime(this.gain, at + FADE_S);
     const analyser = new AnalyserNode(context, { fftSize: METERED });
-    source.connect(gain).connect(analyser).connect(context.destination);
+    const field = new StereoField(context, this.place);
+    source.connect(gain).connect(analyser).connect(field.input);
     source.start(at + Math.max(0, -from), Math.max(0, from));
-    this.playing = { source, gain, analyser, at, from };
+    this.playing = { source, gain, analyser, field, at, from };
   }
 
   stop() {
@@ -93,6 +95,16 @@ class DecodedSound {
     this.playing?.gain.gain.setTargetAtTime(level, output().currentTime + FADE_S, FADE_S);
   }
 
+  /** Where it is in the stereo field, -1 to 1. */
+  set pan(pan) {
+    this.place = pan;
+    if (this.playing) this.playing.field.pan = pan;
+  }
+
+  get pan() {
+    return this.place;
+  }
+
   /** The largest value that is heard just now, 0..1. */
   get peak() {
     if (!this.playing) return 0;
@@ -110,11 +122,36 @@ class DecodedSound {
   }
 }
 
+/** A place in the stereo field, of the same power everywhere, as engine/songs/mixing.py mixes it. */
+class StereoField {
+  input;
+  #sides;
+
+  constructor(context, pan) {
+    this.input = new GainNode(context, { channelCount: 2, channelCountMode: "explicit" });
+    const apart = new ChannelSplitterNode(context, { numberOfOutputs: 2 }), both = new ChannelMergerNode(context, { numberOfInputs: 2 });
+    this.#sides = [0, 1].map((side) => {
+      const gain = new GainNode(context);
+      apart.connect(gain, side).connect(both, 0, side);
+      return gain.gain;
+    });
+    this.input.connect(apart);
+    both.connect(context.destination);
+    this.pan = pan;
+  }
+
+  set pan(pan) {
+    const angle = (Math.PI / 4) * (1 + pan);
+    [Math.cos(angle), Math.sin(angle)].forEach((gain, side) => (this.#sides[side].value = Math.SQRT2 * gain));
+  }
+}
+
 class StreamedSound {
   constructor(element, peaks) {
     this.element = element;
     this.peaks = peaks ?? null;
     this.gain = 1;
+    this.pan = 0; // it stays in the middle
   }
 
   get duration() {

@@ -3,7 +3,7 @@
 // data: {tasks: [{id, title, is_name: whether the title is nothing but names, avatar, kind, detail: [texts], state, label,
 // progress, message, error, created_s, took, facts: [[name, value]], compared: [[name, value]] in which it may differ from
 // another, outline: heights 0..99 of its waveform, player: data of <timbre-player>, note, actions: [{name, label,
-// question}], rows: for a project, its conversions as such tasks, the newest first, more: how many it has besides}],
+// question}], beside: such actions in the row itself, rows: for a project, its conversions as such tasks, the newest first, more: how many it has besides}],
 // open: id or null, empty: text, select: whether rows can be selected, to compare two and to delete several; not those
 // that are active}.
 // An action with a question asks for confirmation. Sends `asked` {id, action}, for several {ids, action: "delete"}, for
@@ -81,13 +81,13 @@ class Tasks extends Listener {
     const count = chosen.length;
     if (!isAsking) {
       const all = () => { for (const row of this.#all) row.select(true); this.showSelected(); };
-      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", "Delete", () => this.showSelected(true)),
+      this.#bar.replaceChildren(make("span", { role: "status" }, tr("{count} selected", { count })), button("delete", tr("Delete"), () => this.showSelected(true)),
         button("all", tr("Select all"), all), button("none", tr("Clear"), clear), ...difference(chosen));
       return;
     }
     const keep = button("keep", tr("Keep them"), () => { this.#shown = ""; this.showSelected(); this.#bar.querySelector(".delete")?.focus(); });
     const question = tr("Delete these {count}, with recordings and takes?", { count });
-    this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", "Delete", erase), keep);
+    this.#bar.replaceChildren(make("span", { role: "status" }, question), button("sure", tr("Delete"), erase), keep);
     keep.focus();
   }
 }
@@ -104,6 +104,7 @@ class Row {
   #rows = new Map(); // of a project: id -> Row
   #list = make("ul", { class: "within" });
   #changes = make("span", { class: "changes" });
+  #beside = make("div", { class: "actions beside" });
   #play = iconButton("play", PLAY, tr("Play"), () => this.#owner.play(this.#task.id, this.#task.player));
 
   constructor(owner) {
@@ -112,7 +113,7 @@ class Row {
     this.#inside = make("div", { class: "inside", hidden: true });
     this.#box = make("input", { type: "checkbox", onchange: () => owner.showSelected() });
     this.#choice = make("label", { class: "choice", hidden: true }, this.#box);
-    this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#play, this.#head), this.#inside);
+    this.item = make("li", { class: "task" }, make("div", { class: "line" }, this.#choice, this.#play, this.#head, this.#beside), this.#inside);
   }
 
   get id() {
@@ -160,6 +161,7 @@ class Row {
     this.#play.hidden = !task.player;
     this.#play.ariaLabel = tr("Play {name}", { name });
     this.#showHead();
+    this.#beside.replaceChildren(...(task.beside ?? []).map((action) => this.#button(action, `${action.label}: ${name}`)));
     if (this.#is_open) this.#showInside(before);
   }
 
@@ -238,9 +240,11 @@ class Row {
   }
 
   #actions(actions) {
-    const buttons = actions.map((action) =>
-      make("button", { type: "button", class: action.name, onclick: () => this.#asked(action) }, action.label));
-    return make("div", { class: "actions" }, buttons);
+    return make("div", { class: "actions" }, actions.map((action) => this.#button(action)));
+  }
+
+  #button(action, label = null) {
+    return make("button", { type: "button", class: action.name, "aria-label": label, onclick: () => this.#asked(action) }, action.label);
   }
 
   #asked(action) {

@@ -10,9 +10,9 @@ const MARK = new Intl.NumberFormat(code, { numberingSystem: "latn" }).format(0.5
 
 /** A number as the language writes it, with so many digits after the mark. */
 class Numeral {
-  constructor(value, digits) {
+  constructor(value, digits, plus = "") {
     this.value = value;
-    this.written = digits === undefined ? String(value) : value.toFixed(digits);
+    this.written = (value > 0 ? plus : "") + (digits === undefined ? String(value) : value.toFixed(digits));
   }
 
   toString() {
@@ -23,6 +23,11 @@ class Numeral {
 /** Return a number with so many digits after the decimal mark, as the language writes it. */
 export function fixed(value, digits) {
   return new Numeral(value, digits);
+}
+
+/** Return such a number with its sign, also where it is positive. */
+export function signed(value, digits) {
+  return new Numeral(value, digits, "+");
 }
 
 /** Return a text in the language, its {fields} filled with values. */

@@ -5,7 +5,7 @@ export type Text = string; // in English, translated where it is shown
 export type Name = string; // of a user's, not translated
 export type Pair = [name: Text, value: Text];
 
-/** Of a voice: studio/actions/voice_cards.py. */
+/** Of a voice: studio/actions/voices/cards.py. */
 export interface Avatar { colour: string; initials: string; bars: number[] }
 
 export interface Range { min: string; max: string }
@@ -37,12 +37,13 @@ export interface PlayerData { id: string; tracks: Track[]; chosen?: number }
 
 export interface TaskAction { name: string; label: Text; question?: Text }
 
-/** A row of <timbre-tasks>: studio/page/history/rows.py. Times in seconds since 1970. */
+/** A row of <timbre-tasks>: studio/page/history/rows.py. Times in seconds since 1970; beside: actions in the row itself. */
 export interface Task {
   id: string; title: Text | Name; is_name?: boolean; avatar?: Avatar | null; kind: Text; detail?: Text[];
   state: "queued" | "running" | "completed" | "failed" | "cancelled"; label: Text; progress: number; message: Text;
   error: Text | null; created_s: number; took: Text; facts: Pair[]; compared?: Pair[]; outline?: number[];
   player: PlayerData | null; note: Text; actions: TaskAction[];
+  beside?: TaskAction[];
 }
 
 /** Of a project: `more` conversions are not among its rows. */

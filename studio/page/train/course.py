@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from engine.texts import joined, ntr, numeral, tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
 from engine.units import rounded_duration
-from studio.actions.trainings import Audition, TrainableVoice, TrainingView, seconds_left
-from studio.actions.voices import EpochLine
+from studio.actions.trainings.auditions import Audition
+from studio.actions.trainings.estimates import seconds_left
+from studio.actions.trainings.history import EpochLine
+from studio.actions.trainings.training import TrainableVoice, TrainingView
 from studio.page.parts.element_data import Chart, CurveLine, CurvesData, FactRow, PlayerData, Track
 from studio.store.records.conversion import Settings
 
@@ -144,9 +146,9 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
             "title": tr("Quality on new recordings"),
             "unit": tr("higher is better"),
             "lines": [
-                _line("likeness", "accent", evaluations, "likeness", marks=True),
-                _line("intelligibility", "range", evaluations, "content", marks=True),
-                _line("score", "good", evaluations, "score", marks=True),
+                _line(tr("likeness"), "accent", evaluations, "likeness", marks=True),
+                _line(tr("intelligibility"), "range", evaluations, "content", marks=True),
+                _line(tr("score"), "good", evaluations, "score", marks=True),
             ],
         },
         {
@@ -160,7 +162,7 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
         {
             "title": tr("Training loss"),
             "unit": tr("0 is best"),
-            "lines": [_line("timbre", "accent", epochs, "taken"), _line("words", "range", epochs, "kept")],
+            "lines": [_line(tr("timbre"), "accent", epochs, "taken"), _line(tr("words"), "range", epochs, "kept")],
         },
     ]
     shown: list[Chart] = [{**chart, "lines": [line for line in chart["lines"] if line["points"]]} for chart in charts]
@@ -176,10 +178,9 @@ def curves(view: TrainingView, chosen: int | None) -> CurvesData | None:
 def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerData | None:
     """Return data of <timbre-player>: a part as recorded and at the compared checkpoints; None without any."""
     original = next((one for one in view["parts"] if one["name"] == part), None)
-    lines = _playable(view, part, chosen)
+    lines = playable(view, part, chosen)
     if original is None or part is None or not lines:
         return None
-    best = _best(view)
     tracks: list[Track] = [{"label": tr("Original"), "url": original["url"]}]
     tracks += [
         {"label": _name(line), "url": line["sounds"][part], "note": tr(
@@ -188,8 +189,24 @@ def sounds(view: TrainingView, part: str | None, chosen: int | None) -> PlayerDa
         )} for line in lines
     ]
     epochs = [line["epoch"] for line in lines]
-    first = chosen if chosen in epochs else best["epoch"] if best and best["epoch"] in epochs else epochs[-1]
-    return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + epochs.index(first)}
+    first = epochs.index(heard) if (heard := epoch_heard(view, part, chosen)) is not None else 0
+    return {"id": f"train-{view['id']}-{part}", "tracks": tracks, "chosen": 1 + first}
+
+
+def epoch_heard(view: TrainingView, part: str | None, chosen: int | None) -> int | None:
+    """Return the epoch of the checkpoint that is heard: the chosen, the best or the last one."""
+    epochs = [line["epoch"] for line in playable(view, part, chosen)]
+    best = _best(view)
+    kept = best["epoch"] if best and best["epoch"] in epochs else epochs[-1] if epochs else None
+    return chosen if chosen in epochs else kept
+
+
+def epoch_in_use(view: TrainingView) -> int | None:
+    """Return the epoch that the voice is: the one that was chosen, or the best of a completed training."""
+    best = _best(view)
+    if view["chosen_epoch"] is not None or best is None or view["state"] != "completed":
+        return view["chosen_epoch"]
+    return best["epoch"]
 
 
 def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list[FactRow]:
@@ -206,7 +223,7 @@ def score_rows(view: TrainingView, part: str | None, chosen: int | None) -> list
                 ),
             ),
         }
-        for line in _playable(view, part, chosen)
+        for line in playable(view, part, chosen)
     ]
 
 
@@ -233,7 +250,7 @@ def _best(view: TrainingView) -> Audition | None:
     return next((line for line in view["evaluations"] if line["kept"]), None)
 
 
-def _playable(view: TrainingView, part: str | None, chosen: int | None) -> list[Audition]:
+def playable(view: TrainingView, part: str | None, chosen: int | None) -> list[Audition]:
     """Return the playable evaluations to compare: the first, the best, the last and the chosen one."""
     playable = [line for line in view["evaluations"] if part in line["sounds"]]
     best = _best(view)
@@ -248,10 +265,8 @@ def _name(line: Audition) -> str:
 
 def _line(
     label: str, colour: str, lines: Sequence[EpochLine] | Sequence[Audition], name: str, marks: bool = False
-) -> CurveLine:  # fmt: skip
-    points = [
-        (line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)
-    ]  # fmt: skip
+) -> CurveLine:
+    points = [(line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)]
     apart = -(-len(points) // _MOST_POINTS)
     return {
         "label": label,

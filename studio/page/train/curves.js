@@ -77,13 +77,13 @@ class Curves extends HTMLElement {
     const digits = digitsOf(ticks[1] - ticks[0]);
     const svg = make("svg", {
       viewBox: `0 0 ${width} ${height}`, height, role: choices?.length ? "slider" : "img", tabindex: choices?.length ? "0" : null,
-      "aria-label": [chart.title, chart.unit].filter(Boolean).map((one) => tr(one)).join(", "),
+      "aria-label": [chart.title, chart.unit].filter(Boolean).join(", "),
       "aria-valuemin": choices?.[0], "aria-valuemax": choices?.at(-1), "aria-valuenow": chosen ?? kept ?? choices?.at(-1),
       "aria-valuetext": sayAt(chart, chosen ?? kept ?? choices?.at(-1) ?? 0, digits),
     });
     svg.append(make("g", { class: "grid" }, ticks.map((tick) => [
       make("line", { x1: LEFT, x2: width - RIGHT, y1: up(tick), y2: up(tick) }),
-      make("text", { x: LEFT - 6, y: up(tick) + 4, "text-anchor": "end" }, tick.toFixed(digits)),
+      make("text", { x: LEFT - 6, y: up(tick) + 4, "text-anchor": "end" }, String(fixed(tick, digits))),
     ]).flat()));
     svg.append(make("g", { class: "grid" }, wholeTicks(epochs).map((tick) =>
       make("text", { x: across(tick), y: height - 15, "text-anchor": "middle" }, String(tick))),
@@ -161,7 +161,7 @@ function digitsOf(step) {
 function sayAt(chart, epoch, digits) {
   const said = chart.lines.map((line) => {
     const before = line.points.filter(([at, value]) => at <= epoch && Number.isFinite(value)).at(-1);
-    return before ? `${tr(line.label)} ${fixed(before[1], digits + 2)}` : null;
+    return before ? `${line.label} ${fixed(before[1], digits + 2)}` : null;
   });
   return [tr("epoch {epoch}", { epoch }), ...said.filter(Boolean)].join(" · ");
 }

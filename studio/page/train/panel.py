@@ -7,14 +7,8 @@ from gradio.blocks import Block
 
 from engine.texts import tr
 from engine.training.plan import MAY_CHANGE, TrainingPlan
-from studio.actions.trainings import (
-    TrainableVoice,
-    TrainingView,
-    queue_view,
-    start_estimate,
-    trainable_view,
-    training_view,
-)
+from studio.actions.trainings.estimates import start_estimate
+from studio.actions.trainings.training import TrainableVoice, TrainingView, queue_view, trainable_view, training_view
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
@@ -26,6 +20,8 @@ from studio.page.parts.watched_task import WatchedTask
 from studio.page.train.course import (
     choice_of,
     curves,
+    epoch_heard,
+    epoch_in_use,
     estimate_text,
     is_active,
     is_timed,
@@ -36,6 +32,7 @@ from studio.page.train.course import (
     start_label,
     state_rows,
 )
+from studio.page.train.use_epoch import offered, use_button
 
 NO_VOICES = tr("No voices to train yet. Make one on the Create tab.")
 CHOOSE = tr("Choose a voice first.")
@@ -86,7 +83,8 @@ class Panel:
 
     def _lay_out_audition(self) -> None:
         self.part = gr.Dropdown([], label=tr("Listen to"), visible=False, filterable=False)
-        self.player = element("player", elem_id="train-player")
+        self.player = element("player", events=("chosen",), elem_id="train-player")
+        self.use = use_button("train-use")
         self.scores = element("facts", elem_id="train-scores")
 
     @property
@@ -99,8 +97,13 @@ class Panel:
         """The components changed by `show`."""
         return [
             self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
-            self.course, self.part, self.player, self.scores, self.training.timer, self.drawn,
+            self.course, self.part, *self.audition, self.training.timer, self.drawn,
         ]  # fmt: skip
+
+    @property
+    def audition(self) -> list[Block]:
+        """The components changed by `heard`."""
+        return [self.player, self.use, self.scores]
 
     @property
     def all(self) -> list[Block]:
@@ -187,7 +190,13 @@ class Panel:
         """Show the sounds of one part and the scores of their checkpoints."""
         data = sounds(view, part, chosen) if view else None
         rows = score_rows(view, part, chosen) if view else []
-        return {self.player: shown(data), self.scores: shown({"rows": rows})}
+        return {self.player: shown(data), self.scores: shown({"rows": rows}), self.use: self.offer(view, part, chosen)}
+
+    def offer(self, view: TrainingView | None, part: str | None, chosen: int | None) -> gr.Button:
+        """Return the button that makes the checkpoint that is heard the voice."""
+        if view is None or not view["evaluations"]:
+            return gr.Button(visible=False)
+        return offered(view["evaluations"], epoch_heard(view, part, chosen), epoch_in_use(view), is_active(view))
 
     def _listed(self, voices: Sequence[TrainableVoice], view: TrainingView | None) -> Values:
         choices = [choice_of(one) for one in voices]

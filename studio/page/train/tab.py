@@ -5,21 +5,16 @@ from typing_extensions import TypedDict  # pydantic reads it, which needs this o
 
 from engine.texts import ntr, tr
 from studio.actions.tasks import cancel_task
-from studio.actions.trainings import (
-    TrainingView,
-    forget_training,
-    queue_view,
-    start_estimate,
-    start_training,
-    trainable_view,
-)
-from studio.page.parts.element_data import AskedOfTask, ChosenEpoch
+from studio.actions.trainings.estimates import start_estimate
+from studio.actions.trainings.training import TrainingView, forget_training, queue_view, start_training, trainable_view
+from studio.page.parts.element_data import AskedOfTask, ChosenEpoch, ChosenTrack
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
-from studio.page.train.course import given_settings, is_active
+from studio.page.train.course import epoch_heard, given_settings, is_active, playable
 from studio.page.train.panel import CHOOSE, Panel
+from studio.page.train.use_epoch import use_epoch
 
 _GONE = tr("This voice has been deleted.")
 # one at a time: another tab's wish arrives together with the event of showing this one, and should win
@@ -69,8 +64,11 @@ class TrainTab:
             )  # fmt: skip
         page.on(panel.forget.click, self._forget, asked, [*panel.all, panel.question], notice=said)
         page.on_data(panel.queue.asked, self._act_on_queue, asked, panel.all, notice=said)
-        page.on(panel.part.input, self._listen, asked, [panel.player, panel.scores])
-        page.on_data(panel.course.chosen, self._hear_epoch, asked, [panel.player, panel.scores, panel.chosen], **LATEST)
+        page.on(panel.part.input, self._listen, asked, panel.audition)
+        heard = [*panel.audition, panel.chosen]
+        page.on_data(panel.course.chosen, self._hear_epoch, asked, heard, **LATEST)
+        page.on_data(panel.player.chosen, self._choose_track, asked, [panel.use, panel.chosen], **LATEST)
+        page.on(panel.use.click, self._use, asked, seen, notice=said)
 
     def _open(self, visit: Visit, given: Given) -> Updates:
         """Show the voice another tab asks for, or the current one, the remembered one, or the one in training."""
@@ -154,6 +152,22 @@ class TrainTab:
     def _hear_epoch(self, visit: Visit, data: ChosenEpoch, given: Given) -> Updates:
         chosen: Values = {self._panel.chosen: data.get("epoch")}
         return chosen | self._listen(visit, Given({**given, **chosen}))
+
+    def _choose_track(self, visit: Visit, data: ChosenTrack, given: Given) -> Updates:
+        """Offer the checkpoint that is heard; the first track is the original."""
+        panel, view = self._panel, self._view(visit, given)
+        part, place = given.read(panel.part, str), int(data["index"]) - 1
+        lines = playable(view, part, given.read(panel.chosen, int)) if view else []
+        if view is None or not 0 <= place < len(lines):
+            return None
+        epoch = lines[place]["epoch"]
+        return {panel.chosen: epoch, panel.use: panel.offer(view, part, epoch)}
+
+    def _use(self, visit: Visit, given: Given) -> Updates:
+        panel, view = self._panel, self._view(visit, given)
+        part, chosen = given.read(panel.part, str), given.read(panel.chosen, int)
+        said = use_epoch(visit, given.read(panel.voice, str), epoch_heard(view, part, chosen) if view else None)
+        return panel.show(visit, given, again=True) | {panel.notice: inform(said)}
 
     def _follow(self, visit: Visit, given: Given) -> Updates:
         """Update the panel, unless another voice has been chosen since the request."""

@@ -6,8 +6,8 @@ import gradio as gr
 
 from engine.texts import tr
 from engine.voices.profile import LONGEST_NAME
-from studio.actions.voice_cards import VoiceCardView
-from studio.actions.voice_making import start_blend
+from studio.actions.voices.cards import VoiceCardView
+from studio.actions.voices.making import start_blend
 from studio.errors import Invalid
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Values

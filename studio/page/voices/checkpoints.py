@@ -5,20 +5,18 @@ from collections.abc import Sequence
 import gradio as gr
 
 from engine.texts import joined, numeral, tr
-from studio.actions.checkpoints import choose_checkpoint
-from studio.actions.trainings import Audition, Auditions, auditions_view, training_view
-from studio.actions.voice_cards import VoiceDetails, voice_details
-from studio.errors import Invalid
+from studio.actions.trainings.auditions import Audition, Auditions, auditions_view
+from studio.actions.trainings.training import training_view
+from studio.actions.voices.cards import VoiceDetails, voice_details
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenEpoch, ChosenTrack, PlayerData, Track
 from studio.page.parts.notice import notice, silent
 from studio.page.parts.page import LATEST, Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.train.course import curves
+from studio.page.train.use_epoch import offered, use_button
 
 MOST = 9  # checkpoints side by side: one for each number key
-
-_NONE_CHOSEN = tr("Choose a checkpoint to use it")
 
 
 class Checkpoints:
@@ -30,7 +28,7 @@ class Checkpoints:
             self.course = element("curves", events=("chosen",), elem_id="voice-curves")
             self.part = gr.Dropdown([], label=tr("Listen to"), filterable=False)
             self.player = element("player", events=("chosen",), elem_id="voice-checkpoints-player")
-            self.choose = gr.Button(_NONE_CHOSEN, interactive=False, elem_id="voice-checkpoints-choose")
+            self.choose = use_button("voice-checkpoints-choose")
             self.said = said = notice("voice-checkpoints-notice")
         self.heard, self.epochs = gr.State(None), gr.State([])
         self.outputs = outputs = [
@@ -76,28 +74,8 @@ class Checkpoints:
         tracks += [{"label": _label(line), "url": line["sounds"][part], "note": _note(line, in_use)} for line in lines]
         place = 1 + epochs.index(epoch) if epoch in epochs else 0
         data: PlayerData = {"id": f"checkpoints-{model}-{part}", "tracks": tracks, "chosen": place}
-        return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, **self.offer(view, epoch, in_use)}
-
-    def offer(self, view: Auditions, epoch: int | None, in_use: int | None) -> Values:
-        """Return updates of the button that makes the voice use the selected checkpoint."""
-        line = next((one for one in view["evaluations"] if one["epoch"] == epoch), None)
-        if line is None:
-            return {self.choose: gr.Button(_NONE_CHOSEN, interactive=False)}
-        if epoch == in_use:
-            return {self.choose: gr.Button(tr("Epoch {epoch} is in use", epoch=epoch), interactive=False)}
-        if not line["complete"]:
-            return {self.choose: gr.Button(tr("Epoch {epoch} was kept only as sound", epoch=epoch), interactive=False)}
-        return {self.choose: gr.Button(tr("Use epoch {epoch}", epoch=epoch), interactive=True)}
-
-    def use(self, visit: Visit, model: str | None, epoch: int | None) -> str:
-        """Make the voice use a checkpoint; return a sentence about it. Raises as `choose_checkpoint` does."""
-        if model is None or epoch is None:
-            raise Invalid([("epoch", tr("Choose a checkpoint first."))])
-        visit.do(choose_checkpoint, model, epoch)
-        return tr(
-            "The voice now uses epoch {epoch}. Further training still continues from the last epoch.",
-            epoch=epoch,
-        )
+        offer = offered(view["evaluations"], epoch, in_use)
+        return {self.player: shown(data), self.epochs: epochs, self.heard: epoch, self.choose: offer}
 
     def _look(self, visit: Visit, model: str) -> tuple[Auditions, int | None]:
         """Return the auditions, and the epoch in use."""
@@ -117,7 +95,7 @@ class Checkpoints:
         place = int(data["index"]) - 1
         epoch = epochs[place] if 0 <= place < len(epochs) else None
         heard, in_use = self._look(visit, model)
-        return {self.heard: epoch, **self.offer(heard, epoch, in_use)}
+        return {self.heard: epoch, self.choose: offered(heard["evaluations"], epoch, in_use)}
 
     def _other_checkpoint(self, visit: Visit, data: ChosenEpoch, model: str | None, name: str | None) -> Updates:
         return self._other_part(visit, model, name, data["epoch"])
@@ -144,6 +122,6 @@ def _label(line: Audition) -> str:
 
 
 def _note(line: Audition, in_use: int | None) -> str:
-    more = ["best"] if line["kept"] else []
+    more = [tr("best")] if line["kept"] else []
     more += [tr("in use")] if line["epoch"] == in_use else []
     return joined(tr(", "), [tr("score {score}", score=numeral(line["score"], ".3f")), *more])

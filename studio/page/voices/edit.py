@@ -5,10 +5,10 @@ import gradio as gr
 
 from engine.texts import ntr, tr
 from engine.voices.card import TRAIN_AGAIN
-from studio.actions.packages import package_link
-from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.voice_cards import VoiceDetails, voice_details
-from studio.actions.voices import refuse_undeletable
+from studio.actions.voices.cards import VoiceDetails, voice_details
+from studio.actions.voices.packages import package_link
+from studio.actions.voices.profiles import edit_profile, profile_values
+from studio.actions.voices.voice import refuse_undeletable
 from studio.page.parts.element import element, shown
 from studio.page.parts.markup import markup
 from studio.page.parts.notice import notice
@@ -24,7 +24,7 @@ class Edit:
         with gr.Row(elem_id="voice-more"):
             self.edit = gr.Button(tr("Edit"), size="sm", scale=0, min_width=110, elem_id="voice-edit")
             self.export = gr.Button(tr("Export"), size="sm", scale=0, min_width=110, elem_id="voice-export")
-            self.ask = gr.Button("Delete …", size="sm", scale=0, min_width=110, elem_id="voice-ask")
+            self.ask = gr.Button(tr("Delete"), size="sm", scale=0, min_width=110, elem_id="voice-ask")
         self.file = element("download", elem_id="voice-package")
         self.problem = problem = notice("voice-problem")
         with gr.Column(visible=False, elem_id="voice-question") as self.question:

@@ -9,10 +9,10 @@ import gradio as gr
 from engine.rvc.sources import SOURCES
 from engine.texts import ntr, tr
 from engine.voices.card_rules import RVC
-from studio.actions.packages import free_name, import_model, namesakes, replace_model
-from studio.actions.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.actions.uploads import refuse_large
-from studio.actions.voice_cards import VoiceDetails
+from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.packages import free_name, import_model, namesakes, replace_model
+from studio.actions.voices.rvc_models import INDEX, RvcFiles, contentvec, is_rvc_model
 from studio.errors import NotReadable
 from studio.languages.reading import said
 from studio.page.parts.install import InstallOffer, InstallWords
@@ -61,7 +61,7 @@ class Import:
         for one in files:
             refuse_large(visit.studio, Path(one))
         package, _ = _sorted(files)
-        called, there = visit.do_apart(namesakes, package, _shown(package))
+        called, there = visit.do_apart(namesakes, package)
         if not there:
             return {}
         question = self.question
@@ -77,12 +77,12 @@ class Import:
         """Import the package or the model, with this name or its own; return the voice's id."""
         package, index = _sorted(files)
         with_it = RvcFiles(index, int(speaker or 0) if is_rvc_model(package) else 0)  # the field keeps the last one
-        return visit.do_apart(import_model, package, name=_shown(package), voice_name=name, files=with_it)
+        return visit.do_apart(import_model, package, voice_name=name, files=with_it)
 
     def take_instead(self, visit: Visit, files: Sequence[str]) -> str:
         """Import the package in place of the voice of its name; return that voice's id."""
         package, _ = _sorted(files)
-        (model,) = _own(visit.do_apart(namesakes, package, _shown(package))[1])
+        (model,) = _own(visit.do_apart(namesakes, package)[1])
         visit.do_apart(replace_model, model, package)
         return model
 
@@ -114,10 +114,6 @@ def _sorted(files: Sequence[str]) -> tuple[Path, Path | None]:
             "Import one voice at a time: a model of RVC, and its index if it has one.",
         ), "several_files")
     return packages[0], indexes[0] if indexes and indexes != packages else None
-
-
-def _shown(package: Path) -> str:
-    return f'"{package.name}"'
 
 
 def _question(name: str, there: Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,7 @@ import gradio as gr
 
 from engine.texts import joined, tr
 from studio.actions.tasks import cancel_task
-from studio.actions.voice_making import active_new_voice, new_voice_view
+from studio.actions.voices.making import active_new_voice, new_voice_view
 from studio.errors import NotFound
 from studio.page.parts.notice import inform, notice, show_error
 from studio.page.parts.page import Page, Updates, Visit

@@ -4,8 +4,8 @@
 import gradio as gr
 
 from engine.texts import tr
-from studio.actions.datasets import examination_view
-from studio.actions.voice_cards import VoiceDetails
+from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.datasets import examination_view
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import PlayerData
 from studio.page.parts.markup import markup

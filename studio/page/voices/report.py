@@ -6,14 +6,14 @@ from engine.units import note_number
 from engine.voices.card import TRAIN_AGAIN
 from engine.voices.card_rules import RVC
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import VoiceDetails
-from studio.actions.voices import TaughtBy, score_lines
+from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.voice import TaughtBy, score_lines
 from studio.page.parts.element_data import FactRow, Facts, VoiceHead
 from studio.page.parts.keyboard import Stretch, keyboard_svg
 from studio.store.records.cards import ReportedData
 
 BADGES = {
-    "pending": "untrained",
+    "pending": tr("untrained"),
     "training": tr("in training"),
     "failed": tr("training failed"),
     TRAIN_AGAIN: tr("made with an earlier version: train or import it again"),
@@ -117,7 +117,8 @@ def training_rows(voice: VoiceDetails) -> list[FactRow]:
     scores = found if isinstance(found, dict) else {}
     for name, label, note in _SCORES:
         if isinstance(score := scores.get(name), int | float):
-            value = tr("{score} cents", score=numeral(score, ".0f")) if name == "pitch_error_cents" else f"{score:.2f}"
+            is_error = name == "pitch_error_cents"
+            value = tr("{score} cents", score=numeral(score, ".0f")) if is_error else numeral(score, ".2f")
             rows.append({"label": label, "value": value, "note": note})
     if learned:
         rows += [{"label": tr("Scores"), "value": line, "note": _HELD_OUT} for line in score_lines(voice)]

@@ -6,10 +6,10 @@ from functools import partial
 import gradio as gr
 
 from engine.texts import tr
-from studio.actions.datasets import examine_again
 from studio.actions.recordings import consent_line
-from studio.actions.voice_cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
-from studio.actions.voices import delete_model
+from studio.actions.voices.cards import VoiceCardView, VoiceDetails, voice_cards, voice_details
+from studio.actions.voices.datasets import examine_again
+from studio.actions.voices.voice import delete_model
 from studio.errors import NotFound
 from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenVoice
@@ -18,6 +18,7 @@ from studio.page.parts.notice import inform, notice
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit, Wish
 from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
+from studio.page.train.use_epoch import use_epoch
 from studio.page.voices.blend import Blend
 from studio.page.voices.checkpoints import Checkpoints
 from studio.page.voices.edit import Edit
@@ -113,11 +114,9 @@ class VoicesTab:
         page, chosen, edit, checkpoints = self._page, self._chosen, self._edit, self._checkpoints
         saved = page.on(
             edit.sure.click, self._save, {chosen, *edit.form.components}, self._all, notice=edit.problem, **IN_TURN
-        )  # fmt: skip
+        )
         saved.then(None, None, None, js=_TO_THE_NAME, api_visibility="private", show_progress="hidden")
-        page.on(
-            edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN
-        )  # fmt: skip
+        page.on(edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN)
         page.on(self._details.examine.click, self._examine, [chosen], self._all, notice=self._notice, **IN_TURN)
         page.on(
             checkpoints.choose.click, self._use_checkpoint, [chosen, checkpoints.heard], self._all,
@@ -126,9 +125,10 @@ class VoicesTab:
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
                 button.click,
-                lambda visit, one, there=there: page.go(there, voice=one) if one else None, [chosen],
+                lambda visit, one, there=there: page.go(there, voice=one) if one else None,
+                [chosen],
                 [page.tabs, page.wishes[there]],
-            )  # fmt: skip
+            )
 
     def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""
@@ -225,7 +225,7 @@ class VoicesTab:
         return self._library(visit, model)
 
     def _use_checkpoint(self, visit: Visit, model: str | None, epoch: int | None) -> Updates:
-        sentence = self._checkpoints.use(visit, model, epoch)
+        sentence = use_epoch(visit, model, epoch)
         return self._library(visit, model) | {self._checkpoints.said: inform(sentence)}
 
     def _follow_blend(self, visit: Visit, task: str | None) -> Updates:

@@ -8,8 +8,8 @@ from engine.texts import tr
 from engine.voices.card_rules import RVC
 from engine.voices.profile import LONGEST_NAME
 from studio.actions.uploads import refuse_large
-from studio.actions.voice_cards import VoiceDetails
-from studio.actions.voice_making import TeachingRequest, start_teaching
+from studio.actions.voices.cards import VoiceDetails
+from studio.actions.voices.making import TeachingRequest, start_teaching
 from studio.page.parts.page import Page, Updates, Visit
 from studio.page.parts.values import Values
 from studio.page.voices.making import NewVoiceForm

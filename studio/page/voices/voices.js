@@ -11,7 +11,7 @@ import { Listener, iconButton, make, row, tell } from "./dom.js";
 import { Listening } from "./listening.js";
 import { tr } from "./texts.js";
 
-const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: "Voice type", base_language: tr("Language") };
+const FILTERS = { gender: tr("Gender"), genre: tr("Genre"), voice_type: tr("Voice type"), base_language: tr("Language") };
 const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2 to C6
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no filters are needed

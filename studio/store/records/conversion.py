@@ -1,7 +1,8 @@
 """A conversion: what is asked (plain, or an edit, a comp, a song, a live session), and what was rendered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -100,7 +101,10 @@ class Comp(Record):
 
 @dataclass(frozen=True)
 class Song(Record):
-    """What is made of a recording beside converting it. keys, names: of the files sent with it, by lane."""
+    """What is made of a recording beside converting it. keys, names: of the files sent with it, by lane.
+
+    more_stem_parts: of the stems after the first, whose lanes are `more_lanes`.
+    """
 
     parts: Parts
     stem_parts: Parts
@@ -109,6 +113,12 @@ class Song(Record):
     faders: Mapping[str, float]
     keys: Mapping[str, str]
     names: Mapping[str, str]
+    more_stem_parts: Absent[tuple[Parts, ...]] = None
+
+
+def more_lanes() -> Iterator[str]:
+    """Yield the names of the lanes of stems after the first: "stem3", as singers are counted, and so on."""
+    return (f"stem{number}" for number in count(3))
 
 
 Live = Mapping[str, bool | int | float | str | None]  # fields of engine.live.settings.LiveSettings
@@ -160,7 +170,7 @@ class Rendered(Record):
 
     outputs: keys of the takes; dry: without their effects, if they have any; scores: of each take; lanes: keys of the
     lanes of a song; notes: sentences on a song; unsigned: why the takes carry no content credentials; groundwork: key
-    of the edit data.
+    of the edit data; voices: all that sing in a song.
     """
 
     outputs: tuple[str, ...] = ()
@@ -177,4 +187,5 @@ class Rendered(Record):
     lanes: Absent[Mapping[str, str]] = None
     notes: Absent[tuple[Said, ...]] = None
     mix: Absent[Mix] = None
+    voices: Absent[tuple[OutputSettings, ...]] = None
     seconds: float = 0.0

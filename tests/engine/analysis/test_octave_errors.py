@@ -3,7 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.analysis.octave_errors import octave_errors
+from engine.analysis.octave_errors import OctaveDoubt, octave_doubts, octave_errors
+from engine.analysis.pitch import Pitch
+from engine.units import semitones_to_hertz
 
 
 def melody(*notes: float, frames: int = 30, rest: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +19,7 @@ def misheard(semitones, voicing, where: slice, octaves: int, way: int = 0) -> np
     """A curve of which a part was taken for another octave, with some frames on the way from one to the other."""
     wrong = semitones.copy()
     wrong[where] += 12 * octaves
-    for edge in (where.start, where.stop):
+    for edge in (where.start, where.stop) if way else ():
         wrong[edge - way : edge + way] = np.interp(
             np.arange(2 * way), [-1, 2 * way], [wrong[edge - way - 1], wrong[edge + way]]
         )
@@ -71,3 +73,60 @@ def test_octave_errors_finds_none_without_voice():
     found, sure = octave_errors(np.full(50, 50.0), np.zeros(50), slice(10, 40))
     assert not found.any()
     assert not sure.any()
+
+
+def curve(semitones: np.ndarray, voicing: np.ndarray) -> Pitch:
+    return Pitch(semitones_to_hertz(semitones).astype(np.float32), voicing.astype(np.float32))
+
+
+@pytest.mark.parametrize("octaves", [-1, 1])
+@pytest.mark.parametrize("where", [slice(70, 100), slice(0, 25), slice(120, 150)])  # within, at both ends
+def test_octave_doubts_finds_a_leap_of_an_octave_within_a_phrase(octaves, where):
+    semitones, voicing = melody(57, 59, 60, 62, 60)
+    found = octave_doubts(curve(misheard(semitones, voicing, where, octaves), voicing))
+    assert [one.by for one in found] == [-octaves]
+    assert found[0].start_s == pytest.approx(where.start / 100, abs=0.02)
+    assert found[0].end_s == pytest.approx(where.stop / 100, abs=0.02)
+
+
+def test_octave_doubts_finds_each_place():
+    semitones, voicing = melody(57, 59, 60, 62, 60, frames=60)
+    wrong = misheard(misheard(semitones, voicing, slice(40, 60), 1), voicing, slice(200, 230), -1)
+    assert [one.by for one in octave_doubts(curve(wrong, voicing))] == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("notes", "rest"),
+    [
+        ((57, 64, 57), 0),  # a fifth
+        ((57, 66, 57), 0),
+        ((57, 69, 57), 15),  # an octave, after a breath
+        ((48, 72, 48), 0),  # two octaves: not for an octave edit
+    ],
+)
+def test_octave_doubts_finds_none_in_what_is_sung(notes, rest):
+    assert octave_doubts(curve(*melody(*notes, rest=rest))) == []
+
+
+def test_octave_doubts_finds_none_in_a_glide_of_an_octave():
+    semitones, voicing = melody(57, 57, 69, 69)
+    semitones[50:70] = np.linspace(57, 69, 20)  # in 0.2 s, as it can be sung
+    assert octave_doubts(curve(semitones, voicing)) == []
+
+
+def test_octave_doubts_leaves_a_long_passage_in_another_octave():
+    semitones, voicing = melody(57, 69, 57, frames=200)
+    assert octave_doubts(curve(semitones, voicing)) == []
+
+
+def test_octave_doubts_finds_none_without_voice():
+    assert octave_doubts(curve(np.full(50, 50.0), np.zeros(50))) == []
+
+
+def test_octave_doubts_are_where_the_edit_brings_the_note_back():
+    semitones, voicing = melody(57, 59, 60, 62, 60)
+    wrong = misheard(semitones, voicing, slice(70, 100), 1)
+    [doubt] = octave_doubts(curve(wrong, voicing))
+    assert isinstance(doubt, OctaveDoubt)
+    first, stop = round(100 * doubt.start_s), round(100 * doubt.end_s)
+    np.testing.assert_allclose(wrong[first:stop] + 12 * doubt.by, semitones[first:stop])

@@ -21,6 +21,8 @@ from engine.audio.encoders import pcm24, wav_header
 from engine.audio.files import Audio, AudioWriter, audio_of, open_audio, read_audio, write_audio
 from engine.audio.result_format import M4A_RATES
 from engine.errors import AudioError, Cancelled
+from engine.files import named
+from engine.texts import Text
 
 RATE = 44_100
 
@@ -202,6 +204,24 @@ def test_read_audio_refuses_missing_empty_and_non_audio_files(tmp_path: Path) ->
     os.mkfifo(tmp_path / "pipe.wav")
     assert "not a regular file" in refusal(tmp_path / "pipe.wav")
     assert "cannot be opened" in refusal(tmp_path / ("x" * 300 + ".wav"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"", b"no audio", b"RIFF no more", *(one + bytes(99) for one in (b"fLaC", b"OggS", b"ID3", b"0000ftyp"))],
+)
+def test_read_audio_names_a_stored_file_as_its_owner_does(tmp_path: Path, content: bytes | None) -> None:
+    """In the text and in the value of its template, which other languages fill in."""
+    path = tmp_path / "stored.wav"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(AudioError) as refused:
+        read_audio(named(path, "Ave Maria.wav"))
+    text = str(refused.value)
+    assert isinstance(text, Text)
+    assert '"Ave Maria.wav"' in text
+    assert "Ave Maria.wav" in text.values.values()
+    assert "stored" not in text
 
 
 @pytest.mark.parametrize("kind", ["wav", "aiff", "flac", "mp3", "ogg", "opus", "m4a"])

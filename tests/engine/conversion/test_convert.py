@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.analysis.loudness import measure_loudness, without_rumble
+from engine.analysis.notes import SCALES
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
@@ -650,3 +651,50 @@ def test_convert_makes_all_of_the_sound_anew_where_a_room_is_heard(sing, voice):
     wet = (0.5 * room / np.abs(room).max()).astype(np.float32)
     textures = [convert(Audio(one[None], SAMPLE_RATE), voice).edit_data.settings.texture for one in (dry, wet)]
     assert textures == [1.0, 0.0]
+
+
+# ---- doubles and harmonies
+
+
+def heard_semitones(audio) -> np.ndarray:
+    pitch = detect_pitch(audio.samples.mean(0), SAMPLE_RATE)
+    return pitch.semitones[pitch.voiced]
+
+
+def test_convert_sings_a_third_of_the_key_in_time(voice_and_note):
+    voice, recording = voice_and_note
+    lead = convert(recording, voice, ConversionSettings(transpose=0)).takes[0].audio
+    chosen = ConversionSettings(transpose=0, harmony="third_above", harmony_key="G major")
+    third = convert(recording, voice, chosen)
+    assert third.takes[0].audio.samples.shape == lead.samples.shape
+    away = np.median(heard_semitones(third.takes[0].audio)) - np.median(heard_semitones(lead))
+    assert away == pytest.approx(4.0, abs=0.25)
+    assert third.edit_data.settings.harmony_key == "G major"
+
+
+def test_convert_sings_a_double_that_is_another_performance_of_the_same_notes(voice_and_note):
+    voice, recording = voice_and_note
+    lead = convert(recording, voice, ConversionSettings(transpose=0)).takes[0].audio
+    double = convert(recording, voice, ConversionSettings(transpose=0, harmony="unison", seed=5)).takes[0].audio
+    away = np.median(heard_semitones(double)) - np.median(heard_semitones(lead))
+    assert 0.02 < abs(away) < 0.2
+    assert np.abs(double.samples - lead.samples).max() > 0.01
+
+
+def test_convert_finds_the_key_of_a_harmony(voice_and_note):
+    voice, recording = voice_and_note
+    made = convert(recording, voice, ConversionSettings(transpose=0, harmony="octave_below"))
+    assert made.edit_data.settings.harmony_key in SCALES
+    assert made.edit_data.settings.harmony_key != "auto"
+
+
+def test_convert_refuses_a_harmony_of_silence():
+    silence = Audio(np.zeros((1, SAMPLE_RATE), np.float32), SAMPLE_RATE)
+    with pytest.raises(SettingsError, match="No notes are sung in this recording"):
+        convert(silence, load_voice("kathleen"), ConversionSettings(harmony="third_above"))
+
+
+@pytest.fixture(scope="module")
+def voice_and_note():
+    """Koguchi, and 2 s of G3 with vibrato."""
+    return load_voice("koguchi"), Audio(long_note(2.0, 196.0)[None], SAMPLE_RATE)

@@ -12,6 +12,7 @@ from engine.conversion.pitch_edits import (
     TOOLS,
     Draw,
     FixOctave,
+    ShapeNote,
     Shift,
     Smooth,
     Snap,
@@ -56,6 +57,8 @@ def edits(draw):
         return Shift(start_s, end_s, draw(st.floats(-24, 24)))
     if tool == "smooth":
         return Smooth(start_s, end_s, draw(st.floats(20, 2000)))
+    if tool == "note":
+        return ShapeNote(start_s, end_s, *(draw(st.floats(*ends)) for ends in ((0, 2), (0, 2), (-12, 12), (-12, 12))))
     if tool == "octave":
         return FixOctave(start_s, end_s, draw(st.sampled_from(["auto", -2, -1, 0, 1, 2])))
     if tool == "snap":
@@ -125,6 +128,63 @@ def test_fix_octave_corrects_misheard_octaves_and_marks_them():
         assert not right.octaves[untouched(edit, 600)].any()
     wide = edit_pitch(wrong, [FixOctave(1.0, 4.0)])
     np.testing.assert_allclose(wide.pitch.semitones, pitch.semitones, atol=0.2)
+
+
+def note_with(vibrato: float = 0.5, drift: float = 0.0, slope: float = 0.0, frames: int = 600) -> Pitch:
+    """A held C4 with vibrato of 6 Hz, slow drift and a slope (semitones per second from 1 s to 3 s)."""
+    now = np.arange(frames) / 100
+    wave = vibrato * np.sin(2 * np.pi * 6.0 * now) + drift * np.sin(2 * np.pi * 0.4 * now) + slope * (now - 2.0)
+    return Pitch(semitones_to_hertz(60.0 + wave).astype(np.float32), np.full(frames, 0.95, np.float32))
+
+
+@pytest.mark.parametrize("length_s", [0.5, 2.0])
+def test_shape_note_scales_vibrato_and_keeps_the_note(length_s):
+    pitch, place = note_with(), inside(Shift(1.0, 1.0 + length_s, 0.0))
+    for depth in (0.0, 0.5, 2.0):
+        shaped = edit_pitch(pitch, [ShapeNote(1.0, 1.0 + length_s, vibrato=depth)]).pitch.semitones[place]
+        wanted = 60.0 + depth * (pitch.semitones[place] - 60.0)
+        np.testing.assert_allclose(shaped, wanted, atol=0.02)  # two cents
+    assert shaped.max() == pytest.approx(61.0, abs=0.03)
+
+
+def test_shape_note_removes_drift_and_keeps_vibrato():
+    pitch = note_with(vibrato=0.4, drift=0.3)
+    edit = ShapeNote(1.0, 3.5, drift=0.0)
+    held = edit_pitch(pitch, [edit]).pitch.semitones[inside(edit)]
+    alone = note_with(vibrato=0.4).semitones[inside(edit)]
+    np.testing.assert_allclose(held - held.mean(), alone - alone.mean(), atol=0.03)
+
+
+def test_shape_note_sets_centre_and_slope_exactly():
+    pitch = note_with(vibrato=0.0, slope=0.2)
+    edit = ShapeNote(1.0, 3.0, centre=-0.25, slope=-0.4)  # which the slope it has compensates
+    shaped = edit_pitch(pitch, [edit]).pitch.semitones
+    np.testing.assert_allclose(shaped[inside(edit)], 59.75, atol=1e-3)
+    steeper = edit_pitch(pitch, [ShapeNote(1.0, 3.0, drift=0.0, slope=1.0)]).pitch.semitones[inside(edit)]
+    np.testing.assert_allclose(np.diff(steeper), 0.005, atol=2e-3)
+
+
+def test_shape_note_leaves_neighbours_alone_and_joins_without_a_step():
+    pitch, edit = note_with(vibrato=0.5, drift=0.3), ShapeNote(1.03, 2.41, vibrato=0.0, drift=0.0, slope=0.5)
+    shaped = edit_pitch(pitch, [edit]).pitch
+    rest = untouched(edit, len(pitch))
+    np.testing.assert_array_equal(shaped.hertz[rest], pitch.hertz[rest])
+    steepest = np.abs(np.diff(pitch.semitones)).max()
+    assert np.abs(np.diff(shaped.semitones)).max() < steepest + 0.3  # the glide takes 50 ms
+
+
+def test_shape_note_keeps_frames_without_voice_from_the_note():
+    pitch = note_with(vibrato=0.0)
+    hertz, voicing = pitch.hertz.copy(), pitch.voicing.copy()
+    hertz[150:160], voicing[150:160] = 90.0, 0.1
+    edit = ShapeNote(1.0, 3.0, vibrato=0.0, drift=0.0)
+    shaped = edit_pitch(Pitch(hertz, voicing), [edit]).pitch.semitones
+    np.testing.assert_allclose(shaped[110:148], 60.0, atol=0.02)
+
+
+def test_shape_note_without_changes_does_nothing():
+    pitch = note_with()
+    assert not edit_pitch(pitch, [ShapeNote(1.0, 3.0)]).differs(pitch).any()
 
 
 def test_draw_follows_its_points_and_holds_the_outer_ones():
@@ -224,6 +284,8 @@ def test_edit_pitch_does_not_refuse_for_a_few_frames_beyond_the_range():
         (lambda: Smooth(0.0, 1.0, 5.0), "milliseconds must be"),
         (lambda: FixOctave(0.0, 1.0, 3), "by must be a whole number from -2 to 2, or the word auto"),
         (lambda: FixOctave(0.0, 1.0, "up"), "by must be"),
+        (lambda: ShapeNote(0.0, 1.0, vibrato=2.5), "vibrato must be a number from 0.0 to 2.0"),
+        (lambda: ShapeNote(0.0, 11.0), "A note is 10.0 s long at most: choose a shorter stretch"),
         (lambda: Snap(0.0, 1.0, 2.0), "strength must be"),
         (lambda: Snap(0.0, 1.0, 1.0, "H major"), "scale must be one of chromatic"),
         (lambda: Draw(0.0, 1.0, ()), "points must be 1 to 20000"),
@@ -244,7 +306,7 @@ def test_pitch_edits_refuse_invalid_values_in_a_sentence(make, sentence):
     [
         ("shift", "must be a list"),
         ([1], "Edit 1 is no object"),
-        ([{"tool": "louder"}], "Edit 1 has no tool that there is: they are shift, smooth, octave, snap, draw"),
+        ([{"tool": "louder"}], "Edit 1 has no tool that there is: they are shift, note, smooth, octave, snap, draw"),
         ([{"tool": "shift", "start_s": 0, "end_s": 1}], r"Edit 1 \(shift\) lacks semitones"),
         ([{"tool": "smooth", "start_s": 0, "end_s": 1, "loud": 1}], r"Edit 1 \(smooth\) has a value .*: loud"),
         (

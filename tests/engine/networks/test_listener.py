@@ -232,7 +232,7 @@ def test_load_listener_refuses_a_missing_or_truncated_file(tmp_path, kept):
     if kept is not None:
         path.write_bytes(LISTENER.read_bytes()[:kept])
     with pytest.raises(
-        VoiceError, match=r"^The listener's weights .*\.safetensors are missing or damaged; install .*\.$"
+        VoiceError, match=r"^The weights .*\.safetensors are missing or damaged; install .*\.$"
     ):
         load_listener(path)
 
@@ -251,7 +251,7 @@ def test_load_listener_refuses_a_missing_or_truncated_file(tmp_path, kept):
 def test_load_listener_refuses_a_file_of_another_version(tmp_path, change):
     write(tmp_path / "listener.safetensors", **change)
     with pytest.raises(
-        VoiceError, match=r"^The listener's weights .*\.safetensors are from another version; install .*\.$"
+        VoiceError, match=r"^The weights .*\.safetensors belong to another version of the engine; install it again\.$"
     ):
         load_listener(tmp_path / "listener.safetensors")
 

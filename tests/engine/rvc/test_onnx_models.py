@@ -94,10 +94,10 @@ def test_onnx_rendering_is_deterministic_with_a_seed(tmp_path):
 
 def test_inspect_refuses_a_speaker_missing_from_the_model(tmp_path):
     path = small_model(tmp_path / "a.onnx", speakers=2)
-    inspect(path, "1")
+    inspect(path, speaker="1")
     for speaker in ("2", "4095", "-1"):
         with pytest.raises(ModelFileError, match=f"has no speaker {speaker}: they are numbered from 0") as caught:
-            inspect(path, speaker)
+            inspect(path, speaker=speaker)
         assert caught.value.code == "no_such_speaker"
 
 

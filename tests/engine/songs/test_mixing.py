@@ -92,6 +92,25 @@ def test_mix_files_silences_muted_unsoloed_and_closed_lanes(sing, tmp_path):
         np.testing.assert_allclose(read_audio(tmp_path / "mix.wav").samples, read_audio(backing).samples, atol=1e-6)
 
 
+@pytest.mark.parametrize(("pan", "left", "right"), [(0.0, 1, 1), (-1.0, math.sqrt(2), 0), (1.0, 0, math.sqrt(2))])
+def test_mix_files_places_a_lane_in_the_stereo_field_with_the_same_power(sing, tmp_path, pan, left, right):
+    tone = 0.3 * sing(1.0)
+    other = Lane(save(tmp_path / "b.wav", chords(1.0)), Fader(mute=True))
+    mix_files([Lane(save(tmp_path / "v.wav", tone), Fader(pan=pan)), other], tmp_path / "mix.wav")
+    mixed = read_audio(tmp_path / "mix.wav").samples
+    if pan == 0.0:
+        assert mixed.shape[0] == 1  # as long as nothing has a place
+    np.testing.assert_allclose(mixed[0], left * tone, atol=1e-5)
+    np.testing.assert_allclose(mixed[-1], right * tone, atol=1e-5)
+
+
+def test_fader_keeps_the_power_wherever_a_lane_is():
+    for pan in (-1.0, -0.4, 0.0, 0.7):
+        assert np.square(Fader(pan=pan).sides(2)).sum() == pytest.approx(2.0)
+    with pytest.raises(SettingsError, match="pan must be a number from"):
+        Fader(pan=1.5)
+
+
 def test_mix_files_refuses_a_mix_with_all_lanes_muted(sing, tmp_path):
     vocal = save(tmp_path / "v.wav", sing(1.0))
     with pytest.raises(SettingsError, match="No lane"):

@@ -193,7 +193,7 @@ def test_export_voice_accepts_and_import_voice_refuses_an_earlier_format(home, t
 def test_import_voice_refuses_invalid_card_values(package, voices, said):
     files = contents(package)
     files["card.json"] = json.dumps(json.loads(files["card.json"]) | said).encode()
-    pattern = rf'^"[^"]*" is damaged \(in card.json, {next(iter(said))}'
+    pattern = rf'^"[^"]*" is damaged; load it, or have it made, again. {next(iter(said))}'
     assert_refused(packed(voices.parent, files), voices, pattern, VoiceError)
 
 

@@ -16,15 +16,22 @@ from engine.pinned import PinnedFile
 from engine.provenance.statement import Statement
 from engine.songs import separator_file
 from engine.songs.separator_file import HTDEMUCS_FT_VOCALS
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.analyses import start_analysis
+from studio.actions.conversions.conversion import (
+    ConversionRequest,
+    convert_again,
+    convert_recording,
+    start_conversion,
+)
 from studio.settings.environment import load_settings
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, create_account
 from studio.store.studio import Studio, open_studio
-from studio.store.tasks import Task, claim, complete
+from studio.store.tasks import Task, claim, complete, find
 from tests.studio.actions.pinned_files import CONTENT, served
 
 RATE = 16_000
+KATHLEEN = ConversionRequest("kathleen", {"takes": 1})
 
 
 @pytest.fixture
@@ -109,3 +116,32 @@ def pinned(monkeypatch) -> Iterator[PinnedFile]:
         one = replace(HTDEMUCS_FT_VOCALS, size=len(CONTENT), sha256=sha256(CONTENT).hexdigest(), url=url)
         monkeypatch.setattr(separator_file, "PINNED", (one,))
         yield one
+
+
+@pytest.fixture
+def finish(studio: Studio, complete_task: Callable[[Task], None]) -> Callable[[], str]:
+    """Completes the next conversion."""
+
+    def end() -> str:
+        task = claim(studio.database, "worker", ["conversion"], 60)
+        assert task is not None
+        complete_task(task)
+        return task.id
+
+    return end
+
+
+@pytest.fixture
+def song(studio: Studio, recording: Callable[..., Path], finish: Callable[[], str]) -> str:
+    """The id of a project: a recording of 3 s, converted, again in another voice, and its part from 1 s on."""
+    file = recording(3.0)
+    cycles = 220 * np.arange(3 * 16_000) / 16_000
+    soundfile.write(file, 0.1 * sum(np.cos(2 * np.pi * one * cycles) / one for one in range(1, 20)), 16_000)
+    analysis = start_analysis(studio, studio.local, file, "My song.wav")
+    first = convert_recording(studio, studio.local, analysis, KATHLEEN)
+    finish()
+    convert_again(studio, studio.local, first, "koguchi")
+    finish()
+    convert_recording(studio, studio.local, analysis, KATHLEEN, (1.0, 3.0))
+    finish()
+    return find(studio.database, studio.local.id, first).recording or ""

@@ -22,14 +22,14 @@ from studio.actions.account import (
     voice_name,
     withdraw_token,
 )
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.datasets import create_model
-from studio.actions.downloads import take_download
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.conversions.downloads import take_download
+from studio.actions.conversions.takes import result_view
 from studio.actions.history import history_view
-from studio.actions.packages import export_model, import_model
-from studio.actions.profiles import edit_profile
-from studio.actions.takes import result_view
-from studio.actions.voices import delete_model
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import export_model, import_model
+from studio.actions.voices.profiles import edit_profile
+from studio.actions.voices.voice import delete_model
 from studio.errors import Invalid, NotFound, TooMany
 from studio.store.accounts import account_of_token
 from studio.store.presets import set_preferences

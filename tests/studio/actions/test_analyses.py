@@ -9,13 +9,12 @@ import structlog
 from studio.actions.analyses import (
     SAMPLES,
     analysed_recording,
-    analysis_view,
     cancel_analysis,
     compare_analyses,
     start_analysis,
-    stretch_view,
     take_sample,
 )
+from studio.actions.analysis_views import analysis_view, stretch_view
 from studio.errors import Invalid, NotFound, NotReadable, TooMany, WrongState
 from studio.executors.heartbeat import Stopping
 from studio.executors.job import WorkerContext

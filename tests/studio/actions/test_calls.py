@@ -7,9 +7,9 @@ import pytest
 from engine.conversion.settings import ConversionSettings
 from engine.effects.settings import effects_of, written_effects
 from studio.actions.calls import ORIGIN, PUBLISHED_SETTINGS, last_call
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.datasets import create_model
-from studio.actions.trainings import start_training
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.trainings.training import start_training
+from studio.actions.voices.datasets import create_model
 from studio.http.bodies import Form
 from studio.http.routes.fields import Fields
 from studio.http.routes.setting_fields import parse_settings

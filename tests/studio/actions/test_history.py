@@ -2,12 +2,12 @@
 
 import pytest
 
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.datasets import create_model
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
 from studio.actions.history import history_view, repeat_task
 from studio.actions.tasks import cancel_task, delete_task
-from studio.actions.trainings import start_training
-from studio.actions.voices import delete_model, model_view
+from studio.actions.trainings.training import start_training
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.voice import delete_model, model_view
 from studio.errors import NotFound, WrongState
 from studio.store.task_filter import TaskFilter
 from studio.store.tasks import claim, complete, fail, find, list_tasks, submit

@@ -1,23 +1,18 @@
-import threading
 from dataclasses import replace
 
 import pytest
 from sqlalchemy import update
 
 from studio.actions.analyses import start_analysis
-from studio.actions.conversions import (
+from studio.actions.conversions.conversion import (
     ConversionRequest,
     convert_again,
     convert_recording,
     look_at_recording,
     start_conversion,
 )
-from studio.actions.datasets import create_model
-from studio.actions.fetched_models import separator
 from studio.actions.installation import (
     LIMITS,
-    Installs,
-    can_install,
     checkup_view,
     clear_remakeable,
     limits_view,
@@ -26,14 +21,13 @@ from studio.actions.installation import (
     storage_view,
     work_view,
 )
-from studio.actions.packages import package_link
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import package_link
 from studio.doctor import Finding
-from studio.settings.service import DEMO, ServiceSettings
+from studio.settings.service import ServiceSettings
 from studio.store.database import Now
 from studio.store.tables import tasks
 from studio.store.tasks import claim, complete, ids_of
-from tests.studio.actions.pinned_files import CONTENT, Server
-from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -145,61 +139,3 @@ def test_clear_remakeable_deletes_only_old_analyses_packages_and_prepared_clips(
     assert 0 < after["analyses"] < before["analyses"]
     assert ids_of(studio.database, studio.local.id, "analysis") == {now}
     assert all(after[name] == before[name] for name in ("voices", "recordings", "conversions"))
-
-
-@pytest.fixture
-def installs(studio):
-    return Installs(studio)
-
-
-def test_install_fetches_in_the_background_and_is_seen_when_done(studio, installs, pinned):
-    wanted = separator(studio.settings)
-    assert not installs.view(wanted).is_installed
-    installs.begin(wanted)
-    wait_until(lambda: installs.view(wanted).is_installed)
-    assert wanted.found().read_bytes() == CONTENT
-    assert installs.view(wanted).error == ""
-
-
-def test_stopped_install_keeps_what_it_received_and_goes_on(studio, installs, pinned, monkeypatch):
-    wanted, held, go = separator(studio.settings), threading.Event(), threading.Event()
-
-    def write_half(self):
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(CONTENT)))
-        self.end_headers()
-        self.wfile.write(CONTENT[: len(CONTENT) // 2])
-        held.set()
-        go.wait()
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Server, "do_GET", write_half)
-        installs.begin(wanted)
-        installs.begin(wanted)  # another window: still one fetch
-        held.wait()
-        wait_until(lambda: wanted.received > 0)
-        installs.stop(wanted)
-        go.set()
-        wait_until(lambda: not installs.view(wanted).is_running)
-    seen = installs.view(wanted)
-    assert (seen.is_installed, seen.is_stopped, seen.error) == (False, True, "")
-    assert wanted.partial.exists()
-    installs.begin(wanted)
-    wait_until(lambda: installs.view(wanted).is_installed)
-    (asked,) = Server.asked
-    assert asked.startswith("bytes=")
-
-
-def test_failed_install_shows_why(studio, installs, pinned):
-    wanted = separator(studio.settings)
-    wanted = replace(wanted, file=replace(pinned, url=pinned.url.replace("there", "gone")))
-    installs.begin(wanted)
-    wait_until(lambda: not installs.view(wanted).is_running)
-    assert "answered 404" in installs.view(wanted).error
-
-
-def test_only_a_page_of_this_machine_installs():
-    here = ServiceSettings()
-    assert can_install(here)
-    for other in (DEMO, replace(here, host="0.0.0.0"), replace(here, executor="none"), replace(here, demo="on")):
-        assert not can_install(other)

@@ -9,13 +9,20 @@ from engine.provenance.installation import Installation
 from engine.voices.card import load_card
 from engine.voices.package import export_voice, import_voice
 from engine.voices.voice import load_voice, save_voice
-from studio.actions.conversions import ConversionRequest, start_conversion
-from studio.actions.datasets import create_model
-from studio.actions.packages import import_model
-from studio.actions.profiles import edit_profile, profile_values
-from studio.actions.recordings import consent_line, refuse_without_consent, shown_name, suffix_of
-from studio.actions.voices import model_view
-from studio.errors import WrongState
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.recordings import (
+    check_recording,
+    consent_line,
+    refuse_without_consent,
+    shown_name,
+    suffix_of,
+    verify_file,
+)
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import import_model
+from studio.actions.voices.profiles import edit_profile, profile_values
+from studio.actions.voices.voice import model_view
+from studio.errors import NotReadable, WrongState
 
 CONSENT = {"statement": "I agree.", "by": "Mia Muster", "date": "2026-11-01"}
 
@@ -130,6 +137,19 @@ def test_demo_voices_state_their_consent(studio):
 def test_suffix_of_uses_a_known_suffix_of_the_name_or_the_file_header(tmp_path, name, head, suffix):
     (tmp_path / "upload").write_bytes(head)
     assert suffix_of(name, tmp_path / "upload") == suffix
+
+
+def test_recordings_that_cannot_be_read_are_named_as_their_owner_does(studio, tmp_path):
+    upload = tmp_path / "0"
+    upload.write_bytes(b"RIFF no more")
+    with pytest.raises(NotReadable, match=r'"Ave Maria\.wav"') as refused:
+        check_recording(upload, "Ave Maria.wav")
+    assert refused.value.code == "audio_not_readable"
+    upload.write_bytes(b"anything")
+    with pytest.raises(NotReadable, match=r'"Ave Maria\.wav"'):
+        verify_file(studio, upload, "Ave Maria.wav")
+    with pytest.raises(NotReadable, match=r'^"The recording"'):
+        check_recording(upload, "")
 
 
 def test_shown_name_restores_quotation_marks():

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from studio.actions.analyses import analysis_view
+from studio.actions.analysis_views import analysis_view
 from studio.actions.calls import last_call
-from studio.actions.conversions import ConversionRequest, conversion_view, start_conversion
-from studio.actions.takes import result_view
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
+from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.errors import TooMany
 from studio.store.database import Now

@@ -5,8 +5,8 @@ import httpx
 import pytest
 
 from engine.errors import Cancelled, SettingsError
-from studio.actions.drafts import add_recordings
 from studio.actions.uploads import fetch_link, is_link, receive_upload
+from studio.actions.voices.drafts import add_recordings
 from studio.errors import DiskFull, Invalid, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE, ServiceSettings
 

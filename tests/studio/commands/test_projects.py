@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from engine.provenance.statement import Statement
 from studio.actions.account import Preset, save_preset
-from studio.actions.conversions import ConversionRequest, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, start_conversion
 from studio.commands.cli import app
 from studio.commands.in_process import local_studio
 from studio.store.tasks import claim, complete

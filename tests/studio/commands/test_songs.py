@@ -1,7 +1,9 @@
 """The command line in this process, with a network of a few hundred bytes in place of the pinned one."""
 
+import json
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,7 +66,32 @@ def test_convert_separate_needs_the_fetched_network_and_writes_both_stems(stems,
     assert told.stdout.split() == ["song.koguchi.mix.wav", "song.koguchi.vocal.wav", "song.koguchi.backing.wav"]
     found = read_audio("song.koguchi.backing.wav").samples
     np.testing.assert_allclose(found, np.stack([played[0], -played[0]]), atol=1e-5)
-    assert not list((home / "work").glob("song-*"))  # stages are kept only until it is finished
+    assert not list(home.rglob("stages"))  # they are kept only until it is finished
+
+
+def test_convert_keeps_a_song_as_a_project_with_all_its_lanes(stems, vocal, tmp_path):
+    harmony = save(tmp_path / "harmony.wav", vocal(4.0, 300.0).astype(np.float32))
+    told = run(
+        "convert", stems[0], "--voice", "koguchi", "--backing", stems[1], "--stem", f"{harmony}=kathleen",
+        "--stem", f"{harmony}=keep", "--project", "Night", "--json",
+    )  # fmt: skip
+    [song] = json.loads(told.stdout)["conversions"]
+    assert list(song["files"]) == ["mix", "vocal", "backing", "stem", "stem3"]
+    assert song["files"]["stem3"].endswith("vocal.koguchi.stem3.wav")
+    assert set(song["voices"]) == {"koguchi", "kathleen"}
+    # a stem that is kept is no synthetic recording, in a mix that is one
+    assert [verify(Path(song["files"][lane])).state for lane in ("mix", "stem")] == ["made_here"] * 2
+    assert verify(Path(song["files"]["stem3"])).statement is None
+    [project] = json.loads(run("projects", "--json").stdout)["projects"]
+    assert (project["id"], project["name"], len(project["conversions"])) == (song["project"], "Night", 1)
+    run("projects", "export", "Night", "-o", tmp_path / "night.zip")
+    assert (tmp_path / "night.zip").is_file()
+
+
+def test_convert_no_project_keeps_nothing_of_a_song(stems):
+    told = run("convert", stems[0], "--backing", stems[1], "--no-project", "--json")
+    assert json.loads(told.stdout)["conversions"][0]["project"] is None
+    assert json.loads(run("projects", "--json").stdout)["projects"] == []
 
 
 def test_mix_keeps_level_timing_and_content_credentials(stems, tmp_path):

@@ -20,7 +20,7 @@ from engine.training.history import TRAINING_FORMAT, Estimate
 from engine.training.plan import TrainingPlan
 from engine.voices.card import DEMO_VOICES, load_card
 from engine.voices.voice import load_voice
-from studio.actions.trainings import start_training
+from studio.actions.trainings.training import start_training
 from studio.commands.cli import app
 from studio.commands.failures import STOPPED
 from studio.commands.in_process import local_studio

@@ -72,7 +72,8 @@ class Installation:
         number = f"{len(self.task_ids()):012x}".rjust(24, "a")
         key = f"tasks/{number}/input.wav"
         self.storage.put_file(self._recording(seconds), key)
-        parameters = {"input_key": key, "format": "wav", "settings": vars(ConversionSettings(**settings))}
+        parameters = {"input_key": key, "file_name": "vocal.wav", "format": "wav"}
+        parameters |= {"settings": vars(ConversionSettings(**settings))}
         parameters |= {"model_account": "demo", "effects": effects, **({"form": form} if form else {})}
         with self.database.write() as connection:
             return tasks.submit(

@@ -6,7 +6,8 @@ import soundfile
 
 from engine.conversion import rerendering
 from engine.provenance.verification import statement_of
-from studio.actions.edits import comp_view, edit_view, start_comp, start_edit
+from studio.actions.conversions.comps import comp_view, start_comp
+from studio.actions.conversions.edits import edit_view, start_edit
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.accounts import local_account

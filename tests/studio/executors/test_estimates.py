@@ -7,6 +7,7 @@ import pytest
 from engine.training.history import Estimate
 from studio.executors.work import run_task
 from studio.store import tasks
+from studio.store.records.checkup import Checkup
 
 pytestmark = pytest.mark.usefixtures("short_auditions")
 
@@ -37,7 +38,8 @@ def test_estimate_fails_for_a_voice_without_a_dataset(installation):
 def test_checkup_checks_the_device_and_a_conversion_of_the_worker(installation):
     task_id = submit(installation, "checkup")
     assert run_task(installation.context(), installation.claim("checkup")) == "completed"
-    findings = {one["subject"]: one for one in installation.task(task_id).result["findings"]}
-    assert findings["device chosen"]["detail"] in ("cpu", "cuda", "mps")
-    assert findings["conversion"]["works"]
-    json.dumps(findings, allow_nan=False)
+    task = installation.task(task_id)
+    findings = {one.subject: one for one in task.result_as(Checkup).findings}
+    assert findings["device chosen"].detail in ("cpu", "cuda", "mps")
+    assert findings["conversion"].works
+    json.dumps(task.result, allow_nan=False)

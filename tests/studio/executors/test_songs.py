@@ -11,14 +11,15 @@ import soundfile
 from engine.errors import Cancelled
 from engine.songs import separator_file
 from engine.songs.parts import Part
-from studio.actions.conversions import ConversionRequest, conversion_view, convert_again, start_conversion
-from studio.actions.songs import SentFile, SongRequest
-from studio.actions.takes import result_view
+from studio.actions.conversions.conversion import ConversionRequest, conversion_view, convert_again, start_conversion
+from studio.actions.conversions.songs import SentFile, SongRequest
+from studio.actions.conversions.takes import result_view
 from studio.actions.tasks import cancel_task, delete_task, task_view
 from studio.executors.housekeeping import _needed
 from studio.executors.work import run_task
 from studio.store import tasks
 from studio.store.accounts import local_account
+from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
 from tests.engine.songs.conftest import chords, save, write_network
 
@@ -135,6 +136,18 @@ def test_song_task_that_fails_names_the_reason_and_keeps_its_recordings(shared_i
     assert set(shared_installation.storage.list_keys(f"tasks/{task_id}")) == _needed(task)
 
 
+@pytest.mark.parametrize("stored", ["input", "backing", "stem"])
+def test_song_task_names_a_damaged_file_as_its_owner_does(shared_installation, studio, stems, tmp_path, stored):
+    sung, played, stem = (save(tmp_path / f"{name}.wav", stems[name == "b"]) for name in ("a", "b", "c"))
+    files = {"backing": SentFile(played, "Chords.wav"), "stem": SentFile(stem, "Second voice.wav")}
+    task_id = start(studio, sung, tmp_path, **files)
+    (path,) = (shared_installation.settings.data / f"tasks/{task_id}").glob(f"{stored}*")
+    path.write_bytes(b"RIFF no more")
+    assert run(shared_installation) == "failed"
+    named = {"input": "My song.wav", "backing": "Chords.wav", "stem": "Second voice.wav"}
+    assert shared_installation.task(task_id).error.startswith(f'"{named[stored]}" ')
+
+
 def test_song_task_reuses_the_stages_of_a_cancelled_one(
     shared_installation, studio, song, separator, tmp_path, monkeypatch
 ):
@@ -172,9 +185,8 @@ def test_song_task_messages_name_the_uploaded_files(shared_installation, studio,
     choir = SentFile(both, "Our choir.wav")
     noted = start(studio, sung, tmp_path, backing=stereo, stem=choir, stem_parts=[Part(0.0, VOICE)])
     assert run(shared_installation) == "completed"
-    assert any(
-        note.startswith('"Our choir.wav": Two pitches') for note in shared_installation.task(noted).result["notes"]
-    )
+    notes = shared_installation.task(noted).result_as(Rendered).notes
+    assert any(note.startswith('"Our choir.wav": Two pitches') for note in notes)
 
 
 def test_song_task_warns_of_recordings_without_a_voice(shared_installation, studio, stems, separator, tmp_path):

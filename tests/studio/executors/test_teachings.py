@@ -12,7 +12,7 @@ from engine.datasets.teaching import TeachingSource
 from engine.rvc import contentvec
 from engine.training.checkpoint_audition import FOREIGN
 from engine.voices.card import load_card
-from studio.actions.voices import taught_by
+from studio.actions.voices.voice import taught_by
 from studio.executors.heartbeat import Stopping
 from studio.executors.work import run_task
 from studio.store import tasks

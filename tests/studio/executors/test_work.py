@@ -23,6 +23,7 @@ from studio.executors.work import code_of, run_task
 from studio.store import tasks
 from studio.store.accounts import local_account
 from studio.store.database import Database
+from studio.store.records.conversion import Rendered
 
 pytestmark = pytest.mark.system
 
@@ -88,9 +89,9 @@ def test_run_task_keeps_unsigned_takes_and_records_the_reason(installation, serv
         context.installation.folder.mkdir()
         (context.installation.folder / "identity.pem").write_bytes(key)
     assert run_task(context, installation.claim()) == "completed"
-    result = installation.task(task_id).result
-    assert reason in result["unsigned"]
-    assert verify(installation.settings.data / result["outputs"][0], context.installation).state == "no_credentials"
+    rendered = installation.task(task_id).result_as(Rendered)
+    assert reason in rendered.unsigned
+    assert verify(installation.settings.data / rendered.outputs[0], context.installation).state == "no_credentials"
 
 
 def test_run_task_publishes_a_conversion_with_its_scores(installation):
@@ -140,6 +141,7 @@ def test_run_task_fails_invalid_audio_with_a_sentence_of_the_engine(installation
     assert run_task(installation.context(), installation.claim()) == "failed"
     task = installation.task(task_id)
     assert (task.state, task.error_code) == ("failed", "audio_error")
+    assert task.error.startswith('"vocal.wav" ')
     assert task.error.endswith(".")
     assert nothing_is_left(installation, task_id)
 

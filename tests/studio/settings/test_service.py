@@ -1,10 +1,11 @@
 import inspect
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from engine.errors import SettingsError
-from studio.settings.environment import load_service_settings
+from studio.settings.environment import load_service_settings, unknown_variables
 from studio.settings.options import setting_options
 from studio.settings.service import DEMO, ServiceConstants, ServiceSettings
 
@@ -101,6 +102,35 @@ def test_service_constants_have_their_reason_beside_them():
 def test_load_service_settings_refuses_a_variable_that_was_a_setting_once():
     with pytest.raises(SettingsError, match="TIMBRE_STUDIO_LEASE_S is not a setting any more: remove it"):
         load_service_settings(environment={"TIMBRE_STUDIO_LEASE_S": "7.5"})
+
+
+@pytest.mark.parametrize("former", ["TIMBRE_STUDIO_RAY_CONVERSION_CPUS", "TIMBRE_STUDIO_RAY_TRAINING_CPUS"])
+def test_load_service_settings_names_what_replaces_a_former_setting(former):
+    with pytest.raises(SettingsError, match=f"{former} is not a setting any more: set TIMBRE_STUDIO_THREADS in its"):
+        load_service_settings(environment={former: "2"})
+    assert load_service_settings(environment={former: " "}) == ServiceSettings()
+
+
+def test_unknown_variables_names_the_setting_that_was_probably_meant():
+    ours = {"TIMBRE_STUDIO_" + one.name.upper(): "1" for one in fields(ServiceSettings) if one.metadata}
+    read_elsewhere = ("TIMBRE_STUDIO_HOME", "TIMBRE_STUDIO_LANGUAGE", "TIMBRE_STUDIO_TOKEN", "TIMBRE_STUDIO_ADDRESS")
+    assert unknown_variables({**ours, **dict.fromkeys(read_elsewhere, "x"), "HOME": "/root", "PORT": "1"}) == []
+    wrong = {"TIMBRE_STUDIO_KEEP_OUTPUTS_DAY": "3", "TIMBRE_STUDIO_PROT": "80", "TIMBRE_STUDIO_XYZZY": "1"}
+    assert unknown_variables(wrong) == [
+        "TIMBRE_STUDIO_KEEP_OUTPUTS_DAY is not a setting, and is ignored: "
+        "did you mean TIMBRE_STUDIO_KEEP_OUTPUTS_DAYS?",
+        "TIMBRE_STUDIO_PROT is not a setting, and is ignored: did you mean TIMBRE_STUDIO_PORT?",
+        "TIMBRE_STUDIO_XYZZY is not a setting, and is ignored: remove it from the environment.",
+    ]
+
+
+def test_studio_readme_has_a_line_for_every_setting():
+    shown = "\n".join(
+        f"| `--{one.name.replace('_', '-')}` | {one.default} | {one.metadata['meaning']} |"
+        for one in fields(ServiceSettings) if one.metadata
+    )
+    readme = (Path(__file__).parents[3] / "studio/README.md").read_text(encoding="utf-8")
+    assert f"\n{shown}\n" in readme, f"the table of options in studio/README.md must be:\n{shown}"
 
 
 def test_load_service_settings_makes_a_hosted_space_a_demo_unless_demo_is_off():

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from studio.actions.conversions import conversion_view
+from studio.actions.conversions.conversion import conversion_view
 from studio.actions.tasks import task_view
 from studio.store.kinds import LISTED
 from tests.rows import VERSIONS, in_state, plain, put_row, rows_of

@@ -11,7 +11,7 @@ from engine.analysis.pitch import Pitch
 from engine.conversion.pitch_edits import read_edits
 from engine.errors import SettingsError
 from engine.units import semitones_to_hertz
-from studio.actions.edits import _changes, _tools
+from studio.actions.conversions.edits import _changes, _tools
 from studio.page.page_files import page_file
 
 SECONDS = 6.0
@@ -197,6 +197,91 @@ def test_pitch_editor_shifts_a_selection_by_dragging_the_curve(editor):
     expect(editor.get_by_text("s to re-render.")).to_contain_text("1.2 s")
 
 
+def test_pitch_editor_drags_a_note_by_semitones_and_with_alt_by_cents(editor):
+    drag(editor, (3.5, 60.3), (3.6, 62.4))
+    assert selection(editor) == pytest.approx((3.0, 4.5), abs=0.02)
+    [edit] = edits(editor)
+    assert (edit["tool"], edit["semitones"]) == ("shift", 2)
+    becomes(editor, 370, 62.3)
+    press(editor, "None")
+    editor.keyboard.down("Alt")
+    drag(editor, (1.5, 57), (1.5, 57.45))
+    editor.keyboard.up("Alt")
+    assert edits(editor)[1]["semitones"] == pytest.approx(0.45, abs=0.08)
+    assert edits(editor)[1]["semitones"] != round(edits(editor)[1]["semitones"])
+    for _ in range(2):
+        press(editor, "Undo")
+    becomes(editor, 370, 60.3)
+    becomes(editor, 170, 57.0)
+
+
+def test_pitch_editor_shows_notes_where_they_are_now(editor):
+    notes = "editor.roll.data.notes.map(({ midi, cents }) => Math.round(100 * midi + cents))"
+    assert editor.evaluate(notes) == [5700, 6030]
+    drag(editor, (3.5, 60.3), (3.5, 62.3))
+    editor.wait_for_function(f"{notes}[1] === 6230")
+
+
+def test_pitch_editor_click_on_a_note_selects_it_and_plays_from_there(editor):
+    editor.mouse.click(*place(editor, 2.0, 57))
+    assert selection(editor) == pytest.approx((1.0, 2.5), abs=0.02)
+    assert editor.evaluate("window.sought.at(-1).seconds") == pytest.approx(2.0, abs=0.02)
+    assert edits(editor) == []
+
+
+def test_pitch_editor_shapes_each_note_of_the_selection(editor):
+    choose_tool(editor, "Note")
+    expect(editor.get_by_label("Vibrato (%)")).to_be_disabled()
+    press(editor, "All")
+    set_slider(editor, "Centre (cents)", 40)
+    set_slider(editor, "Vibrato (%)", 0)
+    assert [(one["tool"], one["start_s"], one["centre"], one["vibrato"]) for one in edits(editor)] == [
+        ("note", pytest.approx(1.0, abs=0.02), 0.4, 0), ("note", pytest.approx(3.0, abs=0.02), 0.4, 0),
+    ]  # fmt: skip
+    read_edits(edits(editor))
+    becomes(editor, 170, 57.4)
+    becomes(editor, 370, 60.7)
+    editor.mouse.dblclick(*place(editor, 1.5, 62))
+    expect(editor.get_by_label("Centre (cents)")).to_have_value("40")
+    set_slider(editor, "Slope (cents)", 100)
+    assert [one.get("slope") for one in edits(editor)] == [1, None]
+    becomes(editor, 110, 57.4 - 0.43, 0.05)
+    editor.keyboard.press("Control+z")
+    becomes(editor, 110, 57.4)
+    expect(editor.get_by_label("Slope (cents)")).to_have_value("0")
+    editor.get_by_label("Drift (%)").focus()
+    editor.keyboard.press("ArrowLeft")
+    assert edits(editor)[0]["drift"] == 0.95
+
+
+def set_slider(page: Page, label: str, value: int) -> None:
+    page.get_by_label(label).fill(str(value))
+
+
+def test_pitch_editor_corrects_marked_octaves_by_button_and_click(editor):
+    doubts = [{"start_s": 1.0, "end_s": 1.5, "by": 1}, {"start_s": 3.2, "end_s": 3.8, "by": -1}]
+    editor.evaluate(OPEN, view(octaves=doubts))
+    places, correct = editor.locator(".pitch-places"), editor.get_by_role("button", name="Correct octave", exact=True)
+    expect(places).to_have_text("Octave? 2 places")
+    expect(correct).to_be_disabled()
+    places.click()
+    assert selection(editor) == (1.0, 1.5)
+    expect(editor.locator(".pitch-where").first).to_contain_text("A3, probably A4")
+    places.click()
+    assert selection(editor) == (3.2, 3.8)
+    places.click()
+    assert selection(editor) == (1.0, 1.5)
+    correct.click()
+    becomes(editor, 125, 69.0)
+    expect(places).to_have_text("Octave? 1 place")
+    editor.mouse.click(*place(editor, 3.5, 60.3))
+    becomes(editor, 350, 48.3)
+    expect(places).to_be_hidden()
+    assert [(one["tool"], one["by"]) for one in edits(editor)] == [("octave", 1), ("octave", -1)]
+    press(editor, "Undo")
+    expect(places).to_have_text("Octave? 1 place")
+
+
 def test_pitch_editor_merges_shifts_of_one_selection(editor):
     editor.mouse.dblclick(*place(editor, 1.5, 62))
     for _ in range(3):
@@ -205,9 +290,9 @@ def test_pitch_editor_merges_shifts_of_one_selection(editor):
     assert [one["semitones"] for one in edits(editor)] == [pytest.approx(2.9)]
     becomes(editor, 170, 59.9)
     editor.locator(".roll-stage").focus()
-    editor.keyboard.press("Alt+Shift+ArrowUp")
+    editor.keyboard.press("Alt+ArrowUp")
     for _ in range(3):
-        editor.keyboard.press("Alt+ArrowDown")
+        editor.keyboard.press("ArrowDown")
     assert edits(editor) == []
     becomes(editor, 170, 57.0)
     expect(editor.get_by_role("button", name="Render edits")).to_be_disabled()
@@ -251,8 +336,8 @@ def test_pitch_editor_draws_a_curve_and_sets_a_note(editor):
 def test_pitch_editor_chooses_tools_by_arrow_keys(editor):
     choose_tool(editor, "Shift")
     editor.keyboard.press("ArrowRight")
-    expect(editor.get_by_role("radio", name="Smooth", exact=True)).to_be_focused()
-    expect(editor.get_by_role("radio", name="Smooth", exact=True)).to_have_attribute("aria-checked", "true")
+    expect(editor.get_by_role("radio", name="Note", exact=True)).to_be_focused()
+    expect(editor.get_by_role("radio", name="Note", exact=True)).to_have_attribute("aria-checked", "true")
     editor.keyboard.press("ArrowLeft")
     editor.keyboard.press("ArrowLeft")
     expect(editor.get_by_role("radio", name="Draw", exact=True)).to_be_focused()

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.conversion.settings import ConversionSettings
+from engine.texts import Numeral, Text
 from studio.page.history.rows import row_of, with_downloads
 
 TASK = {
@@ -32,9 +33,10 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
     ]  # fmt: skip
     assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
     assert row["compared"] == [
-        ["Voice", "Mia"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "off"], ["Pitch edits", "0"],
+        ["Voice", "Mia"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"], ["Pitch edits", "0"],
         ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
+    assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]
     assert row["actions"][-1]["question"]
 
@@ -127,7 +129,7 @@ def test_row_of_a_conversion_names_only_settings_that_are_not_usual_for_its_styl
     usual = {name: getattr(ConversionSettings.presets["melodic"], name) for name in ("likeness", "accent", "seed")}
     assert row_of(TASK | {"settings": usual, "output_audio_urls": ["/files/1"]})["detail"] == ["Singing", "+12"]
     assert row_of(TASK | {"settings": usual | {"accent": 0.8}, "effects": "hall"})["detail"] == [
-        "Singing", "+12", "2 takes", "hall", "Accent 0.8",
+        "Singing", "+12", "2 takes", "Hall", "Accent 0.8",
     ]  # fmt: skip
     assert row_of(TASK | {"effects": {"reverb": 0.2}})["detail"][3] == "own effects"
 

@@ -1,6 +1,8 @@
 import pytest
 
+from engine.texts import Text
 from studio.doctor import Finding
+from studio.languages.translation import translator
 from studio.page.settings.rows import finding_rows, limit_rows, machine_rows, size, storage_rows
 
 FINDINGS = [
@@ -45,6 +47,16 @@ def test_limit_rows_show_zero_days_as_until_deleted():
     rows = limit_rows([{"name": "keep_outputs_days", "value": 0.0, "option": "--keep-outputs-days"}])
     note = {"note": "serve --keep-outputs-days", "is_command": True}
     assert rows == [{"label": "Conversions kept for", "value": "until deleted", **note}]
+
+
+def test_rows_can_be_said_in_other_languages():
+    [row] = limit_rows([{"name": "link_hours", "value": 24.0, "option": ""}])
+    assert (row["value"], row["value"].template, row["value"].plural) == ("24 hours", "{value} hour", "{value} hours")
+    area = {"files": 1, "bytes": 2.5e9, "complete": True}
+    rows = storage_rows({"place": None, "is_folder": True, "free_bytes": 7, "areas": {"analyses": area}})
+    german = translator("de").say_all(rows)
+    assert "2,5 GB" in german[0]["value"]
+    assert isinstance(rows[0]["note"], Text)
 
 
 def test_machine_rows_show_none_here_without_local_workers():

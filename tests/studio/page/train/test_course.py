@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.texts import Text
 from studio.page.train.course import (
     choice_of,
     curves,
@@ -59,6 +60,7 @@ def test_curves_show_losses_and_scores_with_units_and_the_best_checkpoint():
         ["training recordings", "held-out recordings"],
         ["timbre", "words"],
     ]
+    assert all(isinstance(label, Text) for chart in labels for label in chart)  # said in the visitor's language
     assert data["charts"][1]["lines"][0]["points"][:2] == [(1, 1.0), (2, 0.5)]
 
 

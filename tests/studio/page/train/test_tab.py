@@ -110,6 +110,16 @@ def test_train_tab_continues_a_training_with_curves_and_auditions(
     expect(curve).to_be_focused()
     photographed(page, "train")
 
+    use = page.locator("#train-use")
+    page.locator("#train-player [role=radio]").last.click()
+    expect(use).to_have_text("Epoch 3 is in use")
+    page.locator("#train-player [role=radio]").nth(1).click()
+    expect(use).to_have_text("Use epoch 0")
+    use.click()
+    expect(page.locator("#train-notice")).to_contain_text("The voice now uses epoch 0.")
+    expect(use).to_have_text("Epoch 0 is in use")
+    expect(page.locator("#train-state")).to_contain_text("chosen by ear")
+
     page.get_by_role("button", name="Continue from epoch 3").click()
     expect(page.locator("#train-notice")).to_contain_text("is already trained for 3 epochs")
     open_tab(page, "History")

@@ -89,7 +89,7 @@ def test_voices_tab_plays_exports_and_converts_with_a_read_only_demo_voice(page,
     choose(page, "Kathleen")
     expect(page.locator("#voice-range svg.keyboard")).to_have_attribute("aria-label", "Keyboard. B2 to A#3: B2 to A#3")
     expect(page.locator("#voice-about")).to_contain_text("CC-BY-4.0")
-    for name in ("Edit", "Delete …", "Train this voice"):
+    for name in ("Edit", "Delete", "Train this voice"):
         expect(button(page, name)).to_have_count(0)
     page.locator("#voice-preview .play").click()
     expect(page.locator("#voice-preview .time")).not_to_contain_text("0:00 /")
@@ -164,11 +164,11 @@ def test_voices_tab_imports_edits_and_deletes_a_voice_after_confirmation(
     card = load_card(studio_page.home / "voices" / "koguchi-2")
     assert (card.name, card.consent["date"]) == (ODD, "2026-03-31")
 
-    button(page, "Delete …").click()
+    button(page, "Delete").click()
     expect(page.locator("#voice-question")).to_contain_text("This cannot be undone")
     button(page, "Cancel").click()
     expect(page.locator("#voice-question")).to_be_hidden()
-    button(page, "Delete …").click()
+    button(page, "Delete").click()
     button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     expect(page.locator("#voices-cards").get_by_text(ODD)).to_have_count(0)
@@ -218,7 +218,7 @@ def test_voices_tab_lists_the_checkpoints_and_uses_the_chosen_one(page, trained,
     expect(page.get_by_role("tab", name="Train", exact=True)).to_have_attribute("aria-selected", "true")
     open_tab(page, "Voices")
     expect(shown(page)).to_have_text(ODD)
-    button(page, "Delete …").click()
+    button(page, "Delete").click()
     button(page, "Delete voice").click()
     expect(page.locator("#voices-notice")).to_contain_text("deleted")
     assert not trained.exists()

@@ -1,0 +1,1 @@
+"""Conversions: started, shown, and what is made of their takes."""

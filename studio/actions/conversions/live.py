@@ -1,0 +1,237 @@
+"""Live sessions of the page: a ticket lets one browser in, one session a visitor; recordings go to the history."""
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.conversion.settings import ConversionSettings
+from engine.cores import usable_cores
+from engine.errors import SettingsError
+from engine.live.settings import LiveSettings
+from engine.progress import no_report
+from engine.settings import from_values, refuse_unknown
+from engine.texts import ntr, numeral, tr
+from studio.actions.conversions.conversion import DEMO, usable_voice_folder
+from studio.actions.recordings import origin_of_file
+from studio.actions.submission import new_task
+from studio.errors import Invalid, TooMany, Unauthorised
+from studio.executors.live import Changes, LiveProcess
+from studio.executors.worker_ids import owner_of
+from studio.settings.service import LARGEST_LIVE_MESSAGE
+from studio.store.accounts import Account
+from studio.store.catalogue import all_models, find_usable
+from studio.store.free_space import TAKE_BYTES, refuse_full_disk
+from studio.store.kinds import CONVERSION
+from studio.store.records.codec import written
+from studio.store.records.conversion import Conversion, OutputSettings, Rendered
+from studio.store.studio import Studio
+from studio.store.tasks import claim_one, complete, submit
+
+if TYPE_CHECKING:
+    from engine.live.session import Recorded  # loads torch
+
+LONGEST_S = 3600.0  # of a session that is recorded
+_TICKET_S = 60.0
+_MOST_WAITING = 16  # sockets that have a ticket, and no session yet
+_BUSY_RETRY_S = 30.0
+_PROFILES = "live"  # folder in the work folder, with one per account
+_LIVE_NAME = tr("Live session.wav")
+_RUNNING = tr("A live session is running already: stop it first.")
+_BUSY = tr("This machine is busy with somebody else's live session: try again later.")
+_WHILE_SINGING = (
+    "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "style", "bypass", "voice",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a visitor may do, once, within a minute."""
+
+    account: Account
+    model: str
+    settings: LiveSettings
+    record: bool
+    until: float  # of time.monotonic
+
+
+class LiveSession:
+    """A session that runs: blocks in, blocks out, and at the end a place in the history."""
+
+    def __init__(self, studio: Studio, ended: Callable[["LiveSession"], None], ticket: Ticket, rate: int) -> None:
+        self._studio, self._ended, self._ticket = studio, ended, ticket
+        self.account = ticket.account
+        self._folder = studio.settings.work / _PROFILES / ticket.account.id
+        self._folder.mkdir(parents=True, exist_ok=True)
+        folder = self._voice_folder(ticket.model)
+        self._process = LiveProcess(folder, asdict(ticket.settings), rate, self._folder, ticket.record)
+        self.facts = self._process.facts
+
+    @property
+    def pid(self) -> int | None:
+        """The process that converts."""
+        return self._process.pid
+
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
+        """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
+        if len(block) != 4 * self.facts["block"]:
+            raise Invalid([("block", ntr(
+                "A block has {block} sample.",
+                "A block has {block} samples.",
+                block=self.facts["block"],
+            ))], "live_block")
+        return self._process.convert(block)
+
+    def change(self, given: Changes) -> None:
+        """Change settings or voice while it runs. Raises SettingsError, NotFound, Invalid."""
+        if unknown := set(given) - set(_WHILE_SINGING):
+            name = sorted(unknown)[0]
+            raise Invalid([(name, tr("{name} cannot be changed while you sing.", name=name))], "live_change")
+        values = dict(given)
+        if "voice" in values:
+            values["voice"] = str(self._voice_folder(str(values["voice"])))
+        self._process.change(values)
+
+    def finish(self) -> str | None:
+        """End the session; return the task in the history that holds the recording, if there is one."""
+        try:
+            recorded = self._process.finish()
+        finally:
+            self._ended(self)
+        return self._store_session(recorded) if recorded else None
+
+    def abandon(self) -> None:
+        """End the session at once; nothing is kept."""
+        self._process.close()
+        self._ended(self)
+
+    def _voice_folder(self, model: str) -> Path:
+        studio, account = self._studio, self.account
+        if find_usable(studio.database, account, model, untrained=True).is_untrained:  # which takes the networks
+            return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
+        return usable_voice_folder(studio, account, model, no_report, "cpu")
+
+    def _store_session(self, recorded: "Recorded") -> str:
+        """Put a finished conversion into the history."""
+        studio, account, ticket = self._studio, self.account, self._ticket
+        new = new_task(account)
+        dry, converted = self._folder / "dry.wav", self._folder / "converted.wav"
+        voice = find_usable(studio.database, account, ticket.model, untrained=True)
+        live = asdict(recorded.settings)
+        known = asdict(ConversionSettings())
+        settings = known | {name: value for name, value in live.items() if name in known}
+        asked = Conversion(
+            f"{new.prefix}/input.wav", {"transpose": settings["transpose"]}, _LIVE_NAME, live=live,
+            model_account=DEMO if voice.is_demo else account.id, untrained=voice.is_untrained,
+            **asdict(origin_of_file(dry)),
+        )  # fmt: skip
+        rendered = Rendered(
+            (f"{new.prefix}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
+            settings, voice.is_untrained, statement=recorded.statement, seconds=recorded.seconds,
+        )  # fmt: skip
+        studio.storage.put_file(dry, asked.input_key)
+        studio.storage.put_file(converted, rendered.outputs[0])
+        try:
+            with studio.database.write() as connection:
+                submit(
+                    connection, account.id, CONVERSION, written(asked), model_id=ticket.model, task_id=new.id, cost=0.0
+                )
+                task = claim_one(connection, new.id, owner_of(os.getpid()), studio.service.lease_s)
+                assert task is not None  # not visible to others yet
+                complete(connection, task, written(rendered))
+        except BaseException:
+            studio.storage.delete_below(new.prefix)
+            raise
+        return new.id
+
+
+class LiveSessions:
+    """The tickets and sessions of this process."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._tickets: dict[str, Ticket] = {}
+        self._running: dict[str, LiveSession] = {}  # by account
+        self._waiting: set[str] = set()  # accounts whose socket has not said yet what it wants
+        self._opening: set[str] = set()
+        self._lock = threading.Lock()  # sessions are opened by threads
+
+    def ticket(self, account: Account, model: str, given: Mapping[str, object], record: bool) -> str:
+        """Return a secret that opens one session. Raises SettingsError, NotFound, TooMany, DiskFull."""
+        refuse_unknown(LiveSettings, given)
+        settings = from_values(LiveSettings, given)
+        find_usable(self._studio.database, account, model, untrained=True)
+        self._refuse_another(account)
+        if record:
+            refuse_full_disk(self._studio, 2 * TAKE_BYTES * LONGEST_S)
+        now = time.monotonic()
+        self._tickets = {
+            secret: one for secret, one in self._tickets.items() if one.until > now and one.account.id != account.id
+        }
+        secret = secrets.token_urlsafe(32)
+        self._tickets[secret] = Ticket(account, model, settings, record, now + _TICKET_S)
+        return secret
+
+    @contextmanager
+    def admitted(self, secret: str) -> Iterator[Ticket]:
+        """Take a ticket, whose socket waits for its session until the block ends. Raises Unauthorised, TooMany."""
+        ticket = self._tickets.pop(secret, None)
+        if ticket is None or ticket.until < time.monotonic():
+            raise Unauthorised(tr("Press Start again: this session was not asked for, or too long ago."), "live_ticket")
+        account_id = ticket.account.id
+        if account_id in self._waiting:
+            raise TooMany(_RUNNING, _BUSY_RETRY_S, "live_running")
+        if len(self._waiting) >= _MOST_WAITING:
+            raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
+        self._waiting.add(account_id)
+        try:
+            yield ticket
+        finally:
+            self._waiting.discard(account_id)
+
+    def open(self, ticket: Ticket, rate: int) -> "LiveSession":
+        """Begin the session of a ticket; takes seconds. Raises TooMany, SettingsError, and as the engine does."""
+        block_ms = ticket.settings.block_ms
+        if 4 + 4 * (rate * block_ms // 1000) > LARGEST_LIVE_MESSAGE:
+            raise SettingsError(
+                tr(
+                    "Blocks of {block_ms} ms at {rate} samples a second are too large: choose smaller ones.",
+                    block_ms=block_ms, rate=numeral(rate, ","),
+                )
+            )
+        account = ticket.account
+        with self._lock:
+            self._refuse_another(account)
+            self._opening.add(account.id)
+        try:
+            session = LiveSession(self._studio, self.ended, ticket, rate)
+            self._running[account.id] = session
+            return session
+        finally:
+            self._opening.discard(account.id)
+
+    def ended(self, session: "LiveSession") -> None:
+        """Forget a session."""
+        if self._running.get(session.account.id) is session:
+            del self._running[session.account.id]
+
+    def _refuse_another(self, account: Account) -> None:
+        if account.id in self._running or account.id in self._opening:
+            raise TooMany(_RUNNING, _BUSY_RETRY_S, "live_running")
+        if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
+            raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
+
+    def voices(self, account: Account) -> list[dict[str, str]]:
+        """Return the voices that can convert: {id, name}."""
+        return [
+            {"id": model.id, "name": model.name}
+            for model in all_models(self._studio.database, account)
+            if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
+            and not model.is_earlier
+            and model.card.get("kind") != "rvc"
+        ]

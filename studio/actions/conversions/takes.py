@@ -1,0 +1,269 @@
+"""Takes of a conversion as the page shows them, the best first, with names and stars."""
+
+from collections.abc import Mapping, Sequence
+
+from typing_extensions import TypedDict
+
+from engine.conversion.settings import AUTO, BEST
+from engine.effects.settings import Effects
+from engine.spelling import composed
+from engine.texts import ntr
+from engine.units import note_number
+from studio.actions.account import voice_name
+from studio.actions.conversions.views import DELETED, ConversionView, LabelledTake, key_of_take
+from studio.errors import Invalid, NotFound
+from studio.store.accounts import Account
+from studio.store.catalogue import find_model
+from studio.store.kinds import CONVERSION
+from studio.store.records.cards import Card
+from studio.store.records.conversion import Conversion, Rendered, Scores, Settings
+from studio.store.studio import Studio
+from studio.store.take_labels import TakeLabel, label_of, write_label
+from studio.store.tasks import ACTIVE, Task, find, places, running_now, usual_seconds
+
+_LEAST_PROGRESS = 0.05  # below this the remaining time would be a guess
+LONGEST_NAME = 60
+
+
+class VoiceRange(TypedDict):
+    """The range of a voice in MIDI note numbers, and its name."""
+
+    low: float
+    high: float
+    label: str
+
+
+class ShownTake(TypedDict):
+    """A take of a result; number: 1 for the first; mark: its `fidelity`."""
+
+    number: int
+    url: str
+    scores: Scores
+    mark: float | None
+    name: str
+    starred: bool
+
+
+class ResultView(TypedDict):
+    """All that the page shows of a conversion; see `result_view`."""
+
+    id: str
+    state: str
+    progress: float
+    is_ending: bool
+    message: str
+    error: str | None
+    created_at: float
+    left_s: float | None
+    taken_s: float | None
+    ahead: int | None
+    starts_in_s: float | None
+    model: str | None
+    voice: str | None
+    untrained: bool
+    range: VoiceRange | None
+    file_name: str
+    preset: str
+    effects: Effects
+    settings: Settings
+    asked_settings: Settings
+    transpose: float | None
+    style: str | None
+    input_url: str | None
+    takes: Sequence[ShownTake]
+    phrases: Sequence[float]
+    is_comp: bool
+    edited: str | None
+    note: str | None
+    lanes: Mapping[str, str]
+    offset_s: float
+    faders: Mapping[str, float]
+    notes: Sequence[str]
+    warning: str | None
+
+
+def result_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> ResultView:
+    """Return all that the page shows of a conversion. Raises NotFound.
+
+    id, state, progress, message, error, created_at
+        is_ending            whether it is being cancelled
+        left_s               seconds until it finishes, None if unknown
+        taken_s              seconds since it started, None before
+        ahead                conversions before it in the queue, and those that keep all workers busy; None once it runs
+        starts_in_s          seconds until it starts, roughly; None if unknown
+    model, voice         the voice's id and name
+    untrained            whether the voice was untrained
+        file_name, preset, effects, settings    as requested; all settings once it is completed
+        transpose, style     as determined by the conversion, None until it is completed
+        input_url            the recording; None once it has been deleted
+    takes                [{number, url, mark, scores, name, starred}], the best first; mark: 0..1 or None
+        phrases              where each phrase of the recording begins, in seconds
+    edited               the task whose take this one is an edit of, or None
+        note                 a sentence for the user, or None
+    lanes                of a song: links by name, with its mix; empty for others
+        offset_s             of a song: how much later than the backing its vocal begins
+    faders, notes        of a song: its faders in dB by lane, and sentences for the user
+    """
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    view = ConversionView(studio, task, base_url, now_s)
+    asked, rendered, found = view.asked, view.rendered, view.rendered.output_settings
+    card = _card(studio, account, task.model_id or "")
+    waiting = places(studio.database, CONVERSION).get(task.id, 1) - 1 if task.state == "queued" else 0
+    busy = _busy(studio) if task.state == "queued" else []
+    return {
+        "id": task.id,
+        "state": task.state,
+        "progress": task.progress,
+        "is_ending": task.cancel_requested,
+        "message": task.message,
+        "error": task.error,
+        "created_at": task.created_at,
+        "left_s": _left_s(task, now_s),
+        "taken_s": None if task.started_at is None else max(0.0, now_s - task.started_at),
+        "ahead": waiting + len(busy) if task.state == "queued" else None,
+        "starts_in_s": _starts_in_s(studio, waiting, busy, now_s) if waiting or busy else None,
+        "model": task.model_id,
+        "voice": voice_name(studio.database, account, task),
+        "untrained": view.untrained,
+        "range": _range(card),
+        "file_name": asked.file_name,
+        "preset": asked.preset,
+        "effects": asked.effects,
+        "settings": view.settings,
+        "asked_settings": _shown_settings(asked, rendered),
+        "transpose": found.transpose if found else None,
+        "style": found.vocal_style if found else None,
+        "input_url": view.input_url if view.has_files else None,
+        "takes": _takes(view) if view.has_files else [],
+        "phrases": list(rendered.phrase_starts_s),
+        "is_comp": asked.comp is not None,
+        "edited": asked.edit.of if asked.edit else None,
+        "note": rendered.unsigned if view.has_files else DELETED,
+        "lanes": view.lanes,
+        "offset_s": rendered.mix.offset_s if rendered.mix else 0.0,
+        "faders": asked.song.faders if asked.song else {},
+        "notes": list(rendered.notes or ()),
+        "warning": rendered.warning,
+    }
+
+
+def fidelity(scores: Scores) -> float | None:
+    """Return one number to rank takes by, 0..1: the share of notes on pitch, less the share voiced in only one of
+    recording and take; None if nothing is voiced."""
+    on_the_note, voicing = scores.get("pitch_accuracy"), scores.get("voicing_error")
+    if on_the_note is None:
+        return None
+    return float(max(0.0, on_the_note * (1.0 - (voicing or 0.0))))
+
+
+def best_first(marks: Sequence[float | None]) -> list[int]:
+    """Return the numbers of takes, from 1 on, best `fidelity` first."""
+    # the first take has no variation, so it leads among equals
+    return sorted(range(1, len(marks) + 1), key=lambda number: (-(marks[number - 1] or 0.0), number))
+
+
+def _shown_settings(asked: Conversion, rendered: Rendered) -> dict[str, int | float | str]:
+    """Return the requested settings; the best key as the semitones it was, which the controls of the page can show."""
+    if asked.settings.get("transpose") != BEST:
+        return dict(asked.settings)
+    found = rendered.output_settings
+    return {**asked.settings, "transpose": AUTO if found is None else found.transpose}
+
+
+def _takes(view: ConversionView) -> list[ShownTake]:
+    takes: list[ShownTake] = [
+        {
+            "number": take.number,
+            "url": view.link(take.key),
+            "scores": take.scores,
+            "mark": fidelity(take.scores),
+            "name": take.label.name,
+            "starred": take.label.starred,
+        }
+        for take in view.takes
+    ]
+    return [takes[number - 1] for number in best_first([take["mark"] for take in takes])]
+
+
+def _left_s(task: Task, now_s: float) -> float | None:
+    if task.state not in ACTIVE or task.started_at is None or task.asked_as(Conversion).song:
+        return None  # the stages of a song take as long as they like: one says nothing of the next
+    return _remaining_s(task.started_at, task.progress, now_s)
+
+
+def _remaining_s(started_at: float, progress: float, now_s: float) -> float | None:
+    """Return the seconds until a running conversion ends, by its progress so far; None at its beginning."""
+    if progress < _LEAST_PROGRESS:
+        return None
+    return max(0.0, now_s - started_at) * (1.0 - progress) / progress
+
+
+def _busy(studio: Studio) -> list[tuple[float, float]]:
+    """Return start and progress of the running conversions if one must end before the next can start; else none."""
+    running = running_now(studio.database, CONVERSION)
+    return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
+
+
+def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
+    """Return the seconds until a worker is free, which pass as the running conversions go on."""
+    usual_s = usual_seconds(studio.database, CONVERSION)
+    left_s = []
+    for started_at, progress in busy:
+        by_usual_s = None if usual_s is None else max(0.0, started_at + usual_s - now_s)
+        one_s = _remaining_s(started_at, progress, now_s)
+        left_s.append(by_usual_s if one_s is None else one_s)
+    known_s = [one for one in left_s if one is not None]
+    if len(known_s) < len(left_s) or (waiting and usual_s is None):
+        return None
+    workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
+    return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
+
+
+def _card(studio: Studio, account: Account, model_id: str) -> Card:
+    try:
+        return find_model(studio.database, account, model_id).card
+    except NotFound:  # deleted meanwhile
+        return {}
+
+
+def _range(card: Card) -> VoiceRange | None:
+    ends = card.get("vocal_range") or {}
+    if not (ends.get("min") and ends.get("max")):
+        return None
+    return {"low": note_number(ends["min"]), "high": note_number(ends["max"]), "label": card["name"]}
+
+
+class NumberedTake(LabelledTake):
+    """The name and the star of a take, 1 for the first."""
+
+    number: int
+
+
+def label_take(
+    studio: Studio, account: Account, task_id: str, take: int, name: str | None = None, starred: bool | None = None
+) -> NumberedTake:
+    """Give a take a name, "" for none, and a star, or take it away; None leaves them as they are.
+
+    take: 1 for the first. Returns {number, name, starred}. Raises NotFound, and Invalid for a name that is no line of
+    text or has more than LONGEST_NAME characters.
+    """
+    task = find(studio.database, account.id, task_id, kind=CONVERSION)
+    key_of_take(task, take)
+    before = label_of(task, take)
+    wanted = TakeLabel(
+        before.name if name is None else _checked(name), before.starred if starred is None else bool(starred)
+    )
+    with studio.database.write() as connection:
+        write_label(connection, task, take, wanted)
+    return {"number": take, "name": wanted.name, "starred": wanted.starred}
+
+
+def _checked(name: str) -> str:
+    name = composed(" ".join(name.split()))
+    if not name.isprintable() or len(name) > LONGEST_NAME:
+        raise Invalid([("name", ntr(
+            "name must be a line of text of at most {longest_name} character.",
+            "name must be a line of text of at most {longest_name} characters.",
+            longest_name=LONGEST_NAME,
+        ))])
+    return name

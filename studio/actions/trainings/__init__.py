@@ -1,0 +1,1 @@
+"""Trainings of voices: started, measured, heard and chosen from."""

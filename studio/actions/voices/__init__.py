@@ -1,0 +1,1 @@
+"""Voices: their cards, ranges, packages, and what they are made of."""

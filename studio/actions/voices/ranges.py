@@ -1,0 +1,132 @@
+"""Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import TypedDict
+
+from engine.analysis.notes import SEMITONES
+from engine.analysis.pitch_statistics import PitchStatistics
+from engine.conversion.key_fit import best_key, fitting_key, share_outside
+from engine.errors import VoiceError
+from engine.units import note_number
+from engine.voices.card import CARD_FILE, DEMO_VOICES, VoiceCard, load_card, read_card
+from studio.actions.analysis_views import AnalysedRecording, NoteSeconds, stretch_view
+from studio.errors import NotFound
+from studio.store.accounts import Account
+from studio.store.catalogue import Model, find_model
+from studio.store.studio import Studio
+from studio.store.workspaces import untrained_prefix
+
+_LARGEST_CARD = 4 << 20  # bytes
+
+
+class VoiceEnds(TypedDict):
+    """The name of a voice, and its range in MIDI note numbers."""
+
+    name: str
+    low: int | None
+    high: int | None
+
+
+class BestShift(TypedDict):
+    """The key that leaves the fewest notes outside the range, and the share outside, 0..1."""
+
+    semitones: int
+    outside: float
+
+
+class FitView(TypedDict):
+    """Data of <timbre-fit>."""
+
+    voice: VoiceEnds
+    histogram: Sequence[NoteSeconds]
+    auto: float | None
+    best: BestShift | None
+
+
+def fit_view(
+    studio: Studio,
+    account: Account,
+    model_id: str,
+    looked_at: AnalysedRecording | None,
+    stretch: tuple[float, float] | None = None,
+) -> FitView:
+    """Return data for <timbre-fit>: the range of the voice, and the notes of a recording (from `analysis_view`), or of
+    a stretch of it, in seconds.
+
+    `auto` is the shift `transpose: auto` would give, as far as known beforehand; None without a recording, or if no
+    part of it has a pitch. `best` is the key that leaves the fewest notes outside the range: {semitones, outside}, with
+    the share outside, 0..1; None without notes or without a range. Raises NotFound for an unknown voice.
+    """
+    model = find_model(studio.database, account, model_id)
+    card = _read_card(studio, model)
+    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
+    summary = looked_at["summary"] if looked_at else None
+    source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
+    if looked_at and stretch:
+        found = stretch_view(studio, account, looked_at["id"], *stretch)
+        source, histogram = found["pitch"], found["pitch_histogram"]
+    seconds = _seconds(histogram)
+    auto = None
+    if source is not None and card is not None:
+        heard = PitchStatistics(source["low"], source["median"], source["high"])
+        auto = fitting_key(heard, seconds, card, summary is not None and summary["style"] == "melodic")
+    return {
+        "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
+        "histogram": histogram,
+        "auto": auto,
+        "best": _best(seconds, ends),
+    }
+
+
+def suited_voice(
+    studio: Studio, account: Account, model_ids: Sequence[str], looked_at: AnalysedRecording
+) -> str | None:
+    """Return the voice that a recording (from `analysis_view`) suits best: with the fewest notes outside its range as
+    `auto` transposes it; of such one that sings or speaks as it does, with the smallest shift. None where nothing is
+    known of either."""
+    suits = []
+    summary = looked_at["summary"]
+    is_sung = summary is not None and summary["style"] == "melodic"
+    for place, model_id in enumerate(model_ids):
+        fit = fit_view(studio, account, model_id, looked_at)
+        low, high, auto = fit["voice"]["low"], fit["voice"]["high"], fit["auto"]
+        if low is None or high is None or auto is None:
+            continue
+        outside = share_outside(_seconds(fit["histogram"]), low, high, auto)
+        card = _read_card(studio, find_model(studio.database, account, model_id))
+        is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
+        suits.append((round(outside, 2), not is_alike, abs(auto), place))
+    return model_ids[min(suits)[-1]] if suits else None
+
+
+def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:
+    seconds = np.zeros(SEMITONES)
+    for one in histogram:
+        seconds[one["midi"]] = one["seconds"]
+    return seconds
+
+
+def _best(seconds: NDArray[np.float64], ends: list[int | None]) -> BestShift | None:
+    low, high = ends
+    if low is None or high is None or not seconds.any():
+        return None
+    best = best_key(seconds, low, high)
+    return {"semitones": best.semitones, "outside": best.outside}
+
+
+def _read_card(studio: Studio, model: Model) -> VoiceCard | None:
+    """Return the card in the voice's own folder or the untrained one; None if unreadable."""
+    try:
+        if model.is_demo:
+            return load_card(DEMO_VOICES / model.id)
+        place = untrained_prefix(model) if model.is_untrained else model.voice_key
+        if place is None:
+            return None
+        content = b"".join(studio.storage.read(f"{place}/{CARD_FILE}", 0, _LARGEST_CARD))
+        return read_card(content, f"'{model.id}'")
+    except (VoiceError, NotFound):
+        return None

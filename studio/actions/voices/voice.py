@@ -1,0 +1,220 @@
+"""Show and delete the voices of an account."""
+
+import json
+from collections.abc import Mapping
+from typing import NotRequired, Unpack
+
+from pydantic import FiniteFloat
+from sqlalchemy import Connection
+from typing_extensions import TypedDict
+
+from engine.datasets.dataset import LARGEST_MODEL_FILE, MODEL_FILE
+from engine.texts import numeral, tr
+from engine.voices.card import earlier_voice
+from engine.voices.profile import TAUGHT_BY
+from studio.actions.recordings import consent_origin
+from studio.actions.trainings.history import EvaluationLine, HistoryLines, training_history
+from studio.actions.voices.rvc_models import missing_for
+from studio.errors import NotFound, WrongState
+from studio.store.accounts import Account
+from studio.store.catalogue import (
+    Model,
+    VoiceFilters,
+    all_models,
+    find_model,
+    held_model,
+    list_models,
+    remove_model,
+)
+from studio.store.kinds import REPORT
+from studio.store.kinds import TRAINING as TRAINING_KIND
+from studio.store.records.cards import PublishedVoice, ReportedData
+from studio.store.records.codec import UnknownRecord, read
+from studio.store.records.voices import Training
+from studio.store.studio import Studio
+from studio.store.tasks import ACTIVE, latest, latest_in
+from studio.store.workspaces import refuse_busy
+
+_BEING_TRAINED = tr("The voice '{voice}' is being trained: wait until it has finished, or cancel it in the history.")
+_BEING_EXAMINED = tr("The voice '{voice}' is being examined: wait until it has finished, or cancel it in the history.")
+
+
+class TeachingScores(TypedDict):
+    """Some scores of a training; see `engine.training.checkpoint_audition`."""
+
+    likeness: FiniteFloat
+    content: FiniteFloat
+    score: FiniteFloat
+
+
+class TaughtBy(TypedDict):
+    """The imported voice that taught another; anybody's model.json may have something else under this name."""
+
+    name: str
+    file: str
+    sha256: str
+    scores: NotRequired[TeachingScores]
+
+
+def taught_by(studio: Studio, model: Model) -> TaughtBy | None:
+    """Return the imported voice that taught this one: `name`, `file`, `sha256`, and `scores`; None if none did."""
+    if model.dataset_key is None:
+        return None
+    try:
+        text = b"".join(studio.storage.read(f"{model.dataset_key}/{MODEL_FILE}", 0, LARGEST_MODEL_FILE))
+        stated = {"sha256": ""} | json.loads(text)[TAUGHT_BY]
+        return read(TaughtBy, {name: value for name, value in stated.items() if value is not None})
+    except (NotFound, UnknownRecord, ValueError, KeyError, TypeError):
+        return None
+
+
+class TrainingSummary(TypedDict):
+    """How far the training of a voice is; epochs: the total asked for."""
+
+    current_epoch: int
+    epochs: int
+    task_id: str | None
+    progress: float | None
+    message: str
+    history: HistoryLines | None
+
+
+class VoiceView(PublishedVoice):
+    """All that is known about a voice. untrained: whether it can convert only untrained."""
+
+    state: str
+    untrained: bool
+    demo: bool
+    error: str | None
+    licence: str
+    source: str
+    consent: Mapping[str, str]
+    consent_origin: str
+    taught_by: TaughtBy | None
+    training: TrainingSummary
+    data_report: ReportedData | None
+
+
+def score_lines(view: VoiceView) -> list[str]:
+    """Return a line of scores for the imported voice and one for the voice that it taught, of a `model_view`; none for
+    another voice.
+
+    Both are measured on recordings that neither has sung or learned, as a training scores its checkpoints.
+    """
+    taught = view["taught_by"]
+    if taught is None or "scores" not in taught:
+        return []
+    history = view["training"]["history"]
+    evaluations = history["evaluations"] if history else []
+    lines = [tr("{name}, imported: {scores}", name=taught["name"], scores=_said(taught["scores"]))]
+    if evaluations:
+        lines.append(tr(
+            "{name}, taught: {evaluations}",
+            name=view["name"], evaluations=_said(_figures(max(evaluations, key=lambda line: line["score"]))),
+        ))
+    return lines
+
+
+def _figures(line: EvaluationLine) -> TeachingScores:
+    return {"likeness": line.get("likeness") or 0.0, "content": line.get("content") or 0.0, "score": line["score"]}
+
+
+def _said(scores: TeachingScores) -> str:
+    return tr(
+        "likeness {likeness}, intelligibility {content}, score {score}",
+        likeness=numeral(scores["likeness"], ".2f"), content=numeral(scores["content"], ".2f"),
+        score=numeral(scores["score"], ".2f"),
+    )
+
+
+# ---- views
+
+
+def voice_names(studio: Studio, account: Account) -> list[tuple[str, str]]:
+    """Return (name, id) of all voices of the account and the demo voices, by name, whatever their state."""
+    return sorted((model.name, model.id) for model in all_models(studio.database, account))
+
+
+class Narrowed(VoiceFilters, total=False):
+    """What a list of voices is narrowed to; see `list_models`."""
+
+    q: str | None
+    limit: int | None
+    cursor: str | None
+
+
+class ListedVoices(TypedDict):
+    """Usable voices; the cursor of the next page is there with a `limit`."""
+
+    models: list[PublishedVoice]
+    next_cursor: NotRequired[str | None]
+
+
+def models_view(studio: Studio, account: Account, **narrowed: Unpack[Narrowed]) -> ListedVoices:
+    """Return usable voices as the published interface lists them; with `limit`, also the cursor of the next page."""
+    models, following = list_models(studio.database, account, **narrowed)
+    return {"models": models, "next_cursor": following} if narrowed.get("limit") else {"models": models}
+
+
+def model_view(studio: Studio, account: Account, model_id: str) -> VoiceView:
+    """Return all that is known about a voice: its state, its training with losses and scores, and its data report.
+
+    Raises NotFound.
+    """
+    model = find_model(studio.database, account, model_id)
+    task = None if model.is_demo else latest(studio.database, account.id, model_id, TRAINING_KIND)
+    active = task if task is not None and task.state in ACTIVE else None
+    return {
+        **model.published,
+        "state": model.state,
+        "untrained": model.is_usable_untrained,
+        "demo": model.is_demo,
+        "error": earlier_voice(model_id) if model.must_be_trained_again else model.error or missing_for(model),
+        "licence": model.card.get("licence") or "",
+        "source": model.card.get("source") or "",
+        "consent": model.card.get("consent") or {},
+        "consent_origin": consent_origin(studio, model),
+        "taught_by": taught_by(studio, model),
+        "training": {
+            "current_epoch": model.epoch,
+            "epochs": active.asked_as(Training).epochs if active else model.epochs,
+            "task_id": task.id if task else None,
+            "progress": active.progress if active else None,
+            "message": active.message if active else "",
+            "history": training_history(studio, model),
+        },
+        "data_report": model.data_report,
+    }
+
+
+# ---- delete
+
+
+def delete_model(studio: Studio, account: Account, model_id: str) -> None:
+    """Delete a voice with its recordings and its training. Raises NotFound, and WrongState during training."""
+    model = find_model(studio.database, account, model_id)
+    with studio.storage.deleting() as take_away, studio.database.write() as connection:
+        if not model.is_demo:
+            held_model(connection, account.id, model_id)  # a training that starts now waits here and finds it gone
+        _refuse_busy(studio, connection, account, model)
+        remove_model(connection, take_away, account, model)
+
+
+def refuse_undeletable(studio: Studio, account: Account, model_id: str) -> None:
+    """Raise what `delete_model` would raise now, so that the page does not ask in vain."""
+    model = find_model(studio.database, account, model_id)
+    with studio.database.read() as connection:
+        _refuse_busy(studio, connection, account, model)
+
+
+def _refuse_busy(studio: Studio, connection: Connection, account: Account, model: Model) -> None:
+    if model.is_demo:
+        raise WrongState(tr("The voice '{id}' is a demo voice and cannot be deleted.", id=model.id), "demo_voice")
+    for kind in (TRAINING_KIND, REPORT):
+        task = latest_in(connection, account.id, model.id, kind)
+        if task is not None and (task.state == "running" or (task.state == "queued" and kind == TRAINING_KIND)):
+            doing = _BEING_TRAINED if kind == TRAINING_KIND else _BEING_EXAMINED
+            raise WrongState(doing.format(voice=model.name), "model_busy")
+    home = studio.storage.folder(model.dataset_key) if model.dataset_key else None
+    if home is not None and home.is_dir():
+        refuse_busy(home)  # the command line has no task

@@ -1,0 +1,94 @@
+"""Projects as zips."""
+
+import csv
+import io
+import json
+import zipfile
+from pathlib import PurePath
+
+import pytest
+import soundfile
+
+from studio.actions.analyses import start_analysis
+from studio.actions.conversions.conversion import (
+    ConversionRequest,
+    convert_recording,
+    start_conversion,
+)
+from studio.actions.conversions.takes import label_take
+from studio.actions.project_exports import export_project, project_zip
+from studio.actions.projects import change_project, project_view
+from studio.actions.tasks import delete_tasks
+from studio.errors import Invalid, NotFound
+from studio.store.tasks import find
+
+
+def test_export_project_writes_aligned_stems_and_a_cue_sheet(studio, song, tmp_path):
+    change_project(studio, studio.local, song, "Song", {"tempo_bpm": 120.0, "start_s": 8.0})
+    made = export_project(studio, studio.local, song, tmp_path)
+    assert made == tmp_path / "Song.zip"
+    with zipfile.ZipFile(made) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    start = "bar 005.1.000 Song"
+    stems = {name for name in files if name.endswith(".wav")}
+    assert stems == {
+        f"stems/{start} - recording.wav", f"stems/{start} - Kathleen take 1.wav", f"stems/{start} - Koguchi take 1.wav",
+        f"stems/{start} - Kathleen take 2.wav",
+    }  # fmt: skip
+    assert {soundfile.info(io.BytesIO(files[name])).frames for name in stems} == {3 * 16_000}
+    part, _ = soundfile.read(io.BytesIO(files[f"stems/{start} - Kathleen take 2.wav"]))
+    assert not part[:16_000].any()
+    assert part[16_000:32_000].any()
+    assert all(name.encode() in files["project.json"] for name in stems)
+    told = json.loads(files["project.json"])
+    assert (told["timeline"]["start_s"], told["seconds"]) == (8.0, 3.0)
+    assert files[f"{start} - melody.mid"].startswith(b"MThd")
+    [phrase] = csv.DictReader(io.StringIO(files[f"{start} - phrases.csv"].decode()))
+    assert phrase["position"].startswith("bar 005.1.0")
+    assert (phrase["lowest"], phrase["highest"]) == ("A3", "A3")
+    curve = list(csv.DictReader(io.StringIO(files[f"{start} - pitch.csv"].decode())))
+    assert float(curve[150]["hertz"]) == pytest.approx(220.0, rel=0.01)
+    assert not list((studio.settings.work / "incoming").iterdir())
+
+
+def test_export_project_gives_takes_of_one_voice_distinct_file_names(studio, recording, finish, tmp_path):
+    analysis = start_analysis(studio, studio.local, recording(2.0), "My song.wav")
+    made = []
+    for takes in (2, 1, 1):
+        convert_recording(studio, studio.local, analysis, ConversionRequest("kathleen", {"takes": takes}))
+        made.append(finish())
+    for task, take in ((made[0], 2), (made[2], 1)):
+        label_take(studio, studio.local, task, take, "lead", True)
+    project = find(studio.database, studio.local.id, made[0]).recording
+    with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
+        stems = {PurePath(name).stem.partition(" - ")[2] for name in archive.namelist() if name.endswith(".wav")}
+        told = json.loads(archive.read("project.json"))["stems"]
+    assert stems == {"recording", *(f"Kathleen take {one}" for one in ("1", "2 lead", "3", "4 lead"))}
+    assert [(one["conversion"], one["take"]) for one in told[1:]] == [
+        (made[0], 1), (made[0], 2), (made[1], 1), (made[2], 1),
+    ]  # fmt: skip
+
+
+def test_export_project_of_a_part_starts_at_the_part(studio, song, tmp_path):
+    whole = [one for one in project_view(studio, studio.local, song, "", 0.0)["conversions"] if not one["start_s"]]
+    delete_tasks(studio, studio.local, [one["id"] for one in whole])
+    with zipfile.ZipFile(export_project(studio, studio.local, song, tmp_path)) as archive:
+        assert "stems/00h00m01.000s My song - recording.wav" in archive.namelist()
+
+
+def test_project_zip_is_rebuilt_only_after_a_change(studio, song):
+    first = project_zip(studio, studio.local, song, "", 0.0)
+    assert project_zip(studio, studio.local, song, "", 0.0)["url"] == first["url"]
+    assert first["name"] == "My song.zip"
+    change_project(studio, studio.local, song, "Other")
+    assert project_zip(studio, studio.local, song, "", 0.0)["url"] != first["url"]
+    assert len(list(studio.storage.list_keys("packages"))) == 1
+
+
+def test_export_project_refuses_a_project_without_takes_and_a_missing_folder(studio, recording, song, tmp_path):
+    with pytest.raises(Invalid, match="cannot be written"):
+        export_project(studio, studio.local, song, tmp_path / "nowhere" / "song.zip")
+    waiting = start_conversion(studio, studio.local, recording(), "w.wav", ConversionRequest("kathleen", {}))
+    with pytest.raises(NotFound, match="left to export"):
+        export_project(studio, studio.local, find(studio.database, studio.local.id, waiting).recording, tmp_path)
+    assert not list(tmp_path.glob("*.zip*"))

@@ -1,0 +1,88 @@
+"""How recordings fit the ranges of voices."""
+
+import shutil
+
+import pytest
+
+from engine.voices.card import DEMO_VOICES
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.ranges import fit_view, suited_voice
+from studio.errors import NotFound
+
+
+def looked_at(median, style="melodic"):
+    pitch = None if median is None else {"low": median - 5, "median": median, "high": median + 5}
+    return {"summary": {"style": style, "pitch": pitch}, "pitch_histogram": [{"midi": 60, "seconds": 1.5}]}
+
+
+@pytest.mark.parametrize(
+    ("median", "style", "shift"),
+    [
+        (51.8, "melodic", 0),  # Kerstin's own middle
+        (51.8 + 11, "melodic", -12),  # singing by whole octaves
+        (51.8 + 4, "melodic", 0),
+        (51.8 + 4, "spoken", -4),
+        (51.8 + 30, "spoken", -12),  # and no further
+    ],
+)
+def test_fit_view_returns_the_automatic_transposition(studio, median, style, shift):
+    assert fit_view(studio, studio.local, "kerstin", looked_at(median, style))["auto"] == shift
+
+
+def test_fit_view_transposes_speech_less_than_singing_for_a_voice_with_both(studio):
+    """Koguchi's recordings: songs, and the same texts spoken."""
+    spoken, sung = (
+        fit_view(studio, studio.local, "koguchi", looked_at(46.5, style))["auto"] for style in ("spoken", "melodic")
+    )
+    assert spoken == 7
+    assert sung == 12
+
+
+def test_fit_view_shows_the_range_of_the_voice(studio):
+    fit = fit_view(studio, studio.local, "kerstin", looked_at(60.0))
+    assert fit["voice"] == {"name": "Kerstin", "low": 47, "high": 59}
+    assert fit["histogram"] == [{"midi": 60, "seconds": 1.5}]
+
+
+def test_fit_view_offers_the_best_key_and_its_share_outside_the_range(studio):
+    looked = looked_at(60.0) | {"pitch_histogram": [{"midi": 55, "seconds": 3.0}, {"midi": 61, "seconds": 1.0}]}
+    assert fit_view(studio, studio.local, "kerstin", looked)["best"] == {"semitones": -2, "outside": 0.0}
+    assert fit_view(studio, studio.local, "kerstin", None)["best"] is None
+
+
+@pytest.mark.parametrize("nothing", [None, {"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
+    assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
+
+
+def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift(studio):
+    def suited(median, style):
+        notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
+        looked = looked_at(median, style) | {"pitch_histogram": notes}
+        demo = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+        return suited_voice(studio, studio.local, demo, looked)
+
+    assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
+    assert suited(52.0, "spoken") == "kerstin"
+
+
+@pytest.mark.parametrize("nothing", [{"summary": None, "pitch_histogram": []}, looked_at(None)])
+def test_suited_voice_is_none_without_a_pitch(studio, nothing):
+    assert suited_voice(studio, studio.local, ["kerstin", "safiye"], nothing) is None
+
+
+def test_fit_view_refuses_an_unknown_voice(studio):
+    with pytest.raises(NotFound):
+        fit_view(studio, studio.local, "nobody", None)
+
+
+def test_fit_view_takes_the_range_of_an_untrained_voice_from_its_recordings(studio, package):
+    model = create_model(studio, studio.local, package())
+    before = fit_view(studio, studio.local, model, looked_at(60.0))
+    assert (before["voice"], before["auto"]) == ({"name": "Mia", "low": None, "high": None}, None)
+    home = studio.settings.datasets / model / "untrained"
+    home.mkdir()
+    shutil.copy(DEMO_VOICES / "kerstin" / "card.json", home)
+    fit, kerstin = (fit_view(studio, studio.local, one, looked_at(60.0)) for one in (model, "kerstin"))
+    assert fit["auto"] == kerstin["auto"]
+    assert fit["voice"] == kerstin["voice"] | {"name": "Mia"}

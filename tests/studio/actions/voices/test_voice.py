@@ -1,0 +1,91 @@
+from contextlib import contextmanager
+
+import pytest
+
+from studio.actions.tasks import cancel_task
+from studio.actions.trainings.training import train_model
+from studio.actions.voices.datasets import create_model
+from studio.actions.voices.packages import export_model
+from studio.actions.voices.voice import delete_model, model_view, models_view, refuse_undeletable
+from studio.errors import DiskFull, NotFound, WrongState
+from studio.store.catalogue import find_model
+from studio.store.database import Database
+from studio.store.tasks import list_tasks
+from studio.store.workspaces import alone_in_training
+
+PUBLISHED = {
+    "id", "name", "gender", "age", "description", "base_language", "traits", "genre", "voice_type", "vocal_range",
+}  # fmt: skip
+
+
+def test_delete_model_removes_everything_but_refuses_during_training(studio, package):
+    model = create_model(studio, studio.local, package())
+    train_model(studio, studio.local, model, 1)
+    for refused in (delete_model, refuse_undeletable):
+        with pytest.raises(WrongState, match="is being trained: wait until it has finished"):
+            refused(studio, studio.local, model)
+    cancel_task(studio, studio.local, list_tasks(studio.database, studio.local.id, kind="training")[0][0].id, "", 0.0)
+    refuse_undeletable(studio, studio.local, model)
+    delete_model(studio, studio.local, model)
+    with pytest.raises(NotFound):
+        model_view(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_delete_model_on_a_full_disk_keeps_the_voice(studio, package, monkeypatch):
+    model = create_model(studio, studio.local, package())
+    write = Database.write
+
+    @contextmanager
+    def write_on_a_full_disk(database):
+        with write(database) as connection:
+            yield connection
+            raise DiskFull("The disk of the database is full. Free some space and try again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "write", write_on_a_full_disk)
+        with pytest.raises(DiskFull):
+            delete_model(studio, studio.local, model)
+    assert find_model(studio.database, studio.local, model).state == "pending"
+    assert (studio.settings.datasets / model / "audio" / "one.wav").exists()
+    assert not list(studio.settings.work.glob("gone-*"))
+    delete_model(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_delete_model_refuses_during_training_from_the_command_line(studio, package):
+    model = create_model(studio, studio.local, package())
+    with alone_in_training(studio.settings.datasets / model), pytest.raises(WrongState, match="command line"):
+        delete_model(studio, studio.local, model)
+    assert (studio.settings.datasets / model / "audio").exists()
+    delete_model(studio, studio.local, model)
+    assert not (studio.settings.datasets / model).exists()
+
+
+def test_delete_model_refuses_a_demo_voice(studio):
+    with pytest.raises(WrongState):
+        delete_model(studio, studio.local, "koguchi")
+    assert {one["id"] for one in models_view(studio, studio.local)["models"]} == {
+        "everett",
+        "goekhan",
+        "kathleen",
+        "kerstin",
+        "koguchi",
+        "safiye",
+    }
+
+
+def test_model_actions_refuse_the_voices_of_other_accounts(studio, other, package, tmp_path):
+    model = create_model(studio, studio.local, package(name="Mine"))
+    for act in (model_view, delete_model, lambda *a: train_model(*a, 1), lambda *a: export_model(*a, tmp_path / "x")):
+        with pytest.raises(NotFound):
+            act(studio, other, model)
+
+
+def test_models_view_pages_through_all_voices(studio):
+    first = models_view(studio, studio.local, limit=3)
+    rest = models_view(studio, studio.local, limit=3, cursor=first["next_cursor"])
+    names = [one["id"] for one in first["models"] + rest["models"]]
+    assert sorted(names) == ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+    assert rest["next_cursor"] is None
+    assert all(set(one) == PUBLISHED for one in first["models"])
