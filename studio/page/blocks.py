@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
+from fastapi.middleware.gzip import GZipMiddleware
 from fastapi.staticfiles import StaticFiles
 
 from engine.texts import ntr, tr
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
 _DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
+_SMALL_B = 500  # and less is sent uncompressed
 _LOOK_S = 0.05  # between two checks for events
 _BEYOND = 4  # times the largest upload pass gradio, so that the action can refuse larger ones in a sentence
 _CALLS_AT_ONCE = 8  # of one event, by different visitors
@@ -56,9 +58,9 @@ _WORDS = {  # of gradio's own, which lacks the first, and Italian
     "common.complete": tr("Complete"), "common.error": tr("Error"),
     "common.loading": tr("Loading"), "common.clear": tr("Clear"), "common.download": tr("Download"),
     "common.remove": tr("Remove"), "upload_text.drop_audio": tr("Drop a vocal here"),
-    "upload_text.drop_file": tr("Drop File Here"), "upload_text.click_to_upload": tr("or browse"),
+    "upload_text.drop_file": tr("Drop files here"), "upload_text.click_to_upload": tr("or browse"),
     "file.uploading": tr("Uploading..."), "audio.record": tr("Record"), "audio.stop": tr("Stop"),
-    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"), "audio.record_from_microphone": tr("Record audio"),
+    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"),
 }  # fmt: skip
 _GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
@@ -77,7 +79,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     is_demo = studio.service.is_demo
     log_ins = None if is_demo or is_for_this_machine(studio.service) else LogIns(studio)
     account_of = _logged_in(log_ins) if log_ins is not None else _visitor(studio) if is_demo else _local(studio)
-    app.mount(FILES, PageFiles())
+    app.mount(FILES, GZipMiddleware(PageFiles(), minimum_size=_SMALL_B))
     app.mount(DEMO_PREVIEWS, StaticFiles(directory=DEMO_VOICES))
     app.mount(analyses.SAMPLES_SERVED, StaticFiles(directory=analyses.SAMPLES_PLACE))
     app.router.routes.append(catalogue_route())

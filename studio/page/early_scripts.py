@@ -1,11 +1,16 @@
-"""Run some of our scripts before Gradio's own, which precede anything in the `head` that Gradio accepts."""
+"""Put what comes first into the page, before Gradio's own, which precedes anything in the `head` that Gradio accepts.
 
+The page is more than half a megabyte, which Gradio sends as it is: here it is compressed.
+"""
+
+import gzip
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEAD = b"<head>"
+_QUICKLY = 5  # of the levels of gzip: it is done for each visitor
 
 
 class EarlyScripts:
@@ -44,5 +49,8 @@ class EarlyScripts:
         if not headers.get("content-type", "").startswith("text/html") or "content-encoding" in headers:
             return body
         body = body.replace(_HEAD, _HEAD + self._tags(asked).encode(), 1)
+        headers.add_vary_header("Accept-Encoding")
+        if "gzip" in asked.get("accept-encoding", ""):
+            body, headers["content-encoding"] = gzip.compress(body, _QUICKLY), "gzip"
         headers["content-length"] = str(len(body))
         return body

@@ -30,3 +30,9 @@ def page_file(name: str) -> Path | None:
     if Path(name).name != name or Path(name).suffix not in _SERVED:
         return None
     return next((folder / name for folder in FOLDERS if (folder / name).is_file()), None)
+
+
+def styles() -> list[str]:
+    """Return the names of all style sheets, the one that imports the others first."""
+    names = (path.name for folder in FOLDERS for path in folder.glob("*.css"))
+    return sorted(names, key=lambda name: (name != "page.css", name))

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePath
 
+from engine.effects.settings import Effects
 from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
@@ -15,6 +16,7 @@ from engine.songs.parts import KEEP, Part, checked_parts
 from engine.texts import tr
 from engine.units import SAMPLE_RATE
 from studio.actions.account import FORMATS, voice_name
+from studio.actions.conversions.downloads import wet_take
 from studio.actions.conversions.views import key_of_take
 from studio.actions.fetched_models import refuse_without_separator
 from studio.actions.recordings import Length, check_recording, refuse_without_consent, suffix_of
@@ -29,6 +31,7 @@ from studio.store.tasks import Task, find
 
 _RECORDING_GONE = tr("A recording of this song has been deleted: send it again.")
 LANES = ("vocal", "backing", "stem")  # of a mix
+BACKING = "backing"
 HARMONY = "harmony-"  # before the id of its task: the lane of a harmony
 _ONE_TAKE = tr("A song, or a recording in several voices, is made in one take.")
 _NO_EFFECTS = tr("Effects are for a vocal alone: convert the vocal with them, then mix it.")
@@ -41,6 +44,16 @@ class SentFile:
 
     path: Path
     name: str
+
+
+@dataclass(frozen=True)
+class HeardTake:
+    """A take, 1 for the first, as it is heard. effects: None for its own. shift_s: how much later than in the mix of
+    its song all but the backing begins."""
+
+    number: int = 1
+    effects: Effects | None = None
+    shift_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -169,36 +182,39 @@ def mix_again(
     kind: str,
     base_url: str,
     now_s: float,
-    take: int = 1,
+    heard: HeardTake = HeardTake(),
 ) -> dict[str, str]:
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. take: what
-    is mixed where it is no song. Raises NotFound, Invalid for a format that is not offered, SettingsError for faders
-    that cannot be, or if no lane sounds.
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. heard:
+    what is mixed where it is no song, and when it begins. Raises NotFound, Invalid for a format that is not offered,
+    SettingsError for faders that cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
     levels = faders if isinstance(faders, Mapping) else {}
     harmonies = _harmonies(studio, account, levels)
-    lanes = dict(rendered.lanes or {}) or ({"vocal": key_of_take(task, take)} if harmonies else {})
+    lanes = dict(rendered.lanes or {})
+    if harmonies and not lanes:
+        lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     given = {name: _fader(levels.get(name)) for name in [*lanes, *harmonies]}
-    marks = {name: [(lanes | harmonies)[name], *astuple(one)] for name, one in given.items()}
+    marks = {name: [(lanes | harmonies)[name], *astuple(one), heard.shift_s] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
-        begins = round(max(0.0, rendered.mix.offset_s if rendered.mix else 0.0) * SAMPLE_RATE)
+        offset_s = max(0.0, rendered.mix.offset_s if rendered.mix else 0.0)
         with scratch_folder(studio) as scratch:
             files = []
             for name, stored in (lanes | harmonies).items():
                 (scratch / name).mkdir()
                 path = studio.storage.fetch(stored, scratch / name)
                 statement = statement_of(path, studio.installation)
-                files.append(Lane(path, given[name], begins if name in harmonies else 0, statement=statement))
+                begins_s = 0.0 if name == BACKING else heard.shift_s + (offset_s if name in harmonies else 0.0)
+                files.append(Lane(path, given[name], round(begins_s * SAMPLE_RATE), statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)
     voice = voice_name(studio.database, account, task)
@@ -210,8 +226,9 @@ def _harmonies(studio: Studio, account: Account, faders: Mapping[str, object]) -
     """Return the storage keys of the harmonies that have faders, by lane. Raises NotFound for one that is gone."""
     return {
         name: key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1)
-        for name in (faders if isinstance(faders, Mapping) else {}) if name.startswith(HARMONY)
-    }  # fmt: skip
+        for name in (faders if isinstance(faders, Mapping) else {})
+        if name.startswith(HARMONY)
+    }
 
 
 def _fader(given: object) -> Fader:

@@ -50,9 +50,7 @@ class Comp:
         self.watching.wire(page, self.show, [now], outputs)
         page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
         in_turn: InTurn = {"concurrency_id": "labels", "concurrency_limit": 1}
-        page.on_data(
-            self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn
-        )  # fmt: skip
+        page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn)
 
     def wait(self, visit: Visit, now: Now | None) -> Updates:
         """Look for the takes until the conversion is done; hide those of a recording that was put away."""
@@ -73,9 +71,10 @@ class Comp:
 
     def _gone(self) -> Values:
         return {
-            **self.watching.end(), self.fold: gr.Accordion(open=False, visible=False),
+            **self.watching.end(),
+            self.fold: gr.Accordion(open=False, visible=False),
             self.takes: shown(None),
-        }  # fmt: skip
+        }
 
     def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:
         """Make one take of those that were chosen."""

@@ -1,6 +1,7 @@
 // What is heard beside the chosen lane of an instrument, as the backing of a vocal is: each has a channel with a fader,
 // mute, solo and a meter, and so has the vocal.
 
+import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
 import { openSound } from "./sound.js";
 import { tr } from "./texts.js";
@@ -10,7 +11,7 @@ const METER_DB = 48; // from its lower to its upper end
 export const VOCAL = "vocal";
 
 export class Company {
-  lanes = []; // [{name, label, title, url, begins, pan, gain_db}]; without a url until it is there
+  lanes = []; // [{name, label, title, url, begins, pan, gain_db, avatar}]; without a url until it is there
   #faders = new Map(); // by name: {gain_db, mute, solo, pan}
   #sounds = new Map(); // by url: promise of a sound
   #playing = [];
@@ -96,7 +97,7 @@ export class Company {
   // ---- what is seen
 
   /** Return a channel: {name, label, title}; away: called to take it out, if it can be; hasLabel: whether it is named. */
-  channel({ name, label, title, url, pan = undefined }, away = null, hasLabel = true) {
+  channel({ name, label, title, url, pan = undefined, avatar: face = undefined, grip = null }, away = null, hasLabel = true) {
     const now = this.#of(name);
     const fader = make("input", { type: "range", class: "fader", min: LOWEST_DB, max: HIGHEST_DB, step: 0.5, "aria-label": tr("Level of {label}", { label }), "aria-valuetext": tr("{gain_db} dB", { gain_db: now.gain_db }), title: tr("{gain_db} dB", { gain_db: now.gain_db }) });
     fader.value = now.gain_db;
@@ -119,7 +120,7 @@ export class Company {
       return made;
     };
     const remove = away && make("button", { type: "button", class: "away", "aria-label": tr("Remove {label}", { label }), title: tr("Remove {label}", { label }), onclick: away }, "×");
-    const heading = hasLabel ? make("span", { class: "label", title }, label, url ? null : make("i", {}, " …")) : null;
+    const heading = hasLabel ? make("span", { class: "label", title }, grip, avatar(face, "face"), label, url ? null : make("i", {}, " …")) : null;
     return make("div", { class: "channel", role: "group", "aria-label": label, "data-lane": name }, heading, remove,
       make("div", { class: "mix" }, toggle("M", "mute", tr("Mute {label}", { label })), toggle("S", "solo", tr("Solo {label}", { label })), fader, side, make("i", { class: "meter", "aria-hidden": "true" })));
   }

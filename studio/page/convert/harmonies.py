@@ -12,6 +12,7 @@ from engine.texts import joined, tr
 from studio.actions.conversions.conversion import harmonize
 from studio.actions.conversions.songs import HARMONY
 from studio.actions.tasks import cancel_task
+from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound, WrongState
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -92,7 +93,7 @@ class Harmonies:
             "stop_s": now["stop_s"], "pan": _PLACES[len(beside) % len(_PLACES)],
         }  # fmt: skip
         more = [*kept, new][-_MOST_KEPT:]
-        return {self.kept: more, **(self.look(visit, now, more) or {})}
+        return self.look(visit, now, more) | {self.kept: more}
 
     def remove(self, visit: Visit, asked: Mapping[str, object], now: Now | None, kept: Sequence[Kept]) -> Updates:
         """Take a harmony out of the timeline; it stays in the history."""
@@ -102,9 +103,9 @@ class Harmonies:
             return None
         with suppress(NotFound, WrongState):  # it is done
             cancel_task(visit.studio, visit.account, task, visit.base_url, visit.now_s)
-        return {self.kept: left, **(self.look(visit, now, left) or {})}
+        return self.look(visit, now, left) | {self.kept: left}
 
-    def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Updates:
+    def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Values:
         """Show the harmonies of the recording, and those that are not done yet by their names."""
         lanes, left, trouble, is_busy = [], [], [], False
         for one in kept:
@@ -140,5 +141,5 @@ def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Se
     in_key = tr("{harmony} in {key}", harmony=label, key=key) if key in KEYS and one["harmony"] != "unison" else label
     return {
         "name": f"{HARMONY}{one['task']}", "label": label, "title": joined(tr(", "), [in_key, voice or ""]),
-        "voice": voice, "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
+        "avatar": avatar_of(voice or ""), "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
     }  # fmt: skip

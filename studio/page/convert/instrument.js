@@ -9,12 +9,15 @@
 //   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
 //              of each track `first_s`, how much earlier than its recording it begins
 //   harmonies: {start_s, lanes: [{name, label, title, url, pan, gain_db}]}: beside these, from `start_s` on
+//   offset:    how many seconds later than its backing the recording is to begin; null to find it. A song says in `offset_s`
+//              of its takes where it was
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// {isOn}, `moved` {offset_s} (null for what was found), `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
+// While it comps, a click in the lane of a take chooses it for that phrase (see comp.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { avatar } from "./avatar.js";
@@ -27,9 +30,10 @@ import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./region
 import { ZOOM } from "./roll.js";
 import { fixed, ntr, tr } from "./texts.js";
 
-const ID = "instrument";
+const ID = "instrument", BACKING = "backing";
 const SHORTEST_S = 0.5; // that is left when trimming
 const DRAWN = 6; // pixels of a part, at least
+const SNAP = 9; // pixels around what was found
 const STEP_S = 0.1, FINE_STEP_S = 0.01;
 const PATIENCE_MS = 400; // after the last key
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
@@ -53,6 +57,9 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
   #voices = []; // of the parts of the recording: [{start, voice}]
+  #comp = null; // <timbre-comp>, where there are takes and phrases to choose among
+  #isComping = false;
+  #pulled = 0; // seconds by which the backing is dragged
   #drawn = null; // the part that is drawn: {from, to}
   #company = new Company(() => this.#mixed());
   #narrow = matchMedia("(max-width: 600px)");
@@ -64,7 +71,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-comping", this.#compared]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -89,7 +96,7 @@ class Instrument extends Player {
     }
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
-    if (of === "harmonies") this.#mixed(true); // what was mixed is without them
+    if (of === "harmonies" || of === "offset") this.#mixed(true); // what was mixed is without them
     if (of === "pitch") return this.#draw();
     if ((of === "company" && !before.company?.length && !data?.length) || (of === "harmonies" && !before.harmonies && !data)) return;
     if (of === "editor") {
@@ -139,21 +146,29 @@ class Instrument extends Player {
     const { recording, editor } = this.#parts, takes = this.#takes();
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
-    const earliest = Math.min(0, ...begins);
+    const isMixed = Boolean(takes?.company?.length), beside = isMixed ? takes.company : (this.#parts.company ?? []);
+    const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? this.#shift : this.#offsetNow) : home);
+    const earliest = Math.min(0, ...begins, ...beside.map(of));
     if (first) first.offset_s = -earliest;
     const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
     const isThere = (lane) => made.some(({ url }) => fileOf(url) === fileOf(lane.url)); // the take that was edited
     const converted = this.#isEditing() && editor.heard?.length > 1 && !isThere(editor.heard[0]) ? [{ ...editor.heard[0], offset_s: start - earliest }] : [];
     const tracks = [...(first?.url ? [first] : []), ...made, ...converted];
     const id = `${ID} ${recording?.id ?? takes?.recording ?? takes?.id}`; // the same before and after the recording arrives
-    const [beside, from] = takes?.company?.length ? [takes.company, begins[0]] : [this.#parts.company ?? [], 0], { harmonies } = this.#parts;
-    const lanes = [...beside.map((lane) => ({ ...lane, begins: from - earliest })), ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, begins: harmonies.start_s - earliest })) : [])];
+    const { harmonies } = this.#parts;
+    const lanes = [...beside.map((lane) => ({ ...lane, begins: of(lane) - earliest })), ...(takes && harmonies ? harmonies.lanes.map((lane) => ({ ...lane, begins: harmonies.start_s - earliest })) : [])];
     this.#company.set(this.#isWelcome ? [] : lanes);
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
+  }
+
+  /** How many seconds later than in its mix a song's vocal is to begin. */
+  get #shift() {
+    const found = this.#takes()?.offset_s ?? null, { offset = null } = this.#parts;
+    return found === null || offset === null ? 0 : offset - found;
   }
 
   get duration() {
@@ -189,7 +204,7 @@ class Instrument extends Player {
     if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
     if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = { b: () => this.#swap(), e: () => this.#edit() }[event.key.toLowerCase()];
+    const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#isComping && (() => this.#pickAt(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -217,10 +232,12 @@ class Instrument extends Player {
     wave.remove();
     const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
+    const comp = this.#button(tr("Comp"), tr("Choose the best take of each phrase: click it in its lane, or press C at the cursor"), () => this.#turnComping(), true, "comp");
+    const build = this.#button(tr("Build comp"), tr("Make one take of the chosen phrases"), () => this.#comp.order(), true, "build");
     bar.classList.add("transport");
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
-    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit);
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp, build);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
@@ -238,13 +255,15 @@ class Instrument extends Player {
     if (this.#company.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
     const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
-      make("button", { type: "button", class: "with", title: name, "aria-label": tr("Convert with {name}", { name }), onclick: () => tell(this, "again", { model: id }) }, avatar(face, "face"), make("span", { translate: "no" }, name), untrained ? " " + tr("(untrained)") : ""));
+      make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
+        avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, make("p", { class: "picked", role: "status" }), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+    this.#showComping();
   }
 
   /** The preferred format as a button, the others in a menu beside it. */
@@ -301,8 +320,9 @@ class Instrument extends Player {
       this.#roll.paintOver = (context, plot, colours) => {
         this.#dim(context, plot, colours);
         this.#paintVoices(context, plot, colours);
+        if (this.#isComping) this.#paintPhrases(context, plot, colours);
       };
-      this.#roll.grasp = (place, event) => this.#beginVoice(place, event);
+      this.#roll.grasp = (place, event) => this.#beginPick(place, event) || this.#beginMove(place, event) || this.#beginVoice(place, event);
       this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
     }
     this.#place();
@@ -310,14 +330,14 @@ class Instrument extends Player {
 
   /** The strips of what is heard beside the chosen lane. */
   #beside() {
-    return this.#company.lanes.map(({ url, label, begins }) => {
+    return this.#company.lanes.map(({ name, url, label, begins, avatar: face }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin, gain: 120 / Math.max(1, waveform.most) }, label: this.#narrow.matches ? tr(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin + (name === BACKING ? this.#pulled : 0), gain: 120 / Math.max(1, waveform.most) }, colour: face?.colour, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 
   #channels() {
-    const made = this.#company.lanes.map((lane) => this.#company.channel(lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
+    const made = this.#company.lanes.map((lane) => this.#company.channel(lane.name === BACKING ? { ...lane, grip: this.#grip(lane) } : lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
     const vocal = this.#company.channel({ name: VOCAL, label: tr("Vocal"), title: null, url: true }, null, this.data.tracks.length === 1);
     made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
     return make("div", { class: "channels" }, vocal, made);
@@ -330,7 +350,7 @@ class Instrument extends Player {
   }
 
   get wishes() {
-    return this.#company.isThere ? { faders: this.#company.faders } : {};
+    return this.#company.isThere ? { faders: this.#company.faders, ...(this.#shift ? { shift_s: this.#shift } : {}) } : {};
   }
 
   starting(sound) {
@@ -427,6 +447,132 @@ class Instrument extends Player {
     Object.assign(offered.style, { left: `${Math.min(x, this.#screen.clientWidth - 190)}px`, bottom: `${this.#screen.clientHeight - this.#roll.offsetTop - lane.y + 4}px` });
     this.#screen.append(offered);
     offered.firstChild.focus();
+  }
+
+  // ---- phrases of takes, chosen in their lanes
+
+  #compared = ({ detail: { comp } }) => {
+    this.#comp = comp?.canComp ? comp : null;
+    this.#isComping &&= Boolean(this.#comp);
+    if (!this.data) return;
+    this.#showComping();
+    this.#roll.redrawOver();
+  };
+
+  #turnComping() {
+    this.#isComping = !this.#isComping;
+    if (this.#isComping && this.#isEditing()) this.#edit();
+    this.#showComping();
+    this.#roll.redrawOver();
+  }
+
+  #showComping() {
+    const comp = this.querySelector(".comp"), build = this.querySelector(".build");
+    if (!comp) return;
+    comp.hidden = !this.#comp;
+    comp.setAttribute("aria-pressed", this.#isComping);
+    build.hidden = this.querySelector(".picked").hidden = !this.#isComping;
+    build.disabled = !this.#comp?.canBuild;
+  }
+
+  #paintPhrases(context, plot, colours) {
+    const lanes = this.#roll.strips;
+    this.data.tracks.forEach(({ task, take, offset_s = 0 }, index) => {
+      const lane = lanes[index];
+      if (!task || !lane) return;
+      for (const phrase of this.#comp.phrases) {
+        const [left, right] = [phrase.start, phrase.end].map((seconds) => Math.min(Math.max(plot.x(seconds + offset_s), lane.x), lane.x + lane.width));
+        const isChosen = phrase.task === task && phrase.take === take;
+        context.fillStyle = isChosen ? colours.accent : colours.ground;
+        context.globalAlpha = isChosen ? 0.16 : 0.6;
+        context.fillRect(left, lane.y, right - left - 1, lane.height);
+        context.globalAlpha = 1;
+        if (isChosen) context.fillRect(left, lane.y + lane.height - 3, right - left - 1, 3);
+      }
+    });
+  }
+
+  /** Choose a phrase that is pressed, or all that are swept over. */
+  #beginPick({ x, y, seconds }, event) {
+    const index = this.#isComping ? this.#roll.strips.findIndex((lane) => x >= lane.x && y >= lane.y && y <= lane.y + lane.height) : -1;
+    if (!this.data.tracks[index]?.task) return false;
+    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
+    const to = (moved) => this.#pickAt(index, this.#roll.plot.seconds(moved.clientX - left));
+    drag(event, stage, to);
+    this.#pickAt(index, seconds);
+    this.choose(index);
+    this.#roll.seek(Math.max(0, this.#phraseAt(index, seconds).start + (this.data.tracks[index].offset_s ?? 0)));
+    return true;
+  }
+
+  #phraseAt(index, seconds) {
+    const at = seconds - (this.data.tracks[index].offset_s ?? 0), { phrases } = this.#comp;
+    return phrases.find(({ start, end }) => start <= at && at < end) ?? phrases[0];
+  }
+
+  #pickAt(index, seconds) {
+    const track = this.data.tracks[index];
+    if (!track.task) return;
+    const { start } = this.#phraseAt(index, seconds);
+    const said = this.#comp.pick(this.#comp.phrases.findIndex((one) => one.start === start), track);
+    if (said) this.querySelector(".picked").textContent = said;
+  }
+
+  // ---- the backing, moved against the recording
+
+  /** Move the backing by dragging its lane, which snaps to where it was found. */
+  #beginMove({ x, y, seconds }, event) {
+    const place = this.#company.lanes.findIndex(({ name }) => name === BACKING), lane = this.#roll.strips[this.data.tracks.length + place];
+    if (place < 0 || !lane || x < lane.x || y < lane.y || y > lane.y + lane.height || event.pointerType === "touch") return false;
+    const from = event.clientX;
+    const to = (moved) => {
+      const pulled = (moved.clientX - from) / this.#roll.plot.pixelsPerSecond, found = this.#found;
+      const isNear = found !== null && Math.abs(this.#offsetNow - pulled - found) * this.#roll.plot.pixelsPerSecond < SNAP;
+      this.#pulled = isNear ? this.#offsetNow - found : pulled;
+      this.#draw();
+    };
+    const drop = () => {
+      const offset = this.#offsetNow - this.#pulled, isMoved = this.#pulled !== 0;
+      this.#pulled = 0;
+      if (isMoved) this.#moveTo(offset);
+      else this.#roll.seek(seconds);
+    };
+    drag(event, this.#roll.querySelector(".roll-stage"), to, drop);
+    return true;
+  }
+
+  /** A handle for the keyboard: arrows move the backing, Home puts it where it was found. */
+  #grip({ label }) {
+    const handle = make("i", { class: "grip", role: "slider", tabindex: 0, "aria-label": tr("Offset of {label}", { label }), "aria-valuenow": this.#offsetNow.toFixed(2), title: tr("Drag the lane, or use the arrow keys here; Home for where it was found"),
+      onkeydown: (event) => {
+        const step = event.shiftKey ? STEP_S : FINE_STEP_S, by = { ArrowLeft: step, ArrowDown: step, ArrowRight: -step, ArrowUp: -step }[event.key];
+        if (!by && event.key !== "Home") return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.#moveTo(by ? this.#offsetNow + by : null);
+        this.querySelector(".grip")?.focus();
+      } }, "\u22ee\u22ee");
+    const seconds = fixed(this.#offsetNow, 2);
+    handle.ariaValueText = this.#parts.offset == null ? tr("Auto, {seconds} s", { seconds }) : tr("{seconds} s", { seconds });
+    return handle;
+  }
+
+  /** Where the song was found to begin in its backing; null until that is known. */
+  get #found() {
+    return this.#takes()?.offset_s ?? null;
+  }
+
+  get #offsetNow() {
+    return this.#parts.offset ?? this.#found ?? 0;
+  }
+
+  #moveTo(offset) {
+    const exact = offset === null ? null : Math.round(1000 * offset) / 1000;
+    const isFound = exact === null || (this.#found !== null && Math.abs(exact - this.#found) < 0.0005);
+    const offset_s = isFound ? null : exact;
+    this.take({ of: "offset", data: offset_s });
+    if (this.isPlaying) this.seek(this.seconds);
+    tell(this, "moved", { offset_s });
   }
 
   /** Put the lanes' names beside their lanes, and the handles where they belong. */

@@ -9,7 +9,9 @@ import gradio as gr
 
 from studio.page.parts.element import element, shown
 
-_EVENTS = ("chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced")
+_EVENTS = (
+    "chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
+)  # fmt: skip
 
 
 def instrument() -> gr.HTML:
@@ -22,7 +24,7 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "parts"]
+Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "parts"]
 
 
 def brought(of: Shown, data: object) -> str:

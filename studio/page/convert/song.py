@@ -1,7 +1,7 @@
 """What makes a recording a song on the Convert tab: what is mixed with it, and in which voices it is sung."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from engine.audio.containers import AUDIO_SUFFIXES
+from engine.errors import SettingsError
 from engine.songs.parts import KEEP, Part, read_parts, seconds_of
 from engine.songs.separator_file import FETCH, PINNED
 from engine.texts import joined, tr
@@ -59,11 +60,13 @@ class Song:
             self.says = notice("song-says")
             self.problem = notice("song-problem")
             self.part, self.drawn = part(), part()  # drawn: which voices sing which parts
+            self.placed = part()  # the offset
         with layout.song:
             self.separate = gr.Checkbox(
-                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
+                label=tr("This is a full mix: extract the vocal"),
+                info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
-            )  # fmt: skip
+            )
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
@@ -93,6 +96,8 @@ class Song:
         voiced = [self.parts, self.drawn, self.says, self.kept]
         page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
         page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
+        page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
+        page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])
         events = [self.files.change, self.separate.change, self.parts.change]
@@ -168,6 +173,18 @@ class Song:
             self.parts: parts, self.drawn: brought("parts", parts), self.kept: [parts, *typed[1:]],
             **self._said(files, separate, parts),
         }  # fmt: skip
+
+    def move(self, visit: Visit, told: Mapping[str, float | None], *typed: str | None) -> Updates:
+        """Take the offset to which the backing was dragged; the field for it may not be open."""
+        offset_s = told["offset_s"]
+        text = "" if offset_s is None else f"{offset_s:.3f}"
+        return {self.offset: text, self.kept: [*typed, text]}
+
+    def place(self, visit: Visit, text: str | None) -> Updates:
+        """Show the backing at the offset that is typed."""
+        with suppress(SettingsError):
+            return {self.placed: brought("offset", _offset_s(text or ""))}
+        return None
 
     def look(self, visit: Visit, files: Mapping[str, str] | None) -> Updates:
         """Show the files as lanes, once they are analysed."""

@@ -13,6 +13,7 @@ from typing_extensions import TypedDict, Unpack
 
 from engine.texts import Speaker, Text
 from studio.page.catalogues import language_script
+from studio.page.page_files import styles
 
 FILES = "/page-files"
 _CONNECT = """
@@ -23,6 +24,10 @@ customElements.whenDefined("%(tag)s").then(show);
 watch("value", show);
 for (const name of %(events)s) part.addEventListener("tell-" + name, event => trigger(name, { told: event.detail }));
 """
+
+
+# until our style is there, which Gradio adds to the page when it has begun: nothing moves then
+_FULL_WIDTH = "<style>.gradio-container > .main { padding: 0 !important; max-width: none !important; }</style>"
 
 
 class _Data(Text):
@@ -73,9 +78,12 @@ def shown(data: object) -> str:
 def first_scripts(path_prefix: str) -> Callable[[Headers], str]:
     """Return what makes the scripts, for a request, of a page under this path that must run before Gradio's."""
     files = path_prefix + FILES
+    early = f'<script src="{files}/frames.js"></script>' + "".join(
+        f'<link rel="preload" as="style" href="{files}/{name}">' for name in styles()
+    )
 
     def scripts(headers: Headers) -> str:
-        return language_script(path_prefix, f"{files}/first.js", headers) + f'<script src="{files}/frames.js"></script>'
+        return _FULL_WIDTH + early + language_script(path_prefix, f"{files}/first.js", headers)
 
     return scripts
 

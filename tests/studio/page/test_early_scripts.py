@@ -1,6 +1,7 @@
 """Scripts that the page runs first: put into the page's head, and into nothing else."""
 
 import asyncio
+import gzip
 
 import pytest
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
@@ -12,7 +13,7 @@ PAGE = "<html><head><title>Ä</title></head><body><head></body></html>"
 TAG = '<script src="/first.js"></script>'
 
 
-def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, bytes], str]:
+def asked(answer, path: str = "/", method: str = "GET", accepts: bytes = b"") -> tuple[dict[bytes, bytes], bytes]:
     """The headers and the body of what comes through."""
     sent = []
 
@@ -25,23 +26,24 @@ def asked(answer, path: str = "/", method: str = "GET") -> tuple[dict[bytes, byt
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "path": path, "method": method, "headers": [], "asgi": {"spec_version": "2.4"}}
+    scope = {"type": "http", "path": path, "method": method, "asgi": {"spec_version": "2.4"}}
+    scope["headers"] = [(b"accept-encoding", accepts)]
     asyncio.run(EarlyScripts(app, lambda headers: TAG)(scope, receive, send))
     assert [message["type"] for message in sent].count("http.response.start") == 1
     assert not sent[-1].get("more_body", False)
-    return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:]).decode()
+    return dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
 
 def test_early_scripts_insert_the_tag_once_at_the_start_of_the_head():
     headers, body = asked(HTMLResponse(PAGE))
-    assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
-    assert int(headers[b"content-length"]) == len(body.encode())
+    assert body.decode() == PAGE.replace("<head>", "<head>" + TAG, 1)
+    assert int(headers[b"content-length"]) == len(body)
 
 
 def test_early_scripts_insert_the_tag_into_a_streamed_page():
     headers, body = asked(StreamingResponse(iter([PAGE[:9], PAGE[9:30], PAGE[30:]]), media_type="text/html"))
-    assert body == PAGE.replace("<head>", "<head>" + TAG, 1)
-    assert int(headers[b"content-length"]) == len(body.encode())
+    assert body.decode() == PAGE.replace("<head>", "<head>" + TAG, 1)
+    assert int(headers[b"content-length"]) == len(body)
 
 
 @pytest.mark.parametrize(
@@ -55,5 +57,13 @@ def test_early_scripts_insert_the_tag_into_a_streamed_page():
 )
 def test_early_scripts_leave_other_responses_unchanged(answer, path, method):
     headers, body = asked(answer, path, method)
-    assert body.encode() == answer.body
+    assert body == answer.body
     assert int(headers[b"content-length"]) == len(answer.body)
+
+
+def test_early_scripts_compress_the_page_for_browsers_that_accept_it():
+    headers, body = asked(HTMLResponse(PAGE), accepts=b"gzip, deflate, br")
+    assert headers[b"content-encoding"] == b"gzip"
+    assert headers[b"vary"] == b"Accept-Encoding"
+    assert int(headers[b"content-length"]) == len(body)
+    assert gzip.decompress(body).decode() == PAGE.replace("<head>", "<head>" + TAG, 1)

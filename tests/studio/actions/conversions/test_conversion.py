@@ -19,6 +19,7 @@ from studio.actions.conversions.conversion import (
     conversion_view,
     convert_again,
     convert_recording,
+    harmonize,
     look_at_recording,
     look_at_take,
     start_conversion,
@@ -334,6 +335,26 @@ def test_convert_again_keeps_the_settings_for_another_voice(studio, looked_at, t
     assert asked(studio, convert_again(studio, studio.local, first)).model_id == "kerstin"
 
 
+def test_harmonize_sings_with_a_finished_take_in_its_key(studio, converted):
+    lead = asked(studio, converted)
+    made = [asked(studio, harmonize(studio, studio.local, converted, "third_above", "A minor")) for _ in range(2)]
+    settings = [one.parameters["settings"] for one in made]
+    assert (settings[0]["harmony"], settings[0]["harmony_key"], settings[0]["takes"]) == ("third_above", "A minor", 1)
+    assert settings[0]["transpose"] == lead.result["output_settings"]["transpose"]
+    assert settings[0]["seed"] != settings[1]["seed"]  # no two sing alike
+    assert made[0].model_id == lead.model_id
+    assert made[0].recording == lead.recording
+    assert asked(studio, harmonize(studio, studio.local, converted, "unison", "auto", "kerstin")).model_id == "kerstin"
+
+
+def test_harmonize_refuses_what_cannot_be_sung(studio, converted, looked_at):
+    with pytest.raises(SettingsError, match="harmony must be one of"):
+        harmonize(studio, studio.local, converted, "sixth", "auto")
+    waiting = convert_recording(studio, studio.local, looked_at, ConversionRequest("kerstin", {}))
+    with pytest.raises(WrongState, match="once the conversion has finished"):
+        harmonize(studio, studio.local, waiting, "unison", "auto")
+
+
 def test_look_at_recording_and_look_at_take_start_an_analysis(studio, converted, tmp_path):
     for analysis_id in (
         look_at_recording(studio, studio.local, converted),
@@ -353,7 +374,7 @@ def test_look_at_take_refuses_a_missing_take(studio, converted):
 
 def test_convert_again_and_look_at_recording_refuse_a_deleted_recording(studio, converted):
     studio.storage.delete(asked(studio, converted).parameters["input_key"])
-    for act in (convert_again, look_at_recording):
+    for act in (convert_again, look_at_recording, lambda *of: harmonize(*of, "unison", "auto")):
         with pytest.raises(NotFound, match="add it again"):
             act(studio, studio.local, converted)
 

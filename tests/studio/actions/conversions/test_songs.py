@@ -6,7 +6,7 @@ import soundfile
 
 from engine.errors import SettingsError
 from engine.songs.parts import Part
-from studio.actions.conversions.songs import SongRequest, mix_again
+from studio.actions.conversions.songs import HeardTake, SongRequest, mix_again
 from studio.errors import Invalid, NotFound
 from studio.store.accounts import account_prefix
 from studio.store.tasks import claim, complete, submit
@@ -50,6 +50,15 @@ def test_mix_again_adds_harmonies_where_they_are_in_the_stereo_field(studio, son
     left, right = np.abs(mixed).max(axis=0)
     assert left == pytest.approx(0.2, abs=1e-3)
     assert right == pytest.approx(0.2 * (1 + math.sqrt(2) * 10 ** (-6 / 20)), abs=2e-3)
+
+
+def test_mix_again_moves_all_but_the_backing(studio, song, tmp_path):
+    faders, later = {"backing": {"mute": True}}, HeardTake(shift_s=0.25)
+    mix_again(studio, studio.local, song, faders, "wav", "http://here", 0.0, later)
+    [key] = [key for key in studio.storage.list_keys(f"tasks/{song}") if "/mix-" in key]
+    mixed, rate = soundfile.read(studio.storage.fetch(key, tmp_path))
+    first = np.flatnonzero(np.abs(mixed) > 1e-3)[0] / rate
+    assert first == pytest.approx(0.25, abs=0.01)
 
 
 def test_mix_again_refuses_a_harmony_that_is_gone(studio, song):

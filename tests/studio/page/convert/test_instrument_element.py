@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from studio.page.page_files import page_file
 
@@ -15,7 +15,8 @@ SECONDS, RATE = 3.0, 16_000
 ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <style>:root { --border-color-primary: gray; }</style>
-<script type="module" src="/page-files/instrument.js"></script></head><body></body></html>"""
+<script type="module" src="/page-files/instrument.js"></script>
+<script type="module" src="/page-files/comp.js"></script></head><body></body></html>"""
 OPEN = """async () => {
   await customElements.whenDefined("timbre-instrument");
   window.instrument = document.createElement("timbre-instrument");
@@ -61,7 +62,7 @@ def recording(name: str = "analysis-1") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def bring(page: Page, of: str, data: dict[str, Any]) -> None:
+def bring(page: Page, of: str, data: dict[str, Any] | None) -> None:
     page.evaluate("(part) => instrument.take(part)", {"of": of, "data": data})
     page.wait_for_function(f"instrument.duration == {SECONDS}")
 
@@ -118,3 +119,210 @@ def test_display_menu_is_closed_by(display, leave):
 def test_display_menu_stays_open_when_more_data_arrives(display):
     bring(display, "takes", takes())
     assert display.evaluate(DISPLAY)
+
+
+# ---- harmonies
+
+
+def harmonies(url: str | None = "/third.wav") -> dict[str, Any]:
+    lane = {"name": "harmony-task-2", "label": "Third above", "title": "Third above in A minor, Kathleen", "url": url,
+            "pan": -0.5, "gain_db": -6.0, "avatar": None}  # fmt: skip
+    return {"start_s": 0.0, "lanes": [lane]}
+
+
+@pytest.fixture
+def harmonized(instrument) -> Page:
+    bring(instrument, "recording", recording())
+    track = takes()["tracks"][0] | {"downloads": [{"label": "wav", "url": "/take.wav", "name": "take.wav"}]}
+    bring(instrument, "takes", takes(tracks=[track]))
+    bring(instrument, "harmonies", harmonies())
+    return instrument
+
+
+def test_instrument_shows_a_harmony_as_a_lane_with_its_level_and_place(harmonized):
+    lane = harmonized.get_by_role("group", name="Third above", exact=True)
+    expect(lane.get_by_label("Level of Third above")).to_have_value("-6")
+    pan = lane.get_by_label("Pan of Third above")
+    expect(pan).to_have_attribute("aria-valuetext", "50 % left")
+    pan.focus()
+    harmonized.keyboard.press("ArrowRight")
+    faders = harmonized.evaluate("instrument.wishes.faders['harmony-task-2']")
+    assert faders == {"gain_db": -6, "mute": False, "solo": False, "pan": -0.4}
+    pan.dblclick()
+    expect(pan).to_have_attribute("aria-valuetext", "Middle")
+
+
+def test_instrument_exports_anew_once_there_is_a_harmony(harmonized):
+    assert harmonized.evaluate("instrument.data.tracks[1].downloads") == [{"label": "wav"}]
+
+
+def test_instrument_plays_a_harmony_with_the_take_and_takes_it_out(harmonized):
+    harmonized.locator(".play").click()
+    level = "Number(document.querySelector('[data-lane=harmony-task-2] .meter').style.getPropertyValue('--level'))"
+    harmonized.wait_for_function(f"{level} > 0.3")
+    harmonized.locator(".play").click()
+    harmonized.evaluate("instrument.addEventListener('tell-removed', ({ detail }) => (window.removed = detail))")
+    harmonized.get_by_role("button", name="Remove Third above").click()
+    assert harmonized.evaluate("window.removed") == {"name": "harmony-task-2"}
+    bring(harmonized, "harmonies", None)
+    expect(harmonized.locator("[data-lane=harmony-task-2]")).to_have_count(0)
+
+
+def test_instrument_shows_that_a_harmony_is_on_its_way(harmonized):
+    bring(harmonized, "harmonies", harmonies(url=None))
+    expect(harmonized.locator("[data-lane=harmony-task-2] .label")).to_have_text("Third above …")
+
+
+# ---- the backing, moved against the recording
+
+BACKING = {"name": "backing", "label": "Backing", "title": "backing.wav", "url": "/backing.wav"}
+FOUND_S = 0.5  # of a song: so much later than its backing the vocal begins
+
+
+@pytest.fixture
+def mixed(instrument) -> Page:
+    """A recording with a backing that is not mixed yet."""
+    bring(instrument, "recording", recording())
+    bring(instrument, "company", [BACKING])
+    listen = "instrument.addEventListener('tell-moved', ({ detail }) => moved.push(detail.offset_s))"
+    instrument.evaluate(f"window.moved = []; {listen}")
+    return instrument
+
+
+def pull(page: Page, seconds: float) -> None:
+    """Drag the lane of the backing by so many seconds."""
+    place = """(seconds) => {
+      const roll = document.querySelector("timbre-roll"), strip = roll.strips.at(-1);
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(1.5), top + strip.y + strip.height / 2, seconds * roll.plot.pixelsPerSecond];
+    }"""
+    x, y, by = page.evaluate(place, seconds)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by, y, steps=5)
+    page.mouse.up()
+
+
+def test_instrument_moves_the_backing_by_dragging_its_lane(mixed):
+    pull(mixed, 0.4)
+    assert mixed.evaluate("moved") == [pytest.approx(-0.4, abs=0.02)]
+    grip = mixed.get_by_role("slider", name="Offset of Backing")
+    expect(grip).to_have_attribute("aria-valuenow", "-0.40")
+    pull(mixed, -0.9)
+    assert mixed.evaluate("moved.at(-1)") == pytest.approx(0.5, abs=0.03)
+    offset_s = "instrument.data.tracks[0].offset_s"  # of the recording, which begins after it now
+    assert mixed.evaluate(offset_s) == pytest.approx(0.5, abs=0.03)
+
+
+def test_instrument_moves_the_backing_with_the_keyboard(mixed):
+    mixed.get_by_role("slider", name="Offset of Backing").focus()
+    mixed.keyboard.press("ArrowLeft")
+    mixed.keyboard.press("Shift+ArrowLeft")
+    mixed.keyboard.press("ArrowRight")
+    mixed.keyboard.press("Home")
+    assert mixed.evaluate("moved") == [0.01, 0.11, 0.1, None]
+
+
+def test_instrument_snaps_the_backing_to_where_it_was_found(mixed):
+    song = takes(company=[BACKING], offset_s=FOUND_S)
+    song["tracks"][0] |= {"song": True, "first_s": FOUND_S, "downloads": [{"label": "wav", "url": "/mix.wav"}]}
+    mixed.evaluate("(part) => instrument.take(part)", {"of": "takes", "data": song})
+    expect(mixed.get_by_role("slider", name="Offset of Backing")).to_have_attribute("aria-valuetext", "Auto, 0.50 s")
+    pull(mixed, 0.3)
+    assert mixed.evaluate("moved.at(-1)") == pytest.approx(FOUND_S - 0.3, abs=0.02)
+    assert mixed.evaluate("instrument.wishes.shift_s") == pytest.approx(-0.3, abs=0.02)
+    assert mixed.evaluate("instrument.data.tracks[1].downloads") == [{"label": "wav"}]  # to be mixed anew
+    pull(mixed, -0.297)
+    assert mixed.evaluate("moved.at(-1)") is None
+    assert mixed.evaluate("instrument.wishes.shift_s ?? 0") == 0
+
+
+def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
+    pull(mixed, 0.0)
+    assert mixed.evaluate("moved") == []
+    assert mixed.evaluate("instrument.seconds") == pytest.approx(1.5, abs=0.02)
+
+
+# ---- phrases of takes, chosen in their lanes
+
+
+@pytest.fixture
+def comping(instrument) -> Page:
+    """Two takes of three phrases of a second each."""
+    tracks = [
+        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Take {number}",
+         "url": f"/take-{number}.wav", "downloads": []}
+        for number in (1, 2)
+    ]  # fmt: skip
+    bring(instrument, "recording", recording())
+    bring(instrument, "takes", takes(tracks=tracks))
+    comp = {
+        "task": "task-1", "starts_s": [0.0, 1.0, 2.0], "choice": None, "follows": "instrument", "offset_s": 0.0,
+        "takes": [{"task": "task-1", "take": number, "title": f"Take {number}", "created_at": 0, "name": "",
+                   "starred": False} for number in (1, 2)],
+    }  # fmt: skip
+    instrument.evaluate(
+        """async (data) => {
+          await customElements.whenDefined("timbre-comp");
+          window.comp = document.body.appendChild(document.createElement("timbre-comp"));
+          window.ordered = [];
+          comp.addEventListener("tell-ordered", ({ detail }) => ordered.push(detail.choice.map(({ take }) => take)));
+          comp.data = data;
+        }""",
+        comp,
+    )
+    return instrument
+
+
+def lane_place(page: Page, lane: int, seconds: float) -> tuple[float, float]:
+    place = """([lane, seconds]) => {
+      const roll = document.querySelector("timbre-roll"), strip = roll.strips[lane];
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(seconds), top + strip.y + strip.height / 2];
+    }"""
+    x, y = page.evaluate(place, [lane, seconds])
+    return x, y
+
+
+def picked(page: Page) -> list[int]:
+    return page.evaluate("comp.phrases.map(({ take }) => take)")
+
+
+def test_instrument_comps_by_clicking_and_sweeping_over_phrases_in_lanes(comping):
+    page = comping
+    page.mouse.click(*lane_place(page, 2, 1.5))
+    assert picked(page) == [1, 1, 1]  # as long as it is not asked for
+    toggle = page.locator("timbre-instrument").get_by_role("button", name="Comp", exact=True)
+    toggle.click()
+    build = page.locator("timbre-instrument").get_by_role("button", name="Build comp")
+    expect(build).to_be_disabled()
+    page.mouse.click(*lane_place(page, 2, 1.5))
+    assert picked(page) == [1, 2, 1]
+    assert page.evaluate("[instrument.chosen, instrument.seconds]") == [2, 1]
+    expect(page.locator(".picked")).to_have_text("Phrase 2 from Take 2, at 1.0 s")
+    expect(page.locator(".lane").nth(1).locator(".cell").nth(1)).to_have_attribute("aria-pressed", "true")  # the list
+    page.mouse.move(*lane_place(page, 1, 1.2))
+    page.mouse.down()
+    page.mouse.move(*lane_place(page, 1, 0.2), steps=4)
+    page.mouse.up()
+    assert picked(page) == [1, 1, 1]
+    page.mouse.click(*lane_place(page, 2, 2.5))
+    build.click()
+    assert page.evaluate("window.ordered") == [[1, 1, 2]]
+    toggle.click()
+    expect(build).to_be_hidden()
+
+
+def test_instrument_comps_with_the_keyboard(comping):
+    page = comping
+    page.locator("timbre-instrument").get_by_role("button", name="Comp", exact=True).click()
+    page.evaluate("instrument.seek(2.2)")
+    page.locator(".track-2").focus()
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    assert picked(page) == [1, 1, 2]
+
+
+def test_instrument_offers_no_comp_of_one_take(comping):
+    comping.evaluate("comp.data = null")
+    expect(comping.locator("timbre-instrument .comp")).to_be_hidden()

@@ -91,3 +91,31 @@ def test_pitch_editor_renders_only_the_edited_note(visitor, recording, photograp
         "document.querySelector('timbre-pitch-editor').data.edits.length === 0", timeout=WORK_MS
     )  # fmt: skip
     np.testing.assert_array_equal(samples(page, 1), old)
+
+
+def test_pitch_editor_draws_with_a_finger_on_a_phone_where_the_picture_has_the_screen(new_visitor, recording):
+    page = new_visitor(viewport={"width": 390, "height": 844}, has_touch=True)
+    converted(page, recording)
+    editor = opened(page)
+    stage = editor.locator(".roll-stage")
+    expect(stage).to_be_in_viewport(ratio=1)
+    place = stage.bounding_box()
+    assert place["height"] > 0.4 * 844
+    assert place["y"] + place["height"] <= page.locator("#convert-dock").bounding_box()["y"]
+    expect(page.locator("#convert-start")).to_be_hidden()
+
+    editor.get_by_role("radio", name="Draw").tap()
+    finger = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": place["y"] + y} for x, y in places]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (120, 80))
+    for step in range(1, 12):  # down as much as to the right, where a page would scroll
+        touch("touchMove", (120 + 8 * step, 80 + 8 * step))
+    touch("touchEnd")
+    expect(editor.get_by_text("to re-render")).to_be_visible()
+    assert page.evaluate("[scrollY, document.querySelector('#convert-middle').scrollTop]") == [0, 0]
+    page.get_by_role("button", name="Edit pitch").tap()
+    expect(page.locator("#convert-start")).to_be_visible()

@@ -1,5 +1,8 @@
 """What the page uses of Gradio that Gradio does not promise: each was there in 6.31, and the page says who needs it."""
 
+import re
+from pathlib import Path
+
 import gradio as gr
 import pytest
 from gradio.helpers import EventData
@@ -7,11 +10,13 @@ from gradio.queueing import Queue
 from gradio.route_utils import API_PREFIX
 from gradio.state_holder import StateHolder
 
+from studio.page.blocks import _WORDS as WORDS
 from studio.page.parts.checked_events import CheckedEvents
 from studio.page.sessions import PREFIX
 from studio.page.uploads import FILE, UPLOAD
 
 SEEN = "6.31"
+SCRIPTS = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +65,32 @@ def test_components_of_gradio_have_the_numbers_that_checked_events_look_up(page)
 def test_gradio_serves_its_interface_where_the_middleware_looks_for_it():
     assert f"{API_PREFIX}/" == PREFIX, missing(PREFIX, "sessions.py")
     assert {FILE, UPLOAD} == {f"{API_PREFIX}/file=", f"{API_PREFIX}/upload"}
+
+
+def test_blocks_of_gradio_keep_their_config_where_checked_events_say_its_texts(page):
+    assert isinstance(vars(CheckedEvents)["config"], property)
+    assert {"components", "dependencies"} <= set(page.config), missing("Blocks.config", "parts/checked_events.py")
+
+
+@pytest.fixture(scope="module")
+def scripts() -> str:
+    """The scripts that Gradio ships."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in SCRIPTS.glob("*.js"))
+
+
+def test_indicator_of_gradio_still_counts_at_every_frame(scripts):
+    # requestAnimationFrame(() => { ... (performance.now() - start) / 1e3 ... itself() })
+    counting = r"function \w+\(\)\{\w+\(\(\)=>\{[^{}]{0,60}performance\.now\(\)-[^{}]{0,20}/1e3\)[^{}]{0,40}\}\)\}"
+    assert re.search(counting, scripts), missing("timer that counts for ever", "static/frames.js, which can go,")
+
+
+@pytest.mark.parametrize("word", sorted(WORDS))
+def test_words_of_gradio_are_those_that_the_page_replaces(scripts, word):
+    assert word in scripts, missing(f"word {word}", "blocks.py")
+
+
+@pytest.mark.parametrize(
+    "name", ["upload-container", "source-selection", "standard-player", "uploading"]
+)
+def test_audio_of_gradio_has_the_classes_that_the_place_to_drop_is_styled_by(scripts, name):
+    assert name in scripts, missing(f"class {name}", "convert/columns.css")
