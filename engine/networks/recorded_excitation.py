@@ -22,7 +22,7 @@ from engine.units import HOP, SAMPLE_RATE
 
 _OVERSAMPLED = 4  # for linear interpolation between samples: images at -42 dB at 10 kHz
 _REACH = 10  # samples to each side that the interpolation reads
-_ALIGNING_S = 0.12  # over which the place of the energy within a period is averaged
+_ALIGNING_S = 0.4  # over which the place of the energy within a period is averaged, where there is a voice
 _ALIGNING_BLOCK = HOP // 9  # samples (1 ms) that are summed before
 _SAME_SEMITONES, _SHORTEST_RUN = 0.02, 20  # less is no other pitch, if it lasts for so many frames
 _KEPT_SEMITONES, _FADE_SEMITONES = 8.0, 1.5  # how far it can be moved; beyond, pulses are as good (EXPERIMENTS)
@@ -59,7 +59,8 @@ class RecordedExcitation:
             return replace(self, hertz=hertz, share=torch.zeros_like(self.share))  # moving it would be for nothing
         stays = _long_runs(semitones <= _SAME_SEMITONES) & in_step
         flat = overlap_add(self.spectra[None])[0].cpu().numpy()
-        cut = cut_frames(moved(flat, self.hertz, hertz, start_cycles, stays), len(hertz)).to(self.spectra.device)
+        samples = moved(flat, self.hertz, hertz, self.share.amax(1).cpu().numpy(), start_cycles, stays)
+        cut = cut_frames(samples, len(hertz)).to(self.spectra.device)
         stays_here = torch.from_numpy(stays).to(self.spectra.device)[:, None]
         share = self.share * torch.from_numpy(kept[:, None] * _has_sound(ratio)).to(self.share)
         spectra = torch.where(stays_here, self.spectra, frame_spectra(cut))
@@ -80,19 +81,22 @@ def moved(
     flat: np.ndarray,
     source_hertz: np.ndarray,
     hertz: np.ndarray,
+    voiced: np.ndarray,
     start_cycles: float = 0.0,
     stays: np.ndarray | None = None,
 ) -> np.ndarray:
     """Bring a flat excitation (n,) to another pitch, float32 ((frames - 1) * HOP,).
 
-    source_hertz, hertz (frames,): its pitch and the wanted one. Its periods lie where those of pulses that begin with
-    `start_cycles` do; or, if the pitch of some frames `stays`, in step with the recording in these.
+    source_hertz, hertz (frames,): its pitch and the wanted one; voiced (frames,): where it has one, 0..1. Its periods
+    lie where those of pulses that begin with `start_cycles` do; or, if the pitch of some frames `stays`, in step with
+    the recording in these.
     """
     places = np.arange((len(hertz) - 1) * HOP)
     flat = np.pad(flat, (0, max(0, len(places) - len(flat))))[: len(places)]
     had, wanted = _glide(source_hertz), _glide(hertz)
     had_cycles, wanted_cycles = (np.cumsum(curve) / SAMPLE_RATE for curve in (had, wanted))
-    pulses = np.maximum.accumulate(had_cycles - _place_of_energy(flat, had_cycles))  # of the glottis, at whole numbers
+    # of the glottis, at whole numbers
+    pulses = np.maximum.accumulate(had_cycles - _place_of_energy(flat, had_cycles, voiced))
     if stays is None or not stays.any():
         wanted_cycles += start_cycles
     else:
@@ -146,9 +150,12 @@ def _oversampled(flat: np.ndarray, speed: float) -> np.ndarray:
     return between.T.flatten().numpy()
 
 
-def _place_of_energy(flat: np.ndarray, cycles: np.ndarray) -> np.ndarray:
-    """Return where within its period the energy lies, in cycles (n,): the pulse of the glottis, as it closes."""
-    turning = flat**2 * np.exp(2j * np.pi * (cycles % 1.0).astype(np.float32))
+def _place_of_energy(flat: np.ndarray, cycles: np.ndarray, voiced: np.ndarray) -> np.ndarray:
+    """Return where within its period the energy lies, in cycles (n,): the pulse of the glottis, as it closes.
+
+    voiced (frames,): consonants, whose energy is as large once it is flat, would move it at the ends of a voice.
+    """
+    turning = np.repeat(voiced[:-1], HOP) * flat**2 * np.exp(2j * np.pi * (cycles % 1.0).astype(np.float32))
     blocks = turning.reshape(-1, _ALIGNING_BLOCK).sum(1)
     averaged = signal.oaconvolve(blocks, np.hanning(round(_ALIGNING_S * SAMPLE_RATE / _ALIGNING_BLOCK)), mode="same")
     middles = (np.arange(len(blocks)) + 0.5) * _ALIGNING_BLOCK

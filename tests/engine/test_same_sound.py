@@ -3,7 +3,8 @@
 The checksums in `data/same_sound.json` were made when notes up to C7, quiet passages and growl came to be read at their
 pitch and the listener's input to have one level (0.14.0), on a processor with AVX-512; those of other processors were
 dropped, as they no longer hold. Those of `texture` 0 are still these; with the recording's own sound (0.16.0) there are
-others. A change of the sound that is intended needs new ones.
+others, and for what is moved again with its periods aligned over what is voiced. A change of the sound that is intended
+needs new ones.
 """
 
 import hashlib

@@ -47,6 +47,16 @@ class SentFile:
 
 
 @dataclass(frozen=True)
+class HeardTake:
+    """A take, 1 for the first, as it is heard. effects: None for its own. shift_s: how much later than in the mix of
+    its song all but the backing begins."""
+
+    number: int = 1
+    effects: Effects | None = None
+    shift_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class SongRequest:
     """What to make of a recording beside converting it.
 
@@ -164,22 +174,6 @@ def song_again(studio: Studio, task: Task, model: str | None = None) -> Iterator
         )
 
 
-@dataclass(frozen=True)
-class Lead:
-    """What is mixed with its backing and harmonies.
-
-    take, effects: of a conversion that is no song, 1 for the first; None for the effects it has. shift_s: how much
-    later than in the song's own mix all but the backing begins.
-    """
-
-    take: int = 1
-    effects: Effects | None = None
-    shift_s: float = 0.0
-
-
-_PLAIN_LEAD = Lead()
-
-
 def mix_again(
     studio: Studio,
     account: Account,
@@ -188,14 +182,14 @@ def mix_again(
     kind: str,
     base_url: str,
     now_s: float,
-    lead: Lead = _PLAIN_LEAD,
+    heard: HeardTake = HeardTake(),
 ) -> dict[str, str]:
     """Mix the lanes of a finished song, or a take, with its harmonies; return the `url` and `name` of the mix, which is
     kept beside the task's own files.
 
-    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format.
-    Raises NotFound, Invalid for a format that is not offered, SettingsError for faders that cannot be,
-    or if no lane sounds.
+    faders: {gain_db, mute, solo, pan} by lane; those named `HARMONY` and a task's id add it. kind: a format. heard:
+    what is mixed where it is no song, and when it begins. Raises NotFound, Invalid for a format that is not offered,
+    SettingsError for faders that cannot be, or if no lane sounds.
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
@@ -203,13 +197,13 @@ def mix_again(
     harmonies = _harmonies(studio, account, levels)
     lanes = dict(rendered.lanes or {})
     if harmonies and not lanes:
-        lanes = {"vocal": wet_take(studio, task, lead.take, lead.effects)}
+        lanes = {"vocal": wet_take(studio, task, heard.number, heard.effects)}
     if not lanes or task.outputs_deleted_at is not None:
         raise NotFound(_LANES_GONE, "lanes_gone")
     if kind not in FORMATS:
         raise Invalid([("format", tr("The formats are {formats}, not {kind}.", formats=", ".join(FORMATS), kind=kind))])
     given = {name: _fader(levels.get(name)) for name in [*lanes, *harmonies]}
-    marks = {name: [(lanes | harmonies)[name], *astuple(one), lead.shift_s] for name, one in given.items()}
+    marks = {name: [(lanes | harmonies)[name], *astuple(one), heard.shift_s] for name, one in given.items()}
     key = f"{PurePath(lanes['vocal']).parent}/mix-{sha256(canonical_json(marks)).hexdigest()[:16]}.{kind}"
     if studio.storage.head(key) is None:
         offset_s = max(0.0, rendered.mix.offset_s if rendered.mix else 0.0)
@@ -219,7 +213,7 @@ def mix_again(
                 (scratch / name).mkdir()
                 path = studio.storage.fetch(stored, scratch / name)
                 statement = statement_of(path, studio.installation)
-                begins_s = 0.0 if name == BACKING else lead.shift_s + (offset_s if name in harmonies else 0.0)
+                begins_s = 0.0 if name == BACKING else heard.shift_s + (offset_s if name in harmonies else 0.0)
                 files.append(Lane(path, given[name], round(begins_s * SAMPLE_RATE), statement=statement))
             mix_files(files, scratch / f"mix.{kind}", installation=studio.installation)
             studio.storage.put_file(scratch / f"mix.{kind}", key)

@@ -11,6 +11,9 @@ import { fixed, tr } from "./texts.js";
 const LONGEST_NAME = 60;
 const NARROWEST = 0.5; // of the usual phrase
 
+// On the document: dispatches "timbre-comping" {comp} whenever the choice changes, with this element, or null without takes,
+// so that phrases can be chosen in the lanes of the instrument as well.
+
 class Comp extends HTMLElement {
   #data = null;
   #choice = []; // of each phrase the index of its take
@@ -20,7 +23,49 @@ class Comp extends HTMLElement {
     this.#data = given;
     if (!isSame && given) this.#choice = this.#chosen(given);
     if (given) this.#build();
-    else this.replaceChildren();
+    else {
+      this.replaceChildren();
+      this.#announce();
+    }
+  }
+
+  disconnectedCallback() {
+    this.#data = null;
+    this.#announce();
+  }
+
+  /** Whether there are takes and phrases to choose among. */
+  get canComp() {
+    return Boolean(this.#data) && this.#data.takes.length > 1 && this.#data.starts_s.length > 1;
+  }
+
+  get canBuild() {
+    return this.canComp && new Set(this.#choice).size > 1 && !this.#isMade();
+  }
+
+  /** The phrases: [{start, end, task, take}], with the take that each is of. */
+  get phrases() {
+    const { starts_s: starts, takes } = this.#data;
+    return starts.map((start, phrase) => ({ start, end: starts[phrase + 1] ?? Infinity, task: takes[this.#choice[phrase]].task, take: takes[this.#choice[phrase]].take }));
+  }
+
+  /** Choose a take for a phrase, and return what was chosen in words; null for a take that is not offered. */
+  pick(phrase, { task, take }) {
+    const index = this.#data.takes.findIndex((one) => one.task === task && one.take === take);
+    if (index < 0) return null;
+    this.#choice[phrase] = index;
+    this.#mark();
+    return tr("Phrase {phrase} from {label}, at {start} s", { phrase: phrase + 1, label: this.#labelOf(this.#data.takes[index]), start: fixed(this.#data.starts_s[phrase], 1) });
+  }
+
+  /** Have the comp made. */
+  order() {
+    const { takes } = this.#data;
+    tell(this, "ordered", { choice: this.#choice.map((index) => ({ task: takes[index].task, take: takes[index].take })) });
+  }
+
+  #announce() {
+    document.dispatchEvent(new CustomEvent("timbre-comping", { detail: { comp: this.#data ? this : null } }));
   }
 
   get data() {
@@ -35,21 +80,26 @@ class Comp extends HTMLElement {
   }
 
   #build() {
-    const { takes, starts_s: starts } = this.#data;
-    const canComp = takes.length > 1 && starts.length > 1;
-    const lanes = takes.map((one, index) => this.#lane(one, index, canComp));
-    const order = () => tell(this, "ordered", { choice: this.#choice.map((index) => ({ task: takes[index].task, take: takes[index].take })) });
-    const made = make("button", { type: "button", class: "order", onclick: order }, tr("Build comp"));
+    const { takes } = this.#data;
+    const { canComp } = this, lanes = takes.map((one, index) => this.#lane(one, index, canComp));
+    const made = make("button", { type: "button", class: "order", onclick: () => this.order() }, tr("Build comp"));
     const why = takes.length > 1 ? tr("This recording is one phrase, so there is nothing to comp: star the take you like best.") : tr("Make another take to comp, phrase by phrase.");
     const hint = canComp ? tr("Choose the best take of each phrase.") : why;
     this.replaceChildren(make("p", { class: "hint" }, hint), ...lanes, ...(canComp ? [made] : []));
     this.#mark();
   }
 
-  #lane(one, index, canComp) {
+  #titleOf(one) {
     const time = new Date(1000 * one.created_at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-    const title = one.task === this.#data.task ? one.title : `${one.title}, ${time}`; // of another conversion
-    const label = one.name ? `${title}, ${one.name}` : title;
+    return one.task === this.#data.task ? one.title : `${one.title}, ${time}`; // of another conversion
+  }
+
+  #labelOf(one) {
+    return one.name ? `${this.#titleOf(one)}, ${one.name}` : this.#titleOf(one);
+  }
+
+  #lane(one, index, canComp) {
+    const title = this.#titleOf(one), label = this.#labelOf(one);
     const star = make("button", { type: "button", class: "star", "aria-pressed": String(one.starred), "aria-label": tr("Star {label}", { label }), title: tr("Star"), onclick: () => this.#label(one, { starred: !one.starred }) }, "\u2605");
     const name = make("input", { type: "text", class: "name", value: one.name, maxlength: LONGEST_NAME, placeholder: tr("Name"), "aria-label": tr("Name of {title}", { title }), onchange: (event) => this.#label(one, { name: event.target.value }) });
     const cells = canComp ? this.#data.starts_s.map((start, phrase) => this.#cell(label, index, phrase, start)) : [];
@@ -61,8 +111,7 @@ class Comp extends HTMLElement {
     const usual = lengths.reduce((sum, one) => sum + one, 0) / Math.max(1, lengths.length - 1);
     const wide = Math.max(NARROWEST, (lengths[phrase] || usual) / (usual || 1));
     const act = () => {
-      this.#choice[phrase] = index;
-      this.#mark();
+      this.pick(phrase, this.#data.takes[index]);
       document.dispatchEvent(new CustomEvent("timbre-seek", { detail: { id: this.#data.follows, seconds: start + this.#data.offset_s } }));
     };
     const said = tr("Phrase {phrase} from {label}, at {start} s", { phrase: phrase + 1, label, start: fixed(start, 1) });
@@ -80,7 +129,8 @@ class Comp extends HTMLElement {
       lane.querySelectorAll(".cell").forEach((cell, phrase) => cell.setAttribute("aria-pressed", String(this.#choice[phrase] === index))),
     );
     const order = this.querySelector(".order");
-    if (order) order.disabled = new Set(this.#choice).size < 2 || this.#isMade();
+    if (order) order.disabled = !this.canBuild;
+    this.#announce();
   }
 
   /** Whether this is the comp that is shown. */

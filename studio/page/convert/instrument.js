@@ -17,6 +17,7 @@
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
 // {isOn}, `moved` {offset_s} (null for what was found), `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
+// While it comps, a click in the lane of a take chooses it for that phrase (see comp.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { avatar } from "./avatar.js";
@@ -56,6 +57,8 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
   #voices = []; // of the parts of the recording: [{start, voice}]
+  #comp = null; // <timbre-comp>, where there are takes and phrases to choose among
+  #isComping = false;
   #pulled = 0; // seconds by which the backing is dragged
   #drawn = null; // the part that is drawn: {from, to}
   #company = new Company(() => this.#mixed());
@@ -68,7 +71,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-comping", this.#compared]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -201,7 +204,7 @@ class Instrument extends Player {
     if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
     if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = { b: () => this.#swap(), e: () => this.#edit() }[event.key.toLowerCase()];
+    const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#isComping && (() => this.#pickAt(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -229,10 +232,12 @@ class Instrument extends Player {
     wave.remove();
     const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
+    const comp = this.#button(tr("Comp"), tr("Choose the best take of each phrase: click it in its lane, or press C at the cursor"), () => this.#turnComping(), true, "comp");
+    const build = this.#button(tr("Build comp"), tr("Make one take of the chosen phrases"), () => this.#comp.order(), true, "build");
     bar.classList.add("transport");
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
-    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit);
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp, build);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
@@ -253,11 +258,12 @@ class Instrument extends Player {
       make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
         avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, make("p", { class: "picked", role: "status" }), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
     this.#display.append(this.#roll.tools);
+    this.#showComping();
   }
 
   /** The preferred format as a button, the others in a menu beside it. */
@@ -314,8 +320,9 @@ class Instrument extends Player {
       this.#roll.paintOver = (context, plot, colours) => {
         this.#dim(context, plot, colours);
         this.#paintVoices(context, plot, colours);
+        if (this.#isComping) this.#paintPhrases(context, plot, colours);
       };
-      this.#roll.grasp = (place, event) => this.#beginMove(place, event) || this.#beginVoice(place, event);
+      this.#roll.grasp = (place, event) => this.#beginPick(place, event) || this.#beginMove(place, event) || this.#beginVoice(place, event);
       this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
     }
     this.#place();
@@ -440,6 +447,75 @@ class Instrument extends Player {
     Object.assign(offered.style, { left: `${Math.min(x, this.#screen.clientWidth - 190)}px`, bottom: `${this.#screen.clientHeight - this.#roll.offsetTop - lane.y + 4}px` });
     this.#screen.append(offered);
     offered.firstChild.focus();
+  }
+
+  // ---- phrases of takes, chosen in their lanes
+
+  #compared = ({ detail: { comp } }) => {
+    this.#comp = comp?.canComp ? comp : null;
+    this.#isComping &&= Boolean(this.#comp);
+    if (!this.data) return;
+    this.#showComping();
+    this.#roll.redrawOver();
+  };
+
+  #turnComping() {
+    this.#isComping = !this.#isComping;
+    if (this.#isComping && this.#isEditing()) this.#edit();
+    this.#showComping();
+    this.#roll.redrawOver();
+  }
+
+  #showComping() {
+    const comp = this.querySelector(".comp"), build = this.querySelector(".build");
+    if (!comp) return;
+    comp.hidden = !this.#comp;
+    comp.setAttribute("aria-pressed", this.#isComping);
+    build.hidden = this.querySelector(".picked").hidden = !this.#isComping;
+    build.disabled = !this.#comp?.canBuild;
+  }
+
+  #paintPhrases(context, plot, colours) {
+    const lanes = this.#roll.strips;
+    this.data.tracks.forEach(({ task, take, offset_s = 0 }, index) => {
+      const lane = lanes[index];
+      if (!task || !lane) return;
+      for (const phrase of this.#comp.phrases) {
+        const [left, right] = [phrase.start, phrase.end].map((seconds) => Math.min(Math.max(plot.x(seconds + offset_s), lane.x), lane.x + lane.width));
+        const isChosen = phrase.task === task && phrase.take === take;
+        context.fillStyle = isChosen ? colours.accent : colours.ground;
+        context.globalAlpha = isChosen ? 0.16 : 0.6;
+        context.fillRect(left, lane.y, right - left - 1, lane.height);
+        context.globalAlpha = 1;
+        if (isChosen) context.fillRect(left, lane.y + lane.height - 3, right - left - 1, 3);
+      }
+    });
+  }
+
+  /** Choose a phrase that is pressed, or all that are swept over. */
+  #beginPick({ x, y, seconds }, event) {
+    const index = this.#isComping ? this.#roll.strips.findIndex((lane) => x >= lane.x && y >= lane.y && y <= lane.y + lane.height) : -1;
+    if (!this.data.tracks[index]?.task) return false;
+    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
+    const to = (moved) => this.#pickAt(index, this.#roll.plot.seconds(moved.clientX - left));
+    drag(event, stage, to);
+    this.#pickAt(index, seconds);
+    this.choose(index);
+    this.#roll.seek(Math.max(0, this.#phraseAt(index, seconds).start + (this.data.tracks[index].offset_s ?? 0)));
+    return true;
+  }
+
+  #phraseAt(index, seconds) {
+    const at = seconds - (this.data.tracks[index].offset_s ?? 0), { phrases } = this.#comp;
+    return phrases.find(({ start, end }) => start <= at && at < end) ?? phrases[0];
+  }
+
+  #pickAt(index, seconds) {
+    const track = this.data.tracks[index];
+    if (!track.task) return;
+    const { start } = this.#phraseAt(index, seconds);
+    const said = this.#comp.pick(this.#comp.phrases.findIndex((one) => one.start === start), track);
+    if (said) this.querySelector(".picked").textContent = said;
   }
 
   // ---- the backing, moved against the recording

@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.texts import joined, tr
 from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
-from studio.actions.conversions.songs import HARMONY, Lead, mix_again
+from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
 from studio.actions.conversions.takes import ResultView, ShownTake, result_view
 from studio.actions.voices.cards import Avatar, avatar_of, voice_cards
 from studio.errors import NotFound
@@ -229,7 +229,7 @@ class Takes:
             if track["song"] or _has_harmonies(asked):
                 made = visit.apart(
                     mix_again, visit.account, track["task"] or "", asked.get("faders"), kind, visit.base_url,
-                    visit.now_s, Lead(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
+                    visit.now_s, HeardTake(track["take"], effects if is_wet else OFF, asked.get("shift_s", 0.0)),
                 )  # fmt: skip
             else:
                 made = visit.apart(

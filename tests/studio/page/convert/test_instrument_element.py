@@ -15,7 +15,8 @@ SECONDS, RATE = 3.0, 16_000
 ROLL = {"range": {"low": 50, "high": 60, "label": "Range"}}
 BLANK = """<!doctype html><html><head><link rel="icon" href="data:,"><link rel="stylesheet" href="/page-files/page.css">
 <style>:root { --border-color-primary: gray; }</style>
-<script type="module" src="/page-files/instrument.js"></script></head><body></body></html>"""
+<script type="module" src="/page-files/instrument.js"></script>
+<script type="module" src="/page-files/comp.js"></script></head><body></body></html>"""
 OPEN = """async () => {
   await customElements.whenDefined("timbre-instrument");
   window.instrument = document.createElement("timbre-instrument");
@@ -240,3 +241,88 @@ def test_instrument_click_on_the_lane_of_the_backing_goes_there(mixed):
     pull(mixed, 0.0)
     assert mixed.evaluate("moved") == []
     assert mixed.evaluate("instrument.seconds") == pytest.approx(1.5, abs=0.02)
+
+
+# ---- phrases of takes, chosen in their lanes
+
+
+@pytest.fixture
+def comping(instrument) -> Page:
+    """Two takes of three phrases of a second each."""
+    tracks = [
+        {"key": f"task-1 {number}", "task": "task-1", "take": number, "label": f"Take {number}",
+         "url": f"/take-{number}.wav", "downloads": []}
+        for number in (1, 2)
+    ]  # fmt: skip
+    bring(instrument, "recording", recording())
+    bring(instrument, "takes", takes(tracks=tracks))
+    comp = {
+        "task": "task-1", "starts_s": [0.0, 1.0, 2.0], "choice": None, "follows": "instrument", "offset_s": 0.0,
+        "takes": [{"task": "task-1", "take": number, "title": f"Take {number}", "created_at": 0, "name": "",
+                   "starred": False} for number in (1, 2)],
+    }  # fmt: skip
+    instrument.evaluate(
+        """async (data) => {
+          await customElements.whenDefined("timbre-comp");
+          window.comp = document.body.appendChild(document.createElement("timbre-comp"));
+          window.ordered = [];
+          comp.addEventListener("tell-ordered", ({ detail }) => ordered.push(detail.choice.map(({ take }) => take)));
+          comp.data = data;
+        }""",
+        comp,
+    )
+    return instrument
+
+
+def lane_place(page: Page, lane: int, seconds: float) -> tuple[float, float]:
+    place = """([lane, seconds]) => {
+      const roll = document.querySelector("timbre-roll"), strip = roll.strips[lane];
+      const { left, top } = roll.querySelector(".roll-stage").getBoundingClientRect();
+      return [left + roll.plot.x(seconds), top + strip.y + strip.height / 2];
+    }"""
+    x, y = page.evaluate(place, [lane, seconds])
+    return x, y
+
+
+def picked(page: Page) -> list[int]:
+    return page.evaluate("comp.phrases.map(({ take }) => take)")
+
+
+def test_instrument_comps_by_clicking_and_sweeping_over_phrases_in_lanes(comping):
+    page = comping
+    page.mouse.click(*lane_place(page, 2, 1.5))
+    assert picked(page) == [1, 1, 1]  # as long as it is not asked for
+    toggle = page.locator("timbre-instrument").get_by_role("button", name="Comp", exact=True)
+    toggle.click()
+    build = page.locator("timbre-instrument").get_by_role("button", name="Build comp")
+    expect(build).to_be_disabled()
+    page.mouse.click(*lane_place(page, 2, 1.5))
+    assert picked(page) == [1, 2, 1]
+    assert page.evaluate("[instrument.chosen, instrument.seconds]") == [2, 1]
+    expect(page.locator(".picked")).to_have_text("Phrase 2 from Take 2, at 1.0 s")
+    expect(page.locator(".lane").nth(1).locator(".cell").nth(1)).to_have_attribute("aria-pressed", "true")  # the list
+    page.mouse.move(*lane_place(page, 1, 1.2))
+    page.mouse.down()
+    page.mouse.move(*lane_place(page, 1, 0.2), steps=4)
+    page.mouse.up()
+    assert picked(page) == [1, 1, 1]
+    page.mouse.click(*lane_place(page, 2, 2.5))
+    build.click()
+    assert page.evaluate("window.ordered") == [[1, 1, 2]]
+    toggle.click()
+    expect(build).to_be_hidden()
+
+
+def test_instrument_comps_with_the_keyboard(comping):
+    page = comping
+    page.locator("timbre-instrument").get_by_role("button", name="Comp", exact=True).click()
+    page.evaluate("instrument.seek(2.2)")
+    page.locator(".track-2").focus()
+    page.keyboard.press("2")
+    page.keyboard.press("c")
+    assert picked(page) == [1, 1, 2]
+
+
+def test_instrument_offers_no_comp_of_one_take(comping):
+    comping.evaluate("comp.data = null")
+    expect(comping.locator("timbre-instrument .comp")).to_be_hidden()
