@@ -240,7 +240,7 @@ class Instrument extends Player {
     bar.classList.add("transport");
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
-    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp, build);
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
@@ -261,7 +261,7 @@ class Instrument extends Player {
       make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
         avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, make("p", { class: "picked", role: "status" }), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
@@ -477,12 +477,12 @@ class Instrument extends Player {
   }
 
   #showComping() {
-    const comp = this.querySelector(".comp"), build = this.querySelector(".build");
+    const comp = this.querySelector(".comp");
     if (!comp) return;
     comp.hidden = !this.#comp;
     comp.setAttribute("aria-pressed", this.#isComping);
-    build.hidden = this.querySelector(".picked").hidden = !this.#isComping;
-    build.disabled = !this.#comp?.canBuild;
+    this.querySelector(".picked").hidden = !this.#isComping;
+    this.querySelector(".build").disabled = !this.#comp?.canBuild;
   }
 
   #paintPhrases(context, plot, colours) {
@@ -525,7 +525,7 @@ class Instrument extends Player {
     if (!track.task) return;
     const { start } = this.#phraseAt(index, seconds);
     const said = this.#comp.pick(this.#comp.phrases.findIndex((one) => one.start === start), track);
-    if (said) this.querySelector(".picked").textContent = said;
+    if (said) this.querySelector(".picked span").textContent = said;
   }
 
   // ---- the backing, moved against the recording

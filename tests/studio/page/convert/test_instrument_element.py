@@ -304,7 +304,7 @@ def test_instrument_comps_by_clicking_and_sweeping_over_phrases_in_lanes(comping
     page.mouse.click(*lane_place(page, 2, 1.5))
     assert picked(page) == [1, 2, 1]
     assert page.evaluate("[instrument.chosen, instrument.seconds]") == [2, 1]
-    expect(page.locator(".picked")).to_have_text("Phrase 2 from Take 2, at 1.0 s")
+    expect(page.locator(".picked [role=status]")).to_have_text("Phrase 2 from Take 2, at 1.0 s")
     page.mouse.move(*lane_place(page, 1, 1.2))
     page.mouse.down()
     page.mouse.move(*lane_place(page, 1, 0.2), steps=4)
