@@ -66,9 +66,11 @@ from studio.tracing import start_tracing
 KEEP_ALIVE_S = 30
 # FastAPI traces calls once studio.tracing has begun; the addresses of signed links and live sessions are secrets
 TELEMETRY: TelemetryConfig = {
-    "metrics": False, "logs": False, "operation_spans": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
     "exclude": lambda scope: any(secret in scope["path"] for secret in ("/files/", "/live/")),
-}  # fmt: skip
+}
 LAST_S = 3  # for connections that are still open after the calls have been answered
 _ROUTERS = (
     conversions.router, models.router, tasks.router, events.router, callbacks.router, projects.router, files.router,

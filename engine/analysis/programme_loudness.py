@@ -58,10 +58,13 @@ def _k_weighting(rate: int) -> np.ndarray:
     k, high = math.tan(math.pi * _SHELF_HERTZ / rate), 10.0 ** (_SHELF_DB / 20.0)
     middle, end = high**0.4996667741545416, 1.0 + k / _SHELF_Q + k * k
     shelf = [
-        (high + middle * k / _SHELF_Q + k * k) / end, 2.0 * (k * k - high) / end,
+        (high + middle * k / _SHELF_Q + k * k) / end,
+        2.0 * (k * k - high) / end,
         (high - middle * k / _SHELF_Q + k * k) / end,
-        1.0, 2.0 * (k * k - 1.0) / end, (1.0 - k / _SHELF_Q + k * k) / end,
-    ]  # fmt: skip
+        1.0,
+        2.0 * (k * k - 1.0) / end,
+        (1.0 - k / _SHELF_Q + k * k) / end,
+    ]
     k = math.tan(math.pi * _HIGHPASS_HERTZ / rate)
     end = 1.0 + k / _HIGHPASS_Q + k * k
     highpass = [1.0, -2.0, 1.0, 1.0, 2.0 * (k * k - 1.0) / end, (1.0 - k / _HIGHPASS_Q + k * k) / end]

@@ -36,9 +36,11 @@ class _Layout:
 
 
 _LAYOUTS = {
-    "wav": _Layout(12, "<4sI", 2), "aiff": _Layout(12, ">4sI", 2), "caf": _Layout(8, ">4sQ", 1),
+    "wav": _Layout(12, "<4sI", 2),
+    "aiff": _Layout(12, ">4sI", 2),
+    "caf": _Layout(8, ">4sQ", 1),
     "w64": _Layout(40, "<16sQ", 8, 24),
-}  # fmt: skip
+}
 _NARROW = ("wav", "aiff")  # whose sizes have 32 bits
 
 

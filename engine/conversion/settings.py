@@ -57,19 +57,23 @@ class ConversionSettings:
         1.0, 0.0, 1.0, tr("Higher sounds more like the voice, lower keeps more of the recording's own articulation.")
     )
     retrieval: float = setting(
-        0.0, 0.0, 1.0,
+        0.0,
+        0.0,
+        1.0,
         tr(
             "How far each frame is replaced by similar ones of the voice; higher is more like the voice, lower "
             "clearer.",
         ),
-    )  # fmt: skip
+    )
     accent: float = setting(
-        0.8, 0.0, 1.0,
+        0.8,
+        0.0,
+        1.0,
         tr(
             "How much of the voice's own pronunciation is used; lower is clearer, above all in languages foreign to "
             "it.",
         ),
-    )  # fmt: skip
+    )
     consonant_protection: float = setting(
         0.8, 0.0, 1.0, tr("How much of the recording's own breaths and unvoiced consonants is kept.")
     )

@@ -29,7 +29,7 @@ class LiveSettings:
 
     transpose: float = setting(
         0, -float(LARGEST_TRANSPOSE), float(LARGEST_TRANSPOSE), tr("Semitones up or down."), step=1
-    )  # fmt: skip
+    )
     style: str = text_setting(SINGING, tr("Singing keeps the vowels of sustained notes steady."), (SINGING, SPEECH))
     accent: float = setting(0.8, 0.0, 1.0, tr("How much of the voice's own pronunciation is used; lower is clearer."))
     consonant_protection: float = setting(
@@ -50,11 +50,14 @@ class LiveSettings:
         60, 30, 100, tr("What is known of the sound after each frame; longer is clearer."), step=10
     )
     reserve_ms: int = setting(
-        60, 10, 300, tr(
+        60,
+        10,
+        300,
+        tr(
             "Time for the conversion of a block; longer avoids gaps on a busy machine, shorter is less delay.",
         ),
         step=10,
-    )  # fmt: skip
+    )
     content: str = text_setting(
         STUDENT,
         tr("What reads the words: the listener, in blocks of 80 ms or more, or its student, which needs less work and "

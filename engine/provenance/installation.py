@@ -69,8 +69,10 @@ class Installation(TakesPaths):
             Nothing of it is read yet.
         """
         environment = os.environ if environment is None else environment
-        given = {name: environment.get(VARIABLES + name, "").strip() for name in
-                 ("CREDENTIALS", "CERTIFICATE", "CERTIFICATE_KEY")}  # fmt: skip
+        given = {
+            name: environment.get(VARIABLES + name, "").strip()
+            for name in ("CREDENTIALS", "CERTIFICATE", "CERTIFICATE_KEY")
+        }
         return cls(
             data_folder(environment),
             given["CREDENTIALS"].lower() != OFF,

@@ -118,9 +118,7 @@ def _embed(path: Path, suffix: str, builder: c2pa.Builder, signer: c2pa.Signer) 
 
 def _append_to_wav(path: Path, builder: c2pa.Builder, signer: c2pa.Signer) -> None:
     """Append the manifest as the last chunk; its size is known before its content, so the digest covers the header."""
-    place = _native_bytes(
-        "c2pa_builder_data_hashed_placeholder", builder, signer.reserve_size(), _MANIFEST_STORE
-    )  # fmt: skip
+    place = _native_bytes("c2pa_builder_data_hashed_placeholder", builder, signer.reserve_size(), _MANIFEST_STORE)
     chunk = struct.pack("<4sI", _CHUNK, len(place)) + place
     padding = b"\0" * (len(place) % 2)
     with path.open("r+b") as file:
@@ -134,8 +132,11 @@ def _append_to_wav(path: Path, builder: c2pa.Builder, signer: c2pa.Signer) -> No
             digest = _digest_of(file, padding)
             hashed = {
                 "exclusions": [{"start": size, "length": len(chunk)}],
-                "name": "jumbf manifest", "alg": "sha256", "hash": list(digest), "pad": [],
-            }  # fmt: skip
+                "name": "jumbf manifest",
+                "alg": "sha256",
+                "hash": list(digest),
+                "pad": [],
+            }
             manifest = _native_bytes(
                 "c2pa_builder_sign_data_hashed_embeddable",
                 builder,

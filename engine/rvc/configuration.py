@@ -64,11 +64,13 @@ class GeneratorConfiguration:
             and prod(self.upsampling) * FRAME_RATE == self.sample_rate
             and self.hidden % self.heads == 0
             and self.latent % 2 == 0
-            and all(kernel >= rate and (kernel - rate) % 2 == 0
-                    for rate, kernel in zip(self.upsampling, self.upsampling_kernels, strict=True))
+            and all(
+                kernel >= rate and (kernel - rate) % 2 == 0
+                for rate, kernel in zip(self.upsampling, self.upsampling_kernels, strict=True)
+            )
             and all(kernel % 2 for kernel in (*self.block_kernels, self.kernel))
             and self.upsampling_channels >> len(self.upsampling) > 0
-        )  # fmt: skip
+        )
         if not fits:
             raise VoiceError(_NO_RVC)
 

@@ -232,9 +232,12 @@ class _Running:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
         self._process = subprocess.Popen(
             [*command, str(source.stat().st_size), str(_IDLE_S)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env=environment,
             start_new_session=True,  # what a user types in a terminal is for the studio
-        )  # fmt: skip
+        )
         self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
         self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
 

@@ -330,9 +330,12 @@ def make_song(
     lanes.insert(1, Lane(backing, song.backing_fader))
     exported = [files.vocal, files.backing, *files.stems]
     mixed = mix_files(
-        lanes, files.mix, exported[: len(lanes)] if len(exported) >= len(lanes) else (),
-        within(report, _CONVERTED, 1.0), work.installation,
-    )  # fmt: skip
+        lanes,
+        files.mix,
+        exported[: len(lanes)] if len(exported) >= len(lanes) else (),
+        within(report, _CONVERTED, 1.0),
+        work.installation,
+    )
     return FinishedSong(alignment, conversions, mixed, notes, joined(" ", wrong) or None)
 
 

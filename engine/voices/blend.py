@@ -162,9 +162,11 @@ def _mean(first: float, second: float, share: float) -> float:
 
 def _blended_pitch(first: PitchStatistics, second: PitchStatistics, share: float) -> PitchStatistics:
     return PitchStatistics(
-        *(round(_mean(getattr(first, one.name), getattr(second, one.name), share), 2)
-          for one in fields(PitchStatistics))
-    )  # fmt: skip
+        *(
+            round(_mean(getattr(first, one.name), getattr(second, one.name), share), 2)
+            for one in fields(PitchStatistics)
+        )
+    )
 
 
 def _description(first: VoiceCard, second: VoiceCard, share: float) -> str:

@@ -153,9 +153,10 @@ class ConversionForm:
 def _control(one: Field[object]) -> ipywidgets.Widget:
     """Make a slider for a setting with a range, a number field if that is too long for a slider, or a list of words."""
     label = {
-        "description": one.name.replace("_", " "), "style": {"description_width": "11em"},
+        "description": one.name.replace("_", " "),
+        "style": {"description_width": "11em"},
         "layout": ipywidgets.Layout(width=_WIDE, flex="0 0 auto"),
-    }  # fmt: skip
+    }
     value = one.default
     if "minimum" not in one.metadata:
         return ipywidgets.Dropdown(options=list(one.metadata["words"]), value=value, **label)

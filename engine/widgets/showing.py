@@ -74,10 +74,11 @@ def table(rows: Iterable[object] | Mapping[str, object], names: Mapping[str, str
     names = names or {name: name.replace("_", " ") for row in values[:1] for name in row}
     heads = "".join(f'<th style="text-align: left">{html.escape(head)}</th>' for head in names.values())
     lines = "".join(
-        "<tr>" + "".join(f'<td style="text-align: left">{html.escape(_written(row.get(name)))}</td>' for name in names)
+        "<tr>"
+        + "".join(f'<td style="text-align: left">{html.escape(_written(row.get(name)))}</td>' for name in names)
         + "</tr>"
         for row in values
-    )  # fmt: skip
+    )
     return HTML(f"<table><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>")
 
 

@@ -219,8 +219,10 @@ def save_preset(studio: Studio, account: Account, name: str, preset: Preset) -> 
         ))])
     _check(preset)
     kept: presets.StoredPreset = {
-        "style": preset.style, "settings": dict(preset.settings), "effects": plain_effects(preset.effects)
-    }  # fmt: skip
+        "style": preset.style,
+        "settings": dict(preset.settings),
+        "effects": plain_effects(preset.effects),
+    }
     if not presets.save(studio.database, account.id, name, kept, MOST_PRESETS):
         raise Invalid([("name", ntr(
             "There is {most_presets} preset already: delete it first.",

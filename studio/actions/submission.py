@@ -134,9 +134,7 @@ def submit_work(
     return str(answer["task_id"])
 
 
-def queue_task(
-    studio: Studio, connection: Connection, account_id: str, work: Work, task_id: str | None = None
-) -> str:  # fmt: skip
+def queue_task(studio: Studio, connection: Connection, account_id: str, work: Work, task_id: str | None = None) -> str:
     """Queue a task in the caller's transaction; return its id. Raises TooMany."""
     refuse_full_queue(studio, connection, account_id, work.kind)
     task_id = submit(

@@ -63,9 +63,12 @@ def _lenient(stream: TextIO) -> TextIO:
     errors = "surrogateescape" if stream.encoding.lower() == "utf-8" else "replace"
     raw = _Raw(stream.fileno(), "wb", closefd=False)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw), stream.encoding, errors, line_buffering=stream.line_buffering,
+        io.BufferedWriter(raw),
+        stream.encoding,
+        errors,
+        line_buffering=stream.line_buffering,
         write_through=stream.write_through,
-    )  # fmt: skip
+    )
 
 
 def _discard(stream: TextIO) -> None:

@@ -26,9 +26,12 @@ class CommandGroup(TyperGroup):
 def command_group(about: str, no_args_is_help: bool = False) -> typer.Typer:
     """Return a group to add commands to; about: its help."""
     return typer.Typer(
-        cls=CommandGroup, help=about, no_args_is_help=no_args_is_help, add_completion=False,
+        cls=CommandGroup,
+        help=about,
+        no_args_is_help=no_args_is_help,
+        add_completion=False,
         pretty_exceptions_enable=False,
-    )  # fmt: skip
+    )
 
 
 def leaves(command: Command) -> Iterator[Command]:

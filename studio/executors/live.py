@@ -170,10 +170,13 @@ class _Session:
         self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
         self._recording = Recording(folder, self._voice, wanted, rate) if record else None
         self._facts = Facts(
-            rate=rate, block=self._converter.block, lag=self._converter.lag_samples,
-            reserve=wanted.reserve_ms * rate // 1000, delay_ms=round(1000 * self._converter.delay_s),
+            rate=rate,
+            block=self._converter.block,
+            lag=self._converter.lag_samples,
+            reserve=wanted.reserve_ms * rate // 1000,
+            delay_ms=round(1000 * self._converter.delay_s),
             work=round(work, 3),
-        )  # fmt: skip
+        )
 
     def begun(self, _: None) -> Facts:
         return self._facts

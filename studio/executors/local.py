@@ -184,9 +184,7 @@ class LocalExecutor:
         threads = self._service.threads or max(1, usable_cores() // max(1, lane.wanted))
         taken = {worker.order.number for worker in lane.workers}
         number = next(number for number in itertools.count() if number not in taken)
-        order = Order(
-            str(self._settings.data), self._service, name, "", threads, LANES[name].idle_s, number
-        )  # fmt: skip
+        order = Order(str(self._settings.data), self._service, name, "", threads, LANES[name].idle_s, number)
         environment = environment_of(threads) | installation_of(self._settings, self._service).as_environment()
         worker = start_process(self._command, order, environment)
         lane.workers.append(worker)

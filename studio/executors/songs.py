@@ -140,8 +140,9 @@ def _rendered(
     first = converted[0]
     sung = {
         voice: OutputSettings(voice, transpose, one.styles[voice])
-        for one in converted for voice, transpose in one.transposes.items()
-    }  # fmt: skip
+        for one in converted
+        for voice, transpose in one.transposes.items()
+    }
     voice = job.task.model_id if job.task.model_id in first.transposes else next(iter(first.transposes))
     style = first.styles[voice]
     return Rendered(

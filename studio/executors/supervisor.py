@@ -79,9 +79,7 @@ class Supervisor:
         return dead
 
 
-def keep_house(
-    database: Database, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger
-) -> None:  # fmt: skip
+def keep_house(database: Database, settings: Settings, service: ServiceSettings, log: FilteringBoundLogger) -> None:
     """Delete what is no longer needed; a failure is logged, and the next call tries again."""
     try:
         remove_abandoned(database, settings.work)

@@ -15,7 +15,7 @@ from studio.languages.known import ENGLISH, LANGUAGES, Language
 
 TRANSLATED = tuple(language for code, language in LANGUAGES.items() if code != ENGLISH)  # English stands in the code
 _WRITTEN = datetime(2026, 11, 24, tzinfo=UTC)  # gettext wants a date; git has the true ones
-_CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S+")
+_CODE = re.compile(r"`[^`]*`|--[a-z-]+|\b[a-z]+_[a-z_]+\b|https?://\S*[\w/]")
 
 
 def update(

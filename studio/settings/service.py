@@ -54,22 +54,31 @@ class ServiceSettings(ServiceConstants):
         "", tr("The path that a proxy serves this under, as /studio; default: that of base_url.")
     )
     cdn_url: str = text_setting("", tr("The start of links to audio; default: BASE_URL/files."))
-    page: str = text_setting("auto", tr("Serve the page: auto, on or off. Other machines need a token."),
-                             ("auto", "on", "off"))  # fmt: skip
-    api: str = text_setting("auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."),
-                            ("auto", "on", "off"))  # fmt: skip
-    demo: str = text_setting("auto", tr("Serve a public demo, with an account per browser: auto (on a hosted Space), "
-                             "on or off."), ("auto", "on", "off"))  # fmt: skip
-    open_page: str = text_setting("off", tr(
-        "Open the page in the browser of this machine once it is served: on or off.",
-    ),
-                                  ("on", "off"))  # fmt: skip
+    page: str = text_setting(
+        "auto", tr("Serve the page: auto, on or off. Other machines need a token."), ("auto", "on", "off")
+    )
+    api: str = text_setting(
+        "auto", tr("Serve the HTTP interface: on, off, or auto, which is on except in a demo."), ("auto", "on", "off")
+    )
+    demo: str = text_setting(
+        "auto",
+        tr("Serve a public demo, with an account per browser: auto (on a hosted Space), on or off."),
+        ("auto", "on", "off"),
+    )
+    open_page: str = text_setting(
+        "off",
+        tr(
+            "Open the page in the browser of this machine once it is served: on or off.",
+        ),
+        ("on", "off"),
+    )
     database_url: str = text_setting(
         "", tr("sqlite:///FILE or postgresql://...; default: a file in the data folder.")
     )
     storage_url: str = text_setting("", tr("s3://BUCKET/PREFIX?endpoint=...; default: the data folder."))
-    executor: str = text_setting("local", tr("Where tasks run: processes here, a Ray cluster, or not here."),
-                                 ("local", "ray", "none"))  # fmt: skip
+    executor: str = text_setting(
+        "local", tr("Where tasks run: processes here, a Ray cluster, or not here."), ("local", "ray", "none")
+    )
     ray_address: str = text_setting("", tr("HOST:PORT of the Ray cluster; by default executor=ray starts one here."))
     ray_conversion_gpus: float = setting(0.0, 0.0, 16.0, tr(
         "GPUs, or a share of one, that Ray reserves for a conversion.",
@@ -80,8 +89,9 @@ class ServiceSettings(ServiceConstants):
     ))
     conversion_workers: int = setting(1, 1, 64, tr("Concurrent conversions on this machine."))
     training_workers: int = setting(1, 0, 16, tr("Concurrent trainings on this machine, in addition to conversions."))
-    device: str = text_setting("auto", tr("The device for the networks; auto uses a GPU that has been tested."),
-                               ("auto", "cpu", "cuda", "mps"))  # fmt: skip
+    device: str = text_setting(
+        "auto", tr("The device for the networks; auto uses a GPU that has been tested."), ("auto", "cpu", "cuda", "mps")
+    )
     threads: int = setting(0, 0, 256, tr("Processor threads of each worker; 0 shares the cores among them."))
     largest_upload_mb: int = setting(100, 1, 100_000, tr("The largest request, in millions of bytes."))
     longest_audio_minutes: float = setting(60.0, 0.05, 1440.0, tr("The longest recording accepted."))
@@ -106,11 +116,14 @@ class ServiceSettings(ServiceConstants):
     allow_unknown_fields: str = text_setting(
         "off", tr("Ignore unknown fields of calls, and name them in the header Ignored-Fields."), ("on", "off")
     )
-    callbacks: str = text_setting("public", tr(
-        "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine and "
-        "of private networks), or off.",
-    ),
-                                  ("public", "any", "off"))  # fmt: skip
+    callbacks: str = text_setting(
+        "public",
+        tr(
+            "Addresses that calls may have results reported to (callback_url): public ones, any (also of this machine "
+            "and of private networks), or off.",
+        ),
+        ("public", "any", "off"),
+    )
     speech_url: str = text_setting(
         "",
         tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."),

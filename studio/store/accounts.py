@@ -89,9 +89,7 @@ def create_account(database: Database, name: str) -> Account:
     return account
 
 
-def create_token(
-    database: Database, account: Account, name: str, expires_s: float | None = None
-) -> tuple[Token, str]:  # fmt: skip
+def create_token(database: Database, account: Account, name: str, expires_s: float | None = None) -> tuple[Token, str]:
     """Create a token of an account; return it and its secret, which is not stored.
 
     expires_s: lifetime in seconds; None: until revoked. Raises Invalid.
@@ -238,9 +236,12 @@ def _described() -> Select[*tuple[object, ...]]:
     """Select tokens as `Token` has them, without the digest."""
     kept = (tokens.c.id, tokens.c.account_id, tokens.c.name, tokens.c.created_at, tokens.c.expires_at)
     return select(
-        *kept, tokens.c.revoked_at, tokens.c.used_at, accounts.c.name.label("account"),
+        *kept,
+        tokens.c.revoked_at,
+        tokens.c.used_at,
+        accounts.c.name.label("account"),
         case((_is_valid(), True), else_=False).label("is_valid"),
-    ).join(accounts, accounts.c.id == tokens.c.account_id)  # fmt: skip
+    ).join(accounts, accounts.c.id == tokens.c.account_id)
 
 
 def account_prefix(account: Account) -> str:

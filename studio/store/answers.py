@@ -46,9 +46,7 @@ def recall(connection: Connection, account_id: str, call: str, key: str, fingerp
     return answer
 
 
-def remember(
-    connection: Connection, account_id: str, call: str, key: str, fingerprint: str, answer: Answer
-) -> None:  # fmt: skip
+def remember(connection: Connection, account_id: str, call: str, key: str, fingerprint: str, answer: Answer) -> None:
     """Store the answer to a call, replacing one older than 24 hours."""
     connection.execute(delete(answers).where(_named(account_id, call, key), answers.c.created_at <= Now() - KEPT_S))
     named = {"account_id": account_id, "call": call, "key": key}

@@ -205,9 +205,7 @@ def list_models(
         own = own.where(row_of(models.c.folded_name, models.c.id) > row_of(*after))
     own = own.order_by(models.c.folded_name, models.c.id)
     demo = [voice for voice in _demo_voices() if _is_meant(voice, wanted, words, after)]
-    taken = select(models.c.id).where(
-        models.c.account_id == account.id, models.c.id.in_([voice.id for voice in demo])
-    )  # fmt: skip
+    taken = select(models.c.id).where(models.c.account_id == account.id, models.c.id.in_([voice.id for voice in demo]))
     with database.read() as connection:
         rows = connection.execute(own if limit is None else own.limit(limit + 1)).all()
         hidden = set(connection.scalars(taken)) if demo else set()

@@ -418,9 +418,7 @@ def forget_outputs(connection: Connection, account_id: str, task_id: str) -> Non
         raise WrongState(_NOT_ENDED, "task_active")
 
 
-def recover(
-    database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None
-) -> list[Task]:  # fmt: skip
+def recover(database: Database, attempts: int, dead_owners: Sequence[str] = (), also: Also | None = None) -> list[Task]:
     """Take tasks from workers that are dead, or whose lease has expired.
 
     Each is requeued after a pause, cancelled if requested, or failed after `attempts` attempts. Returns those that

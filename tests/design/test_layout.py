@@ -17,7 +17,7 @@ TOP_LEVEL = {
     "pyproject.toml", "README.md", "LICENSE", "requirements.txt", "packages.txt", "app.py",
     "studio", "notebooks", "engine", "tests",
 }  # fmt: skip
-DOTTED = {".ci", ".github", ".gitignore", ".gitattributes", ".pre-commit-config.yaml"}
+DOTTED = {".ci", ".github", ".gitignore", ".gitattributes", ".oxlintrc.json", ".pre-commit-config.yaml"}
 SHELL_ONLY = {"studio", "gradio", "fastapi", "starlette", "uvicorn", "sqlalchemy", "alembic", "ray", "obstore"}
 NAMELESS = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

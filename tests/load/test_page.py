@@ -14,5 +14,5 @@ def test_page_moves_nothing_and_keeps_its_heap_over_conversions(studio_page, tmp
     costs = measured(studio_page.base_url, tmp_path / "three seconds.wav", 4)
     assert costs.moved_by_load < 0.05
     assert costs.moved_by_reading < 0.01
-    assert costs.tab_stops <= 28
+    assert costs.tab_stops <= 24
     assert costs.heap_mb < costs.heap_after_one_mb + 4.0

@@ -20,9 +20,12 @@ TARGET_RECORDINGS = 12  # of each voice, evenly spaced through its folder
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     """Add the options for what is converted, what it is compared with, and how the figures are printed."""
     parser.add_argument(
-        "--sources", type=Path, default=SAMPLES, metavar="DIR",
+        "--sources",
+        type=Path,
+        default=SAMPLES,
+        metavar="DIR",
         help="recordings to convert (default: samples; those of our figures: see the part public-data)",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--targets", type=Path, metavar="DIR", help="corpus with recordings of the voices (default: their previews)"
     )

@@ -309,9 +309,11 @@ class AcousticTrainer:
     def parts(self) -> Parts:
         """Everything a step changes, by its name in a checkpoint."""
         return {
-            "networks": self.networks, "discriminator": self.discriminator,
-            "optimizer": self.optimizer, "critic": self.discriminator_optimizer,
-        }  # fmt: skip
+            "networks": self.networks,
+            "discriminator": self.discriminator,
+            "optimizer": self.optimizer,
+            "critic": self.discriminator_optimizer,
+        }
 
     def step(self, number: int, batch: Batch) -> dict[str, float]:
         """Take one step and return its losses."""

@@ -170,9 +170,11 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     weights["usual"] = load_student().usual
     hours = round(sum(len(clip.content) for clip in clips) / FRAME_RATE / 3600, 2)
     card = {
-        "name": "Timbre Studio student", "licence": "CC BY 4.0", "hours_of_refinement": hours,
+        "name": "Timbre Studio student",
+        "licence": "CC BY 4.0",
+        "hours_of_refinement": hours,
         "made_with": "python -m engine.pretraining student, then student-refinement",
         "made_from": "the corpus of the base weights, whose card names the sources",
-    }  # fmt: skip
+    }
     save_weights(options.out / STUDENT.name, weights, card)
     yield f"The student's weights are {options.out / STUDENT.name}."

@@ -94,8 +94,11 @@ def refine_synthesizer(
     optimizer = torch.optim.AdamW(synthesizer.parameters(), plan.rate, betas=(0.8, 0.99))
     discriminator_optimizer = torch.optim.AdamW(discriminators.parameters(), plan.rate, betas=(0.8, 0.99))
     parts: Parts = {
-        "synthesizer": synthesizer, "judges": discriminators, "optimizer": optimizer, "critic": discriminator_optimizer,
-    }  # fmt: skip
+        "synthesizer": synthesizer,
+        "judges": discriminators,
+        "optimizer": optimizer,
+        "critic": discriminator_optimizer,
+    }
     run = TrainingRun(folder / "synthesizer_refined.pt", plan, synthesizer, parts, report, every=(50, 50))
     for step in range(run.first_step, plan.steps):
         rate = learning_rate(plan.rate, step + 200, plan.steps + 200, 0.3)

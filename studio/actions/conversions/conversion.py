@@ -96,7 +96,7 @@ def start_conversion(
     checked = check_conversion(studio, account, audio, file_name, request)
     return submit_conversion(
         studio, account, audio, checked, origin=origin, idempotency=idempotency, request_id=request_id
-    )  # fmt: skip
+    )
 
 
 def check_conversion(

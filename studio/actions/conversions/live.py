@@ -140,7 +140,7 @@ class LiveSession:
             with studio.database.write() as connection:
                 submit(
                     connection, account.id, CONVERSION, written(asked), model_id=ticket.model, task_id=new.id, cost=0.0
-                )  # fmt: skip
+                )
                 task = claim_one(connection, new.id, owner_of(os.getpid()), studio.service.lease_s)
                 assert task is not None  # not visible to others yet
                 complete(connection, task, written(rendered))

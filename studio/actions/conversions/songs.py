@@ -226,8 +226,9 @@ def _harmonies(studio: Studio, account: Account, faders: Mapping[str, object]) -
     """Return the storage keys of the harmonies that have faders, by lane. Raises NotFound for one that is gone."""
     return {
         name: key_of_take(find(studio.database, account.id, name.removeprefix(HARMONY), kind=CONVERSION), 1)
-        for name in (faders if isinstance(faders, Mapping) else {}) if name.startswith(HARMONY)
-    }  # fmt: skip
+        for name in (faders if isinstance(faders, Mapping) else {})
+        if name.startswith(HARMONY)
+    }
 
 
 def _fader(given: object) -> Fader:

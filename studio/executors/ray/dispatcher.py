@@ -223,7 +223,7 @@ def main() -> int:
     dispatcher = Dispatcher(service, database, RayCluster(settings, service), log, order.owner)
     house = threading.Thread(
         target=_keep_house, args=(dispatcher, database, settings, service, stopping, log), daemon=True
-    )  # fmt: skip
+    )
     house.start()
     try:
         _go_on(dispatcher, answers, stopping, woken, log)

@@ -106,7 +106,7 @@ class RayExecutor:
         order = Order(str(self._settings.data), self._service, DISPATCH, "", 1)
         self._process = start_process(
             self._command, order, environment_of(1) | ray_environment(), stdout=subprocess.PIPE
-        )  # fmt: skip
+        )
         threading.Thread(target=self._receive, args=(self._process,), name="dispatcher says", daemon=True).start()
         self._log.info("dispatcher_started", pid=self._process.popen.pid)
 

@@ -93,9 +93,7 @@ class Call:
         """Run an action that deletes files; so do these."""
         return await wrap_future(self.server.deletion_threads.submit(self.account.id, partial(action, *args, **kwargs)))
 
-    async def apart(
-        self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:  # fmt: skip
+    async def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `action(studio, ...)`, which takes a while, outside of this process; accounts take turns."""
         submit = partial(self.studio.apart, self.account, action, *args, **kwargs)
         return await wrap_future(await to_thread.run_sync(submit))

@@ -39,11 +39,14 @@ _RECORDING = also_named(file_field("The recording: wav, flac, mp3, ogg, opus, m4
 _VOICE = {"type": "string", "description": "The id of a voice.", "examples": ["kathleen"]}
 FURTHER_FIELDS: Described = {
     "preset": {
-        "type": "string", "enum": [*PRESETS], "default": AUTO,
+        "type": "string",
+        "enum": [*PRESETS],
+        "default": AUTO,
         "description": "Settings for singing, rap or speech; auto chooses by the style of the recording.",
     },
     "untrained": {
-        "type": "boolean", "default": False,
+        "type": "boolean",
+        "default": False,
         "description": "Also accept a voice of your recordings that has not been trained yet.",
     },
     "effects": {
@@ -57,7 +60,7 @@ FURTHER_FIELDS: Described = {
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
     **{one.name: {**setting_property(one), "default": getattr(PUBLISHED, one.name)} for one in _OF_FORMAT},
     **SONG_FIELDS,
-}  # fmt: skip
+}
 _FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
 
 router = APIRouter(tags=["conversions"], route_class=CheckedRoute)
@@ -147,6 +150,7 @@ async def check_task(call: Calling, task_id: str) -> JSONResponse:
     """Report the status of a conversion, and the links to its takes once it is completed."""
     task_id = known_task_id(task_id)
     return await looked(
-        call, task_id,
+        call,
+        task_id,
         lambda: call.at_once(conversion_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )  # fmt: skip
+    )

@@ -169,7 +169,7 @@ def _document(app: FastAPI, base_url: str) -> dict[str, object]:
     servers = [{"url": base_url}] if base_url else None
     document = get_openapi(
         title=TITLE, version=_version(), description=_DESCRIPTION, routes=app.routes, servers=servers
-    )  # fmt: skip
+    )
     components = document.setdefault("components", {})
     components["securitySchemes"] = {_BEARER: {"type": "http", "scheme": "bearer"}}
     schemas = components.setdefault("schemas", {})

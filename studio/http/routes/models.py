@@ -112,10 +112,13 @@ _IMPORTED = {
     _PACKAGE: file_field("A voice package, as exported; or a model of RVC, whose name ends in .pth or .onnx."),
     _INDEX: file_field("The .index of a model of RVC."),
     "speaker": {
-        "type": "integer", "minimum": 0, "maximum": 4095, "default": 0,
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 4095,
+        "default": 0,
         "description": "The speaker of a model of RVC that has several.",
     },
-}  # fmt: skip
+}
 
 
 @router.post(
@@ -186,10 +189,13 @@ _TEACHING_FIELDS = {
     "recordings": file_field("A recording, or a .zip of them, to sing besides the bundled ones."),
     "name": {"type": "string", "maxLength": LONGEST_NAME, "description": "Of the new voice; by default the same."},
     "epochs": {
-        "type": "integer", "minimum": 0, "maximum": 100_000, "default": 0,
+        "type": "integer",
+        "minimum": 0,
+        "maximum": 100_000,
+        "default": 0,
         "description": "Of the training that follows; 0 for none.",
     },
-}  # fmt: skip
+}
 
 
 @router.post(

@@ -47,7 +47,7 @@ _CONVERTED = {
     "model": _VOICE | {"description": "The id of a voice, where `voice` is left out."},
     "response_format": _FORMAT | {"default": "wav"},
     **FURTHER_FIELDS,
-}  # fmt: skip
+}
 _SPOKEN: Described = {
     "input": {"type": "string", "maxLength": LONGEST_TEXT, "description": "The text."},
     "voice": _VOICE | {"description": "The id of a voice."},

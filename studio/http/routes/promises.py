@@ -34,10 +34,13 @@ _DURATION = re.compile(r"(?=.)(?:([0-9]{1,7})h)?(?:([0-9]{1,7})m)?(?:([0-9]{1,7}
 CALLBACK = "callback_url"
 CALLBACK_FIELD = {
     CALLBACK: {
-        "type": "string", "format": "uri", "maxLength": LONGEST_ADDRESS, "examples": ["https://example.com/done"],
+        "type": "string",
+        "format": "uri",
+        "maxLength": LONGEST_ADDRESS,
+        "examples": ["https://example.com/done"],
         "description": "An address that receives a signed POST when the task has ended; see `GET /callbacks`.",
     }
-}  # fmt: skip
+}
 _HEADER_FIELDS: tuple[Described, ...] = (
     {
         "name": PREFER, "in": "header", "required": False, "example": "wait=30",

@@ -65,9 +65,10 @@ async def one_task(call: Calling, task_id: str) -> JSONResponse:
     """Return a task: progress, message, error, times, and for a conversion the scores and links of each take."""
     task_id = known_task_id(task_id)
     return await looked(
-        call, task_id,
+        call,
+        task_id,
         lambda: call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s),
-    )  # fmt: skip
+    )
 
 
 @router.delete(
@@ -98,10 +99,12 @@ async def remove_results(call: Calling, task_id: str) -> Response:
 
 _COMP_FIELDS = {
     "takes": {
-        "type": "string", "pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$", "examples": ["1,2,1"],
+        "type": "string",
+        "pattern": "^[1-9][0-9]*(,[1-9][0-9]*)*$",
+        "examples": ["1,2,1"],
         "description": "The take for each phrase, 1 for the first; the phrases are those of `phrase_starts_s`.",
     }
-}  # fmt: skip
+}
 
 
 @router.post(

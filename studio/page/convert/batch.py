@@ -77,9 +77,7 @@ class Batch:
         page.on(self.cancel.click, self.stop, [self.rows], [self.watching.timer], notice=problem)
         elsewhere = [self.link, page.tabs, page.wishes["convert"], self.watching.timer]
         acted = page.on_data(self.list.asked, self.act, [], elsewhere, notice=problem)
-        page.on_data(
-            self.list.download, self.download, [self.rows, self.made], [*seen, self.made], notice=problem
-        )  # fmt: skip
+        page.on_data(self.list.download, self.download, [self.rows, self.made], [*seen, self.made], notice=problem)
         packed = page.on(self.fetch.click, self.pack, [self.rows, self.kind], [self.link], notice=problem)
         for made in (acted, packed):
             made.success(None, self.link, None, js=_FETCH, api_visibility="private", show_progress="hidden")

@@ -55,9 +55,7 @@ class Comp:
         for ordered in (self.takes.ordered, instrument.comped):
             page.on_data(ordered, self.order, [now], [made], notice=self.problem)
         in_turn: InTurn = {"concurrency_id": "labels", "concurrency_limit": 1}
-        page.on_data(
-            self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn
-        )  # fmt: skip
+        page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn)
 
     def wait(self, visit: Visit, now: Now | None) -> Updates:
         """Look for the takes until the conversion is done; hide those of a recording that was put away."""
@@ -79,9 +77,11 @@ class Comp:
 
     def _gone(self) -> Values:
         return {
-            **self.watching.end(), self.fold: gr.Accordion(open=False, visible=False),
-            self.takes: shown(None), self.part: brought("comp", None),
-        }  # fmt: skip
+            **self.watching.end(),
+            self.fold: gr.Accordion(open=False, visible=False),
+            self.takes: shown(None),
+            self.part: brought("comp", None),
+        }
 
     def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:
         """Make one take of those that were chosen."""

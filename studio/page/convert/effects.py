@@ -25,7 +25,7 @@ class EffectControls:
         gr.HTML("<h2>" + tr("Effects") + "</h2>")
         self.preset = gr.Radio(
             named, value=OFF, label=tr("Effects"), show_label=False, info=_ABOUT, elem_id="convert-effects"
-        )  # fmt: skip
+        )
         main = controls(EffectSettings, _MAIN, _NAMED)
         with gr.Accordion(tr("Fine-tune"), open=False, elem_id="convert-effect-sliders"):
             others = controls(EffectSettings, [name for name in _NAMES if name not in _MAIN], _NAMED)

@@ -2,7 +2,7 @@
 // itself meanwhile.
 //
 // data: {id, duration_s, step_s, hertz, confidence, edits, changes: [{first, hertz}], octaves: [{start_s, end_s, by}], tools, isBusy}, as
-//   `studio.actions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
+//   `studio.actions.conversions.edits.edit_view` gives it. roll: a <timbre-roll>, set before. screen: the node with it that is
 //   shown between the tools; else the roll. backdrop: what the roll shows beside the pitch, as its data.
 // Later data of the same id may be partial: {id, version, changes} answers `changed`, or {id, version, isRefused: true}.
 // Tells `changed` {id, edits, version} with each step, `ordered` {id, edits} to have them rendered, and `wanted` {id} where

@@ -62,7 +62,7 @@ class Recording:
                 self.facts = gr.HTML(elem_id="convert-facts")
                 self.explore = gr.Button(
                     tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
-                )  # fmt: skip
+                )
                 self.change = gr.Button(
                     tr("Change recording"), size="sm", scale=0, min_width=100, elem_id="convert-change"
                 )

@@ -185,9 +185,7 @@ class Result:
 
     def _gone(self, now: Now, kept: Sequence[Now]) -> Values:
         left = [one for one in kept if one["task"] != now["task"]]
-        still: Values = {
-            self.now: None, self.kept: left, **self.watching.end(), self.going: gr.Row(visible=False)
-        }  # fmt: skip
+        still: Values = {self.now: None, self.kept: left, **self.watching.end(), self.going: gr.Row(visible=False)}
         return still | self.takes.hide() | {self.ended: inform(_GONE)}
 
 

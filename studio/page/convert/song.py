@@ -63,9 +63,10 @@ class Song:
             self.placed = part()  # the offset
         with layout.song:
             self.separate = gr.Checkbox(
-                label=tr("This is a full mix: extract the vocal"), info=tr("The backing is what is left of the song."),
+                label=tr("This is a full mix: extract the vocal"),
+                info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
-            )  # fmt: skip
+            )
             self.separator = InstallOffer(page, tab, self._separator, _separator_words(), "song-separator")
             self.separate.interactive = self.separator.is_installed
             self.parts = gr.Textbox(
@@ -95,9 +96,7 @@ class Song:
         voiced = [self.parts, self.drawn, self.says, self.kept]
         page.on_data(recording.instrument.voiced, self.draw, [self.files, self.separate, *self.typed], voiced)
         page.on(self.parts.input, lambda visit, text: {self.drawn: brought("parts", text)}, [self.parts], [self.drawn])
-        page.on_data(
-            recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept]
-        )  # fmt: skip
+        page.on_data(recording.instrument.moved, self.move, [self.parts, self.stem_voice], [self.offset, self.kept])
         page.on(self.offset.change, self.place, [self.offset], [self.placed])
         chosen = recording.chosen
         page.on(chosen.change, self.begin, [chosen, self.owner], [self.owner, *self.emptied])

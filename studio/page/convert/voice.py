@@ -62,9 +62,7 @@ class Voice:
         if not is_chosen:
             model = next((voice["id"] for voice in voices if not voice["untrained"]), None)
         data = {"voices": voices, "chosen": model}
-        return {
-            self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)
-        }  # fmt: skip
+        return {self.cards: shown(data), self.chosen: model, self.is_open: not is_chosen, **self._hinted(voices, model)}
 
     def without(self, visit: Visit, model: str) -> Values:
         """Return updates that show the remaining voices where this one was deleted in another window; else none."""

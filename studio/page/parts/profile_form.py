@@ -137,8 +137,9 @@ def _lay_out_name(made: dict[str, Control]) -> None:
 def _lay_out_consent(made: dict[str, Control], day: str) -> None:
     whose = gr.Radio(
         [(tr("My own voice"), MINE), (tr("Someone else's (with consent)"), AGREED)],
-        label=tr("Whose voice is it?"), value=None,
-    )  # fmt: skip
+        label=tr("Whose voice is it?"),
+        value=None,
+    )
     made["consent.statement"] = gr.Textbox(
         label=tr("Statement"), lines=2, max_lines=5, info=tr("Stored with the voice and included when you share it.")
     )

@@ -1,10 +1,11 @@
-// What gradio's own parts lack for the keyboard and for screen readers: a row of tabs, or of samples, is one stop of the
+// What gradio's own parts lack for the keyboard and for screen readers: a row of tabs, or of buttons, is one stop of the
 // Tab key with arrow keys inside; sliders are one stop, their number; names agree with what is written.
 
 import { make } from "./dom.js";
 import { tr } from "./texts.js";
 
-const ROW = "#tabs [role=tablist], .samples, .transport, timbre-instrument .again, timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
+const ROW = "#tabs [role=tablist], .samples:not(#convert *), #convert-more-voices, #convert-head, #convert-after, .transport, timbre-instrument .again, " +
+  "timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 // gradio's second ways to the same: the slider beside its number, the button beside the place to drop
 const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
@@ -15,7 +16,7 @@ const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label
 const LATER_MS = 100; // for all changes of a moment together
 
 const isSeen = (one) => one.offsetParent !== null && getComputedStyle(one).visibility === "visible";
-const itemsOf = (row) => [...row.querySelectorAll("button, input[type=radio]")].filter(isSeen);
+const itemsOf = (row) => [...row.querySelectorAll("button, a[href], input[type=radio]")].filter(isSeen);
 
 document.addEventListener("keydown", (event) => {
   const row = event.target.closest?.(ROW);

@@ -265,10 +265,8 @@ def _name(line: Audition) -> str:
 
 def _line(
     label: str, colour: str, lines: Sequence[EpochLine] | Sequence[Audition], name: str, marks: bool = False
-) -> CurveLine:  # fmt: skip
-    points = [
-        (line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)
-    ]  # fmt: skip
+) -> CurveLine:
+    points = [(line["epoch"], value) for line in lines if isinstance(value := line.get(name), int | float)]
     apart = -(-len(points) // _MOST_POINTS)
     return {
         "label": label,

@@ -190,9 +190,7 @@ class Panel:
         """Show the sounds of one part and the scores of their checkpoints."""
         data = sounds(view, part, chosen) if view else None
         rows = score_rows(view, part, chosen) if view else []
-        return {
-            self.player: shown(data), self.scores: shown({"rows": rows}), self.use: self.offer(view, part, chosen)
-        }  # fmt: skip
+        return {self.player: shown(data), self.scores: shown({"rows": rows}), self.use: self.offer(view, part, chosen)}
 
     def offer(self, view: TrainingView | None, part: str | None, chosen: int | None) -> gr.Button:
         """Return the button that makes the checkpoint that is heard the voice."""

@@ -114,11 +114,9 @@ class VoicesTab:
         page, chosen, edit, checkpoints = self._page, self._chosen, self._edit, self._checkpoints
         saved = page.on(
             edit.sure.click, self._save, {chosen, *edit.form.components}, self._all, notice=edit.problem, **IN_TURN
-        )  # fmt: skip
+        )
         saved.then(None, None, None, js=_TO_THE_NAME, api_visibility="private", show_progress="hidden")
-        page.on(
-            edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN
-        )  # fmt: skip
+        page.on(edit.delete.click, self._delete, [chosen], [*self._all, self._notice], notice=edit.problem, **IN_TURN)
         page.on(self._details.examine.click, self._examine, [chosen], self._all, notice=self._notice, **IN_TURN)
         page.on(
             checkpoints.choose.click, self._use_checkpoint, [chosen, checkpoints.heard], self._all,
@@ -127,9 +125,10 @@ class VoicesTab:
         for button, there in ((self._panel.convert, "convert"), (self._panel.train, "train")):
             page.on(
                 button.click,
-                lambda visit, one, there=there: page.go(there, voice=one) if one else None, [chosen],
+                lambda visit, one, there=there: page.go(there, voice=one) if one else None,
+                [chosen],
                 [page.tabs, page.wishes[there]],
-            )  # fmt: skip
+            )
 
     def _library(self, visit: Visit, model: str | None) -> Values:
         """Show all voices, and this one of them or the first."""

@@ -10,9 +10,7 @@ revision = "0010"
 down_revision = "0009"
 _AT_ONCE = 500
 
-_models = sa.table(
-    "models", sa.column("number"), sa.column("name"), sa.column("folded_name"), sa.column("texts")
-)  # fmt: skip
+_models = sa.table("models", sa.column("number"), sa.column("name"), sa.column("folded_name"), sa.column("texts"))
 _tasks = sa.table("tasks", sa.column("id"), sa.column("texts"))
 _projects = sa.table("projects", sa.column("account_id"), sa.column("id"), sa.column("texts"))
 
