@@ -73,7 +73,7 @@ def examine() -> Iterator[Finding]:
         ))
         yield _tried(tr("pitch model"), _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
         yield _tried(tr("audio files"), _audio_files, "pip install --force-reinstall soundfile av soxr")
-        yield _tried("conversion", _conversion, tr("fix the faults above, or report this with the whole output"))
+        yield _tried(tr("conversion"), _conversion, tr("fix the faults above, or report this with the whole output"))
     yield _disk()
     yield _separation()
     for subject, (names, remedy) in OPTIONAL.items():

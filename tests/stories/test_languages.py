@@ -105,7 +105,7 @@ UNFOLD = """() => {
 # names of files, formats, languages, programs, voices and places are the same everywhere, and other people's words
 NAMES_LEFT = re.compile(
     r"wav|flac|mp3|m4a|cpu|singing(\.flac)?|/.*|[\d.]+\S* on \w+ \w+|[\d.]+\+\w+|English|Deutsch|Fran.ais|Espa.ol|"
-    r"Portugu.s \(Brasil\)|Italiano|T.rk.e|CC-BY-4\.0|Timbre Studio|Linux .*|\d+ kbps|"
+    r"Portugu.s \(Brasil\)|Italiano|T.rk.e|CC-BY-4\.0|Timbre Studio|.*Linux .*|\d+ kbps|Python|torch|"
     r"serve --\S+|.*Libri(Vox|Speech).*|"
     r"(Everett|G.khan|Kathleen|Kerstin|Koguchi|Safiye)([,、].*)?"
 )
@@ -118,7 +118,8 @@ class Walk:
         self.page, self.left = page, {}
         # what is marked but not translated yet is English: `python -m studio.languages check` lists it
         owed = sorted(map(english_of, missing(LANGUAGES["ja"], all_texts())), key=len, reverse=True)
-        self.owed = re.compile("|".join(re.sub(r"\\{\w+\\}", ".*", re.escape(text)) for text in owed) or "(?!)")
+        patterns = "|".join(re.sub(r"\\{\w+\\}", ".*", re.escape(text)) for text in owed)
+        self.owed = re.compile(rf"(?<!\w)(?:{patterns})(?!\w)" if owed else "(?!)")
 
     def look(self, where: str) -> None:
         self.page.wait_for_timeout(800)

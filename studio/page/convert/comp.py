@@ -11,6 +11,7 @@ from studio.actions.conversions.comps import comp_view, start_comp
 from studio.actions.conversions.takes import label_take
 from studio.actions.conversions.views import TakeOf
 from studio.errors import NotFound, StudioError, WrongState
+from studio.page.convert.instrument import brought, part
 from studio.page.convert.state import Now
 from studio.page.parts.element import element, shown
 from studio.page.parts.notice import notice
@@ -39,16 +40,20 @@ class LabelledTake(TypedDict):
 class Comp:
     """A fold with the takes of the recording. now: the conversion that is shown; made: receives the id of a comp."""
 
-    def __init__(self, page: Page, place: gr.Column, now: gr.State, made: gr.State) -> None:
+    def __init__(
+        self, page: Page, place: gr.Column, now: gr.State, made: gr.State, instrument: gr.HTML
+    ) -> None:
         self.made = made
         self.watching = WatchedTask(_POLL_S)
         with place, gr.Accordion(tr("Takes"), open=False, visible=False, elem_id="convert-comp") as self.fold:
             self.takes = element("comp", events=("ordered", "labelled"), elem_id="convert-comp-takes")
-            self.problem = notice("convert-comp-problem")
-        outputs = [self.watching.timer, self.fold, self.takes]
+        self.problem = notice("convert-comp-problem")
+        self.part = part()  # the same in the lanes of the instrument
+        outputs = [self.watching.timer, self.fold, self.takes, self.part]
         page.on(now.change, self.wait, [now], outputs)
         self.watching.wire(page, self.show, [now], outputs)
-        page.on_data(self.takes.ordered, self.order, [now], [made], notice=self.problem)
+        for ordered in (self.takes.ordered, instrument.comped):
+            page.on_data(ordered, self.order, [now], [made], notice=self.problem)
         in_turn: InTurn = {"concurrency_id": "labels", "concurrency_limit": 1}
         page.on_data(self.takes.labelled, self.label, [], [], notice=self.problem, trigger_mode="multiple", **in_turn)
 
@@ -67,13 +72,15 @@ class Comp:
         except StudioError:
             return self._gone()
         data = {**view} | {"task": now["task"], "follows": "instrument", "offset_s": now.get("start_s") or 0.0}
-        return self.watching.end() | {self.fold: gr.Accordion(visible=True), self.takes: shown(data)}
+        there = gr.Accordion(visible=True)
+        return self.watching.end() | {self.fold: there, self.takes: shown(data), self.part: brought("comp", data)}
 
     def _gone(self) -> Values:
         return {
             **self.watching.end(),
             self.fold: gr.Accordion(open=False, visible=False),
             self.takes: shown(None),
+            self.part: brought("comp", None),
         }
 
     def order(self, visit: Visit, data: OrderedComp, now: Now | None) -> Updates:

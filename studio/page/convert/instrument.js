@@ -11,16 +11,18 @@
 //   harmonies: {start_s, lanes: [{name, label, title, url, pan, gain_db}]}: beside these, from `start_s` on
 //   offset:    how many seconds later than its backing the recording is to begin; null to find it. A song says in `offset_s`
 //              of its takes where it was
+//   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
 //   welcome:   takes of a sample, as above: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `moved` {offset_s} (null for what was found), `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
-// While it comps, a click in the lane of a take chooses it for that phrase (see comp.js), and so does C at the cursor.
+// While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
 import { avatar } from "./avatar.js";
+import { Choice } from "./comping.js";
 import { drag, make, tell } from "./dom.js";
 import { Company, VOCAL } from "./company.js";
 import { menu } from "./menu.js";
@@ -57,7 +59,7 @@ class Instrument extends Player {
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
   #voices = []; // of the parts of the recording: [{start, voice}]
-  #comp = null; // <timbre-comp>, where there are takes and phrases to choose among
+  #comp = null; // a Choice, where there are takes and phrases to choose among
   #isComping = false;
   #pulled = 0; // seconds by which the backing is dragged
   #drawn = null; // the part that is drawn: {from, to}
@@ -71,7 +73,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-comping", this.#compared]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", this.#picked]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -94,6 +96,7 @@ class Instrument extends Player {
       this.#voices = read(data ?? "");
       return this.#roll.redrawOver();
     }
+    if (of === "comp") return this.#compare(data);
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
     if (of === "harmonies" || of === "offset") this.#mixed(true); // what was mixed is without them
@@ -233,11 +236,11 @@ class Instrument extends Player {
     const edit = this.#button(tr("Edit pitch"), tr("Edit the pitch of the chosen take (E)"), () => this.#edit(), true, "edit");
     edit.setAttribute("aria-pressed", this.#isEditing());
     const comp = this.#button(tr("Comp"), tr("Choose the best take of each phrase: click it in its lane, or press C at the cursor"), () => this.#turnComping(), true, "comp");
-    const build = this.#button(tr("Build comp"), tr("Make one take of the chosen phrases"), () => this.#comp.order(), true, "build");
+    const build = this.#button(tr("Build comp"), tr("Make one take of the chosen phrases"), () => tell(this, "comped", this.#comp.ordered), true, "build");
     bar.classList.add("transport");
     this.#makesRoom.disconnect();
     this.#makesRoom.observe(bar);
-    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp, build);
+    bar.append(this.#button("A/B", tr("Go back to the lane before, at the same position (B)"), () => this.#swap(), this.data.tracks.length > 1), edit, comp);
     const view = make("div", { class: "view" },
       ...Object.entries(LAYERS).map(([name, [label, title]]) => this.#layer(name, label, title)),
       make("span", { class: "zooms" }, [["−", tr("Zoom out"), 1 / ZOOM], ["+", tr("Zoom in"), ZOOM]].map(([text, title, by]) => this.#button(text, title, () => this.#roll.zoom(by), true, "zoom"))), this.#display);
@@ -258,7 +261,7 @@ class Instrument extends Player {
       make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
         avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
     const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, make("p", { class: "picked", role: "status" }), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
@@ -451,12 +454,19 @@ class Instrument extends Player {
 
   // ---- phrases of takes, chosen in their lanes
 
-  #compared = ({ detail: { comp } }) => {
-    this.#comp = comp?.canComp ? comp : null;
+  #compare(data) {
+    if (data && this.#comp) this.#comp.data = data;
+    else this.#comp = data && new Choice(data);
+    if (!this.#comp?.canComp) this.#comp = null;
     this.#isComping &&= Boolean(this.#comp);
-    if (!this.data) return;
     this.#showComping();
-    this.#roll.redrawOver();
+    if (this.data) this.#roll.redrawOver();
+  }
+
+  #picked = ({ detail }) => {
+    this.#comp?.follow(detail);
+    this.#showComping();
+    if (this.#isComping) this.#roll.redrawOver();
   };
 
   #turnComping() {
@@ -467,12 +477,12 @@ class Instrument extends Player {
   }
 
   #showComping() {
-    const comp = this.querySelector(".comp"), build = this.querySelector(".build");
+    const comp = this.querySelector(".comp");
     if (!comp) return;
     comp.hidden = !this.#comp;
     comp.setAttribute("aria-pressed", this.#isComping);
-    build.hidden = this.querySelector(".picked").hidden = !this.#isComping;
-    build.disabled = !this.#comp?.canBuild;
+    this.querySelector(".picked").hidden = !this.#isComping;
+    this.querySelector(".build").disabled = !this.#comp?.canBuild;
   }
 
   #paintPhrases(context, plot, colours) {
@@ -515,7 +525,7 @@ class Instrument extends Player {
     if (!track.task) return;
     const { start } = this.#phraseAt(index, seconds);
     const said = this.#comp.pick(this.#comp.phrases.findIndex((one) => one.start === start), track);
-    if (said) this.querySelector(".picked").textContent = said;
+    if (said) this.querySelector(".picked span").textContent = said;
   }
 
   // ---- the backing, moved against the recording

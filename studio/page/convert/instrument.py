@@ -11,6 +11,7 @@ from studio.page.parts.element import element, shown
 
 _EVENTS = (
     "chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
+    "comped",
 )  # fmt: skip
 
 
@@ -24,7 +25,7 @@ def part() -> gr.HTML:
     return element("part", elem_classes="carrier")
 
 
-Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "parts"]
+Shown = Literal["recording", "takes", "pitch", "editor", "welcome", "company", "harmonies", "offset", "comp", "parts"]
 
 
 def brought(of: Shown, data: object) -> str:

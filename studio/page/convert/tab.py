@@ -66,7 +66,7 @@ class ConvertTab:
         self.result = Result(page, tab, layout, self.recording, self.settings.effects.in_download)
         Harmonies(page, layout, self.recording, self.voice, self.result)
         hear_effects(page, self.settings.effects, self.result.takes, self.recording.instrument)
-        Comp(page, layout.scores, self.result.now, self.result.takes.edited)
+        Comp(page, layout.scores, self.result.now, self.result.takes.edited, self.recording.instrument)
         self.batch.wire(self.voice, self.settings)
         self._wire(page)
         # each tab of the input has its button in the bar

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.texts import joined, ntr, numeral, tr
+from engine.texts import Text, joined, ntr, numeral, tr
 from studio.actions.account import TokenView
 from studio.actions.installation import CheckupView, LimitView, MachineView, StorageView
 from studio.doctor import Finding
@@ -117,6 +117,7 @@ def finding_rows(checkup: CheckupView | None) -> list[FactRow]:
             "label": one.subject,
             "value": one.detail,
             "note": one.remedy,
+            "is_command": not isinstance(one.remedy, Text),  # what is no sentence is to be typed
             "state": "bad" if not one.works else "warn" if one.remedy else _good(one),
         }
         for one in checkup["findings"]
