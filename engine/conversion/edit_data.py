@@ -24,7 +24,7 @@ from engine.texts import tr
 # alternate between two sounds on a long note; 5 had another base; 6 compared loudness over the full band; 7 encoded
 # noise and rooms as content; 8 could change a vowel from note to note; 9 read content from the envelope; 10 made all
 # that is voiced anew.
-_FORMAT = 11
+_FORMAT = 12
 _SUSTAINED_WIDTH = 145  # features.sustained_notes.WIDTH, repeated here because planning edits must not load torch
 _FACTS = "facts"
 _ARRAYS = {
