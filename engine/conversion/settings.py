@@ -112,7 +112,17 @@ class ConversionSettings:
         check_settings(self)
 
     def varies(self, number: int) -> bool:
-        """Return whether a take differs a little from the plain conversion; the first is 0."""
+        """Return whether a take differs a little from the plain conversion.
+
+        Parameters
+        ----------
+        number : int
+            Of the take; the first is 0.
+
+        Returns
+        -------
+        bool
+        """
         return number > 0 or self.harmony != NONE
 
 

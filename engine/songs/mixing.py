@@ -64,8 +64,18 @@ class Fader:
         return 0.0 if self.mute or self.gain_db <= SILENT_DB else 10.0 ** (self.gain_db / 20.0)
 
     def sides(self, channels: int) -> np.ndarray:
-        """Return factors for each channel, float64 (channels, 1), of the same power wherever the lane is; only a stereo
-        mix has places."""
+        """Return what each channel is multiplied by, of the same power wherever the lane is.
+
+        Parameters
+        ----------
+        channels : int
+            Of the mix; only a stereo mix has places.
+
+        Returns
+        -------
+        np.ndarray
+            (channels, 1), float64; 1 in the middle.
+        """
         if channels != 2:
             return np.ones((channels, 1))
         angle = np.pi / 4 * (1.0 + self.pan)

@@ -68,6 +68,7 @@ CALLED_BY_USERS = {
     "songs.parts": ("read_parts",),
     "songs.separator_file": ("checked_separator", "separator_state"),
     "songs.song": ("make_song",),
+    "spelling": ("nearest",),
     "songs.two_pitches": ("find_two_pitches",),
     "training.history": ("history_from_json", "read_history"),
     "training.plan": ("TrainingPlan",),
