@@ -148,7 +148,8 @@ class ConvertTab:
             stretch = self.recording.stretch_of(chosen)
             task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
         source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
-        return self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
+        begun = self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
+        return {self.voice.is_open: False, **begun}  # an analysis that ends later marks no other voice
 
     def show(self, choice: str, visit: Visit) -> Updates:
         return {self.input: gr.Tabs(selected=choice)}

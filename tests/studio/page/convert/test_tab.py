@@ -118,6 +118,11 @@ def test_convert_button_pressed_just_before_the_upload_converts_the_recording(pa
     drop(page, recording("my vocal.wav", 3.0))
     expect(page.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
     expect(page.locator("#convert-problem")).to_be_hidden()
+    # the voice that sings is still the marked one, also where another suits the recording better
+    is_taken(page)
+    expect(page.locator("timbre-fit .picture")).to_be_visible(timeout=WORK_MS)  # it is analysed
+    voice = page.locator("#convert-voices .card.chosen .name").inner_text()
+    expect(page.locator("#convert-title h2")).to_contain_text(f"by {voice}", timeout=WORK_MS)
 
 
 def test_convert_tab_keeps_its_settings_after_errors_reloads_and_another_voice(page, open_tab, recording, tmp_path):
