@@ -30,7 +30,7 @@ def interval(note: float, steps: int, key: str) -> int:
     A note beside the scale keeps the interval of the nearest one in it.
 
     >>> [interval(note, 2, "C major") for note in (60, 62, 61.2)]
-    [4, 3, 4]
+    [4, 3, 3]
     """
     root = int(nearest_notes(np.array([note]), key)[0])
     scale = SCALES[key]

@@ -84,7 +84,7 @@ def run_apart(function: str, source: Path, *arguments: str, target: Path | None 
     did, where the file cannot be read, and where the process ran out of time or memory.
     """
     if not source.is_file():
-        raise ModelFileError(tr('There is no file "{source}".', source=shown_name(source)), "no_file")
+        raise ModelFileError(tr('There is no file "{source}".', source=source), "no_file")
     module, name = function.split(":")
     process = ModelProcess(module, source)
     try:

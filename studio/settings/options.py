@@ -28,6 +28,7 @@ OR_THE_ENVIRONMENTS = tr("(Default: {default}, or the environment's.)")
 DeviceOption = Annotated[
     str, typer.Option(metavar="auto|cpu|cuda|cuda:1|mps", help=tr("What to compute on; auto takes a GPU that works."))
 ]
+_WIDEST_SHAPE = 40  # characters, beside which help still has a column
 
 
 def setting_options(settings: type["DataclassInstance"], panel: str, default: str = DEFAULT) -> list[inspect.Parameter]:
@@ -61,10 +62,12 @@ def read_settings(base: S, given: Mapping[str, str | None]) -> S:
 
 
 def _option(field: Field[object], kinds: Kinds, panel: str, default: str) -> inspect.Parameter:
-    meaning = field.metadata["meaning"]
+    meaning, words = field.metadata["meaning"], _words(kinds) or field.metadata.get("words", ())
+    shape = "|".join([*_range(field), *words]) or "TEXT"
+    if len(shape) > _WIDEST_SHAPE:
+        shape, meaning = "NAME", joined(" ", (meaning, f"({', '.join(words)})"))
     if field.default != "":
         meaning = joined(" ", (meaning, default.format(default=field.default)))
-    shape = "|".join([*_range(field), *(_words(kinds) or field.metadata.get("words", ()))]) or "TEXT"
     option = typer.Option(_flag(field.name), metavar=shape, help=meaning, show_default=False, rich_help_panel=panel)
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]

@@ -10,7 +10,6 @@ from engine.effects.settings import Effects
 from engine.errors import SettingsError
 from engine.files import fitting_name
 from engine.provenance.statement import canonical_json
-from engine.provenance.verification import statement_of
 from engine.songs.mixing import Fader, Lane, mix_files
 from engine.songs.parts import KEEP, Part, checked_parts
 from engine.texts import tr
@@ -191,6 +190,8 @@ def mix_again(
     what is mixed where it is no song, and when it begins. Raises NotFound, Invalid for a format that is not offered,
     SettingsError for faders that cannot be, or if no lane sounds.
     """
+    from engine.provenance.verification import statement_of  # which loads what the server does without
+
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     rendered = task.result_as(Rendered)
     levels = faders if isinstance(faders, Mapping) else {}
