@@ -99,7 +99,7 @@ from .progress import Report as Report
 from .provenance.certificates import Identity as Identity
 from .provenance.installation import Installation as Installation
 from .provenance.statement import Statement as Statement
-from .provenance.verification import Verdict as Verdict
+from .provenance.verdict import Verdict as Verdict
 from .provenance.verification import verify as verify
 from .rvc.sandbox import ModelFileError as ModelFileError
 from .songs.alignment import Alignment as Alignment

@@ -4,9 +4,8 @@ Credentials can be removed, and tags can be written by anyone: a file without cr
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import av
 from c2pa import C2paError
@@ -18,10 +17,9 @@ from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
 from engine.provenance.manifest import MEDIA_TYPES, STATEMENT_LABEL, read_manifests
 from engine.provenance.statement import PROGRAM, Statement
-from engine.reprs import Brief
+from engine.provenance.verdict import Verdict
 from engine.texts import tr
 
-State = Literal["made_here", "made_elsewhere", "changed", "no_credentials"]
 _UNKNOWN_SIGNER = {"signingCredential.untrusted"}
 _EXPIRED = {"signingCredential.expired", "signingCredential.invalid"}
 _TRACES = (b"jumdc2pa", b"c2pa.claim", b"c2pa.signature", b"c2pa.assertions")
@@ -32,37 +30,7 @@ _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "
 _BLOCK = 1 << 20  # bytes
 _LONGEST_SHOWN = 200  # characters, of what a file says of itself
 _NOT_PROOF = tr("This doesn't prove that the audio is original: credentials can be removed.")
-
-
 _OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")
-
-
-@dataclass(frozen=True, repr=False)
-class Verdict(Brief):
-    """What the content credentials of a file prove.
-
-    Attributes
-    ----------
-    state : str
-        made_here, made_elsewhere, changed or no_credentials.
-    sentence : str
-        The same for people.
-    signer : str or None
-        Who signed it, by their certificate.
-    synthetic : bool or None
-        Whether the signed statement says so; None if it says nothing.
-    statement : dict or None
-        Voice, settings and digests, if the file was made with this program.
-    tags : str or None
-        What the container's tags say, which anyone can write.
-    """
-
-    state: State
-    sentence: str
-    signer: str | None = None
-    synthetic: bool | None = None
-    statement: dict[str, Any] | None = None
-    tags: str | None = None
 
 
 def verify(path: Path | str, installation: Installation | None = None) -> Verdict:

@@ -6,13 +6,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from engine.audio.containers import CONTAINERS, recognise
 from engine.audio.files import open_audio
 from engine.errors import AudioError
 from engine.files import named
 from engine.provenance.consent import consent_recorded_by
+from engine.provenance.verdict import Verdict
 from engine.spelling import composed
 from engine.texts import numeral, tr
 from engine.units import in_words
@@ -24,9 +24,6 @@ from studio.store.records.conversion import Conversion
 from studio.store.signed_links import check
 from studio.store.storage import StoredFile
 from studio.store.studio import Studio
-
-if TYPE_CHECKING:
-    from engine.provenance.verification import Verdict  # loads the library of content credentials
 
 _PROBED_SAMPLES = 1 << 16
 _LONGEST_NAME = 200
@@ -170,7 +167,7 @@ def shown_name(file_name: str) -> str:
     return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]
 
 
-def verify_file(studio: Studio, audio: Path, file_name: str) -> "Verdict":
+def verify_file(studio: Studio, audio: Path, file_name: str) -> Verdict:
     """Return what the content credentials of a file prove.
 
     Errors call the file `file_name`. Raises NotReadable if it is not audio that can be checked.

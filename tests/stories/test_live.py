@@ -158,7 +158,7 @@ def test_live_converts_singing_switches_voices_and_records_into_history(page):
     page.locator("timbre-live .start").click()
     expect(status(page)).to_contain_text("The recording is in History.")
     page.get_by_role("tab", name="History", exact=True).click()
-    expect(page.get_by_text("Live session.wav").first).to_be_visible()
+    expect(page.get_by_text("Live session").first).to_be_visible()
 
 
 def test_live_refuses_a_second_session_and_survives_a_stalled_page(page, singer, service):

@@ -49,8 +49,8 @@ def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(pa
     page.get_by_role("spinbutton", name="Tempo (bpm)").fill("120")
     page.get_by_label("Start (s)").fill("4")
     page.locator("#project-form").get_by_role("button", name="Save").click()
-    page.get_by_label("Search").fill("morning")
-    page.get_by_label("Search").press("Enter")
+    page.get_by_role("textbox", name="Search", exact=True).fill("morning")
+    page.get_by_role("textbox", name="Search", exact=True).press("Enter")
     expect(projects.locator("> .line .title")).to_have_text(["Morning news"])
     with page.expect_download() as got:
         projects.first.get_by_role("button", name="Export for a DAW").click()
@@ -61,13 +61,13 @@ def test_history_finds_and_exports_a_named_project_and_deletes_only_one_entry(pa
     assert "bar 003.1.000 Morning news - melody.mid" in names
     assert look(page) == []
 
-    page.get_by_label("Search").fill("")
-    page.get_by_label("Search").press("Enter")
+    page.get_by_role("textbox", name="Search", exact=True).fill("")
+    page.get_by_role("textbox", name="Search", exact=True).press("Enter")
     page.get_by_role("radio", name="All work").check()
     expect(rows.first.locator(".title")).to_contain_text("speech.flac →")
     before = rows.count()
     rows.first.get_by_role("checkbox").check()
-    page.get_by_label("Search").press("Enter")  # shows the list again
+    page.get_by_role("textbox", name="Search", exact=True).press("Enter")  # shows the list again
     page.wait_for_timeout(1500)
     expect(rows.first.get_by_role("checkbox")).to_be_checked()
     delete = page.get_by_role("group", name="Selected").get_by_role("button", name="Delete", exact=True)

@@ -59,7 +59,7 @@ class Harmonies:
             gr.HTML("<h2>" + tr("Doubles and harmonies") + "</h2>")
             with gr.Row(elem_id="convert-harmonies-add"):
                 buttons = {
-                    name: gr.Button(f"+ {label}", size="sm", scale=0, min_width=60) for name, label in _NAMES.items()
+                    name: gr.Button("+ " + label, size="sm", scale=0, min_width=60) for name, label in _NAMES.items()
                 }
             choices = [(tr("Auto"), AUTO), *((name, name) for name in KEYS)]
             self.key = gr.Dropdown(choices, value=AUTO, label=tr("Key"), elem_id="convert-harmony-key")
