@@ -136,12 +136,13 @@ class _Exchange:
 
     async def run(self) -> None:
         """Go on until the browser stops or leaves. Raises EngineError when the conversion cannot go on."""
-        receiving = asyncio.create_task(self._receive())
-        converting = asyncio.create_task(self._convert())
-        done, pending = await asyncio.wait((receiving, converting), return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        both = asyncio.create_task(self._receive()), asyncio.create_task(self._convert())
+        try:
+            done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        finally:  # also where the server cancels this
+            for task in both:
+                task.cancel()
+            await asyncio.gather(*both, return_exceptions=True)
         failures = [failure for task in done if (failure := task.exception()) is not None]
         if failures:
             raise failures[0]
