@@ -1,5 +1,6 @@
 """The WebSocket: who may open it, and what the browser is answered; with a session that echoes."""
 
+import asyncio
 import json
 import threading
 from collections import deque
@@ -249,3 +250,22 @@ def test_live_sends_a_notice_for_an_unknown_voice_and_continues(client, sessions
         assert socket.receive_json() == {"notice": "There is no voice nobody."}
         socket.send_bytes(b"\7\0\0\0sing")
         assert socket.receive_bytes() == b"\7\0\0\0sing"
+
+
+def test_exchange_that_is_cancelled_leaves_no_task_behind():
+    """The end of a server cancelled it, and what its receiver raised afterwards was a traceback in the log."""
+
+    class Silent:
+        facts = {"rate": 48_000}
+
+        async def receive(self):
+            await asyncio.Event().wait()
+
+    async def cancelled() -> set[asyncio.Task[object]]:
+        running = asyncio.create_task(live._Exchange(Silent(), Silent()).run())
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    assert asyncio.run(cancelled()) == set()
