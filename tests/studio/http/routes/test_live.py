@@ -256,7 +256,8 @@ def test_exchange_that_is_cancelled_leaves_no_task_behind():
     """The end of a server cancelled it, and what its receiver raised afterwards was a traceback in the log."""
 
     class Silent:
-        facts = {"rate": 48_000}
+        def __init__(self):
+            self.facts = {"rate": 48_000}
 
         async def receive(self):
             await asyncio.Event().wait()
