@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from engine import Audio, read_audio, write_audio
 from tests.load.trial_service import TrialService
+from tests.stories.test_dropping_files import ANYWHERE, DROP
 
 WORK_MS = 240_000
 SINGING = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
@@ -73,6 +74,8 @@ def test_new_recording_cancels_the_running_analysis_of_an_earlier_one(page, stud
     expect(page.locator("#convert-listening")).to_contain_text("long.wav", timeout=WORK_MS)
     page.wait_for_timeout(1000)  # a worker has begun
     asked_s = time.monotonic()
-    put_in(page, "Speech")
+    speech = SINGING.with_name("speech.flac")
+    page.evaluate(DROP, [ANYWHERE, [[speech.name, list(speech.read_bytes())]]])
+    expect(page.locator("#convert-facts")).to_contain_text("speech.flac", timeout=WORK_MS)
     print(f"\nthe new recording is there after {time.monotonic() - asked_s:.1f} s")
     assert ended(studio_page)[-2:] == ["cancelled", "completed"]

@@ -34,8 +34,7 @@ class Presets:
         page, self._settings = self._page, settings
         page.on_seen(self._tab, lambda visit: {self.choice: self._listed(visit)}, [], [self.choice])
         page.on(page.blocks.load, lambda visit: {self.choice: self._listed(visit)}, [], [self.choice])
-        for event in (self.choice.input, self.choice.select):  # the second also of the one that is there already
-            page.on(event, self._apply, [self.choice], settings.controls, notice=self.problem)
+        page.on(self.choice.input, self._apply, [self.choice], settings.controls, notice=self.problem)
         inputs = {self.choice, *settings.controls}
         page.on(self.save.click, self._keep, inputs, [self.choice], notice=self.problem)
         page.on(self.delete.click, self._forget, [self.choice], [self.choice], notice=self.problem)
