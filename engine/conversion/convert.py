@@ -311,7 +311,7 @@ def _surveyed(
     if chosen.harmony != NONE:
         chosen = replace(chosen, harmony_key=chosen_key(chosen, survey))
     if chosen.notes_out_of_range == REFUSE:
-        notes_beyond(survey.seconds_of_notes, transpose + furthest(chosen.harmony)).refuse()
+        notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
     return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
 
@@ -393,8 +393,8 @@ def _warning(renderer: Renderer, transpose: float) -> str | None:
 
 def _notes_warning(renderer: Renderer, transpose: float) -> str | None:
     survey = renderer.survey
-    shift = transpose + furthest(renderer.settings.harmony)
-    return _joined(survey.beyond_warning, notes_beyond(survey.seconds_of_notes, shift).warning)
+    beyond = notes_beyond(survey.seconds_of_notes, transpose, furthest(renderer.settings.harmony))
+    return _joined(survey.beyond_warning, beyond.warning)
 
 
 def _joined(*sentences: str | None) -> str | None:

@@ -20,12 +20,13 @@ _LOWEST, _HIGHEST = note_number(LOWEST_NOTE), note_number(HIGHEST_NOTE)
 class NotesBeyond:
     """The MIDI numbers of notes that a transposition in semitones moves beyond the range of notes, from low to high.
 
-    share: of the voiced time, 0..1.
+    share: of the voiced time, 0..1. harmony: how much of the semitones a harmony's interval is.
     """
 
     semitones: float
     notes: list[int]
     share: float
+    harmony: int = 0
 
     def refuse(self) -> None:
         """Raise SettingsError, naming the notes, unless they are too few to be more than errors of the detector."""
@@ -33,7 +34,7 @@ class NotesBeyond:
             return
         now, then = _listed(self.notes), _listed([note + self.semitones for note in self.notes])
         if self._are_above:
-            limit = _HIGHEST - max(self.notes)
+            limit = _HIGHEST - max(self.notes) - self.harmony
             raise SettingsError(
                 tr(
                     "Transposed by {semitones} semitones, {now} would become {then}, above {highest_note}, the "
@@ -42,7 +43,7 @@ class NotesBeyond:
                     limit=numeral(limit, "+d"),
                 )
             )
-        limit = _LOWEST - min(self.notes)
+        limit = _LOWEST - min(self.notes) - self.harmony
         raise SettingsError(
             tr(
                 "Transposed by {semitones} semitones, {now} would become {then}, below {lowest_note}, the lowest "
@@ -74,22 +75,24 @@ class NotesBeyond:
         return self.semitones > 0
 
 
-def notes_beyond(seconds: np.ndarray, semitones: float) -> NotesBeyond:
+def notes_beyond(seconds: np.ndarray, semitones: float, harmony: int = 0) -> NotesBeyond:
     """Find the notes that a transposition moves beyond the range of notes.
 
-    seconds: of each semitone, (SEMITONES,) by MIDI number, as `measure_histogram` returns them.
+    seconds: of each semitone, (SEMITONES,) by MIDI number, as `measure_histogram` returns them. harmony: semitones that
+    the interval of a harmony adds.
 
     >>> seconds = np.zeros(128)
     >>> seconds[[76, 81]] = 1.0
     >>> notes_beyond(seconds, 12).notes, notes_beyond(seconds, 17).warning
     ([], 'D7 would be above C7, the highest note: sung as D6 instead.')
     """
-    moved = np.arange(len(seconds)) + semitones
+    shift = semitones + harmony
+    moved = np.arange(len(seconds)) + shift
     # half a semitone beyond a limit is still that note
     beyond = ((moved < _LOWEST - 0.5) | (moved > _HIGHEST + 0.5)) & (seconds >= SHORTEST_NOTE_S)
     total = float(seconds.sum())
     share = float(seconds[beyond].sum()) / total if total else 0.0
-    return NotesBeyond(semitones, np.flatnonzero(beyond).tolist(), share)
+    return NotesBeyond(shift, np.flatnonzero(beyond).tolist(), share, harmony)
 
 
 def nearest_within(seconds: np.ndarray, semitones: int, step: int = 1) -> int:

@@ -56,3 +56,12 @@ def test_nearest_within_stops_before_the_limits():
     assert nearest_within(high, -24) == -24
     assert nearest_within(sung(G6=1.0), 12, step=12) == 0
     assert nearest_within(np.zeros(128), 12) == 12
+
+
+@pytest.mark.parametrize(("transpose", "harmony", "most"), [(24, 12, 3), (-24, -12, -11)])
+def test_notes_beyond_says_how_far_a_harmony_may_still_be_transposed(transpose, harmony, most):
+    """It named the limit of the lead, which the harmony was beyond."""
+    seconds = sung(A5=1.0) if transpose > 0 else sung(F3=1.0)
+    with pytest.raises(SettingsError, match=rf"transpose by \{most:+d} at most"):
+        notes_beyond(seconds, transpose, harmony).refuse()
+    assert not notes_beyond(seconds, most, harmony).notes
