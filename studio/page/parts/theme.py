@@ -23,6 +23,19 @@ def theme() -> gr.themes.Base:
     ).set(  # gradio's own have too little contrast
         body_text_color_subdued="*neutral_600",
         link_text_color_dark="*secondary_400",
+        # one surface: fields stand on the page and not in boxes, and buttons are outlined
+        block_border_width="0px", block_padding="0px", block_background_fill="transparent",
+        block_background_fill_dark="transparent", block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent", block_label_border_width="0px",
+        form_gap_width="0px", layout_gap="*spacing_xl",
+        button_border_width="1px", button_secondary_background_fill="*background_fill_primary",
+        button_secondary_background_fill_hover="*background_fill_secondary",
+        button_secondary_background_fill_dark="transparent",
+        button_secondary_background_fill_hover_dark="*background_fill_secondary",
+        button_secondary_border_color="*border_color_primary", button_secondary_border_color_hover="*primary_500",
+        button_secondary_border_color_dark="*border_color_primary", button_secondary_border_color_hover_dark="*primary_400",
+        button_secondary_text_color="*body_text_color", button_secondary_text_color_dark="*body_text_color",
+        button_primary_border_color="*primary_500", button_primary_border_color_dark="*primary_500",
         # what cannot be undone looks like it
         button_cancel_background_fill=_RED, button_cancel_background_fill_hover=_DARK_RED,
         button_cancel_background_fill_dark=_RED, button_cancel_background_fill_hover_dark=_DARK_RED,
