@@ -33,7 +33,8 @@ def theme() -> gr.themes.Base:
         button_secondary_background_fill_dark="transparent",
         button_secondary_background_fill_hover_dark="*background_fill_secondary",
         button_secondary_border_color="*border_color_primary", button_secondary_border_color_hover="*primary_500",
-        button_secondary_border_color_dark="*border_color_primary", button_secondary_border_color_hover_dark="*primary_400",
+        button_secondary_border_color_dark="*border_color_primary",
+        button_secondary_border_color_hover_dark="*primary_400",
         button_secondary_text_color="*body_text_color", button_secondary_text_color_dark="*body_text_color",
         button_primary_border_color="*primary_500", button_primary_border_color_dark="*primary_500",
         # what cannot be undone looks like it
