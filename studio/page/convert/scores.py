@@ -117,7 +117,7 @@ def shift_text(semitones: float | None) -> str:
 
 
 def harmony_text(settings: Mapping[str, object]) -> str:
-    """Return which double or harmony these settings of a conversion sing, with its key if one is known; else nothing."""
+    """Return which double or harmony these settings of a conversion sing, with its key if known; else nothing."""
     name, key = str(settings.get("harmony")), settings.get("harmony_key")
     if name not in HARMONIES or key not in KEYS or name == _DOUBLE:
         return HARMONIES.get(name, "")

@@ -9,7 +9,7 @@ _WIDTH, _HEIGHT, _STEP = 1200, 420, 3  # of the drawing, in its own units
 _SILENT, _LOWEST = 345.0, 44.0  # where 0 Hz lies, and how far above it the lowest note
 # start, stop, semitones above the lowest
 _MELODY = ((0, 150, 0), (165, 330, 4), (340, 420, 7), (460, 690, 12), (700, 790, 9), (800, 930, 7), (975, 1200, 2))
-_PARTIALS = 7
+_HALF, _PARTIALS = 9, 7  # half the height of a note; and how many partials are drawn
 _LEVEL_HEIGHT, _LEVEL_AT = 26.0, 388.0
 _LAYERS = (
     ("pitch", tr("Pitch")), ("notes", tr("Notes")), ("spectrum", tr("Spectrogram")), ("level", tr("Level")),
@@ -26,7 +26,8 @@ def welcome() -> str:
 def drawing() -> str:
     """Return the drawing as HTML: a melody as notes and pitch, over its overtones, with level and loudness below."""
     notes = "".join(
-        f'<rect class="note" x="{start}" y="{_SILENT - _above(note) - 9:.0f}" width="{stop - start}" height="18" rx="9"/>'
+        f'<rect class="note" x="{start}" y="{_SILENT - _above(note) - _HALF:.0f}" width="{stop - start}" '
+        f'height="{2 * _HALF}" rx="{_HALF}"/>'
         for start, stop, note in _MELODY
     )
     overtones = "".join(

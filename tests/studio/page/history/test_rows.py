@@ -34,8 +34,8 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
     ]  # fmt: skip
     assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
     assert row["compared"] == [
-        ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"], ["Pitch edits", "0"],
-        ["Formant shift (semitones)", "0.5"],
+        ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"],
+        ["Pitch edits", "0"], ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
     assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]
