@@ -49,7 +49,7 @@ class Recording:
 
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
-        self.chosen, self.analysed = gr.State(None), gr.State(None)
+        self.chosen, self.analysed = page.recording, gr.State(None)
         self.kept = remembered("convert-recording")
         self.watching = WatchedTask(_POLL_S)
         with layout.head:

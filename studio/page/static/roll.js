@@ -9,7 +9,7 @@
 // to where one clicks. group: rolls of one group show the same seconds. shown: which of "notes", "range", "waveform",
 // "loudness", "confidence" are there at first; by default range, waveform and loudness. hidden: indices of curves that
 // are hidden at first. hint: a help text of its own. isClose: whether it is zoomed to the pitch range at first.
-// origin_s: of the player's time, what is 0 here.
+// origin_s: of the player's time, what is 0 here. kept: addresses of pictures that may be shown again soon.
 // For an instrument, which has a player's tracks as lanes: strips: [{waveform, isChosen, label}] below the picture,
 // stripHeight, gutter: the width left of everything; wave: a waveform, drawn with `layers`, of "waveform", "spectrogram"
 // and "pitch", in one place; colour: of the notes, and darker of the curve that isSung.
@@ -232,7 +232,7 @@ export class Roll extends Listener {
   /** Forget what is no longer shown, and fetch what is missing. */
   #load() {
     const images = this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]);
-    this.#files.keep(this.#urls(), new Set(images));
+    this.#files.keep(this.#urls(), new Set([...images, ...(this.#data.kept ?? [])]));
   }
 
   #trouble(sentence) {

@@ -55,6 +55,7 @@ class TrainTab:
             panel.convert.click, lambda visit, model: page.go("convert", voice=model, start=True), [panel.voice],
             [page.tabs, page.wishes["convert"]],
         )  # fmt: skip
+        page.on(panel.create.click, lambda visit: page.go("create"), [], [page.tabs, page.wishes["create"]])
         page.on(panel.stop.click, self._stop, asked, seen, notice=said)
         page.on(panel.measure.click, self._measure, asked, seen, notice=said)
         for button, visible in ((panel.afresh, True), (panel.keep, False)):
