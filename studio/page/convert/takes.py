@@ -253,7 +253,7 @@ def _has_harmonies(asked: AskedFile) -> bool:
 
 def view_of(visit: Visit, task_id: str) -> ResultView:
     """Return a conversion as `result_view` gives it. Raises NotFound."""
-    return result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+    return visit.do(result_view, task_id, visit.base_url, visit.now_s)
 
 
 def result_name(view: ResultView) -> str:
@@ -264,7 +264,7 @@ def result_name(view: ResultView) -> str:
 
 def _others(visit: Visit, model: str | None) -> list[OtherVoice]:
     """Return the other voices, those that are trained first."""
-    voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
+    voices = visit.do(voice_cards, visit.base_url, visit.now_s)
     others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
     return [
         {"id": one["id"], "name": one["name"], "untrained": one["untrained"], "avatar": one["avatar"]} for one in others

@@ -28,6 +28,6 @@ def welcomed(visit: Visit, is_new: bool) -> str:
 
 
 def _track(visit: Visit, model: str) -> dict[str, Any]:
-    voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+    voice = visit.do(voice_details, model, "", visit.now_s)
     name = voice["name"]
     return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice["preview_url"]}
