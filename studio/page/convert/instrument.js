@@ -3,7 +3,7 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained, avatar}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, tracks: [as of <timbre-player>, and transpose]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
@@ -13,10 +13,10 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
-//   welcome:   takes of a sample, as above: shown until there is a recording
+//   welcome:   takes of a sample, as above, and its roll: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
 // While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
@@ -52,7 +52,6 @@ class Instrument extends Player {
   #before = 0; // the lane chosen before
   #last = 0;
   #layers = new Set(["waveform", "pitch"]);
-  #layersBeside = new Set(["spectrogram", "pitch"]); // in the other mode
   #waveforms = new Map(); // by url
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
@@ -105,7 +104,6 @@ class Instrument extends Player {
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
       if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
-      if (wasOn !== this.#isEditing()) [this.#layers, this.#layersBeside] = [this.#layersBeside, this.#layers];
       this.#editor.data = data;
       if (wasOn && this.#isEditing() && lanes === this.#parts.editor.heard?.length) return this.#draw();
     }
@@ -164,6 +162,7 @@ class Instrument extends Player {
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
+    this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
   }
@@ -257,11 +256,7 @@ class Instrument extends Player {
     else bar.after(this.#screen);
     if (this.#company.isThere) this.#screen.append(this.#channels());
     const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
-    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
-      make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
-        avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
-    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
@@ -301,8 +296,12 @@ class Instrument extends Player {
     if (!this.data) return;
     const { recording, pitch } = this.#parts, origin = this.#origin;
     const isRecording = this.chosen === 0 && !this.#isEditing();
-    const isOfLane = this.#isEditing() || pitch?.of === this.data.tracks[this.chosen].key;
-    const roll = isRecording ? recording?.roll : isOfLane ? pitch?.roll : null;
+    const track = this.data.tracks[this.chosen], isOfLane = this.#isEditing() || pitch?.of === track.key;
+    const sample = this.#isWelcome ? this.#parts.welcome.roll : null;
+    const found = sample ? transposed(sample, track.transpose) : isRecording ? recording?.roll : isOfLane ? pitch?.roll : null;
+    const isFound = Boolean(found) || this.#isEditing(); // until the take is analysed, what it was asked to sing is shown
+    const roll = isFound ? found : recording?.roll && transposed(recording.roll, track.transpose);
+    const layers = [...this.#layers].filter((layer) => isFound || layer !== "spectrogram");
     this.#open();
     const waves = this.data.tracks.map(({ url, offset_s = 0 }) => {
       const waveform = this.#waveforms.get(url);
@@ -313,9 +312,9 @@ class Instrument extends Player {
     const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? ["notes"], layers: roll || this.#isEditing() ? [...this.#layers] : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
+      shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
-      colour: this.data.tracks[this.chosen].avatar?.colour,
+      colour: track.avatar?.colour ?? "var(--range)",
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
@@ -326,7 +325,8 @@ class Instrument extends Player {
         if (this.#isComping) this.#paintPhrases(context, plot, colours);
       };
       this.#roll.grasp = (place, event) => this.#beginPick(place, event) || this.#beginMove(place, event) || this.#beginVoice(place, event);
-      this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
+      const curves = (backdrop.curves ?? []).map((curve, index, all) => ({ ...curve, isSung: isFound && index === all.length - 1 }));
+      this.#roll.data = { ...backdrop, curves, duration_s: this.duration || 0.01 };
     }
     this.#place();
   }
@@ -677,6 +677,13 @@ function fileOf(url) {
 
 function labelOf({ label, names }) {
   return names?.some(Boolean) ? label : tr(label);
+}
+
+/** The notes of a recording so many semitones higher: what is to be sung of it. */
+function transposed({ duration_s, curves = [], notes = [] }, semitones = 0) {
+  return {
+    duration_s, shown: ["notes"], curves: curves.slice(0, 1).map((curve) => ({ ...curve, colour: "var(--wave)", semitones })), notes: notes.map((note) => ({ ...note, midi: note.midi + semitones })),
+  };
 }
 
 /** What a roll shows, so many seconds later. */

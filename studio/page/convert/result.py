@@ -64,7 +64,6 @@ class Result:
         page.on(chosen.change, self.make_way, [self.now, chosen], [self.now, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
-        page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
         edited = [takes.edited, *shown, chosen]
         page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
         brought = [self.now, self.kept, self.watching.timer, *self.recording.outputs]

@@ -90,7 +90,9 @@ class ConvertTab:
         outputs = [self.pressed_s, *result.watched, *voice.outputs]
         page.on(self.start.click, self.press, inputs, outputs, notice=self.problem, **IN_TURN)
         filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
-        pitch = result.takes.pitch
+        takes, pitch = result.takes, result.takes.pitch
+        shown = [result.now, result.kept]
+        page.on_data(voice.cards.again, result.convert_again, shown, result.watched, notice=takes.problem)
         page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
         page.on(
             recording.chosen.change, self.come_round, {self.pressed_s, *inputs}, outputs, notice=self.problem, **IN_TURN

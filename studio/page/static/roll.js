@@ -2,7 +2,7 @@
 //
 // data: {id, duration_s, picture: {url, scale: "note" | "mel" | "linear", lowest_hertz, highest_hertz, start_s, end_s,
 //   tiles: [{url, start_s, end_s}]}, pictures: [the same with a label, to choose from],
-//   curves: [{label, colour, url | step_s, hertz, confidence, offset_s, semitones}], range: {low, high, label} (MIDI),
+//   curves: [{label, colour, isSung, url | step_s, hertz, confidence, offset_s, semitones}], range: {low, high, label} (MIDI),
 //   notes: [{start_s, end_s, midi}], loudness: {url | step_s, db}, waveform: {url | step_s, low, high}, follows,
 //   group, shown}
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
@@ -12,7 +12,7 @@
 // origin_s: of the player's time, what is 0 here.
 // For an instrument, which has a player's tracks as lanes: strips: [{waveform, isChosen, label}] below the picture,
 // stripHeight, gutter: the width left of everything; wave: a waveform, drawn with `layers`, of "waveform", "spectrogram"
-// and "pitch", in one place; colour: of the notes.
+// and "pitch", in one place; colour: of the notes, and darker of the curve that isSung.
 //
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
@@ -242,11 +242,13 @@ export class Roll extends Listener {
     else this.#plot.showHeights();
   }
 
-  /** The lowest and highest hertz of all curves, without the outermost percent. */
+  /** The lowest and highest hertz of all notes, or of all curves without the outermost percent. */
   #pitchRange() {
+    const notes = (this.#data.notes ?? []).map(({ midi }) => draw.toHertz(midi));
+    if (notes.length) return { low: Math.min(...notes), high: Math.max(...notes) };
     const all = (this.#data.curves ?? [])
       .map((one) => this.#filled(one))
-      .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6) ?? [])
+      .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6).map((hertz) => hertz * 2 ** ((one.semitones ?? 0) / 12)) ?? [])
       .sort((a, b) => a - b);
     return all.length ? { low: all[Math.floor(all.length * 0.01)], high: all[Math.floor(all.length * 0.99)] } : null;
   }
@@ -505,7 +507,7 @@ export class Roll extends Listener {
     draw.drawTimes(context, plot, colours, box.y, this.#bottom(lanes));
     if (this.#isIn("pitch")) draw.clipped(context, box, () => {
       if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours, colours.of(this.#data.colour ?? "var(--range)"));
-      for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
+      for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, curve.isSung ? colours.shade(this.#data.colour) : colours.of(curve.colour ?? "var(--accent)"), colours);
       if (this.#shown.has("range") && this.#data.range) draw.nameRange(context, plot, this.#data.range, colours);
     });
     for (const { name, strip, box } of lanes) {
@@ -603,7 +605,7 @@ export class Roll extends Listener {
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
       const label = curve.label || tr("Pitch");
       if (!isPitch) words.push(`${label}: ${tr("unvoiced")}`);
-      else if (sure == null) words.push(`${label}: ${said(hertz)}`);
+      else if (sure == null || this.#data.layers) words.push(`${label}: ${said(hertz)}`);
       else {
         const share = Math.round(100 * sure), confidence = tr("confidence {share} %", { share });
         words.push(`${label}: ${said(hertz)} (${confidence})`);

@@ -53,7 +53,7 @@ def tone() -> bytes:
 def takes(**more: Any) -> dict[str, Any]:
     track = {"key": "task-1", "label": "Take", "url": "/take.wav", "downloads": []}
     of = {"id": "task-1", "recording": "analysis-1", "start_s": 0.0, "before": "/recording.wav", "chosen": 1}
-    return of | {"others": [], "tracks": [track]} | more
+    return of | {"tracks": [track]} | more
 
 
 def recording(name: str = "analysis-1") -> dict[str, Any]:
