@@ -146,6 +146,17 @@ export class Roll extends Listener {
     return this.#layOut(this.#parts.stage.clientWidth, this.#parts.stage.clientHeight).filter(({ strip }) => strip).map(({ box }) => box);
   }
 
+  /** The index of the strip at a place {x, y}; -1 for none. */
+  stripAt({ x, y }) {
+    return this.strips.findIndex((box) => x >= box.x && y >= box.y && y <= box.y + box.height);
+  }
+
+  /** Follow the pointer that is down: `to(seconds)` for every movement, and `drop()` at the end. */
+  follow(event, to, drop = () => {}) {
+    const { stage } = this.#parts, { left } = stage.getBoundingClientRect();
+    drag(event, stage, (moved) => to(this.#plot.seconds(moved.clientX - left)), drop);
+  }
+
   zoom(factor) {
     this.#zoom(factor, this.#zoomedAt());
   }
