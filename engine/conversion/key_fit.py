@@ -71,9 +71,11 @@ def best_key_for(seconds: np.ndarray, voice: VoiceCard) -> BestKey:
     return best_key(seconds, *(note_number(str(end)) for end in ends))
 
 
-def fitting_key(source: PitchStatistics, seconds: np.ndarray, voice: VoiceCard, sung: bool) -> int:
+def fitting_key(
+    source: PitchStatistics, seconds: np.ndarray, voice: VoiceCard, sung: bool, kept: int | None = None
+) -> int:
     """Return `fitting_transpose`, or less of it where that would move notes beyond the range of notes.
 
-    seconds: as for `share_outside`.
+    seconds: as for `share_outside`; kept: as there.
     """
-    return nearest_within(seconds, fitting_transpose(source, voice, sung), OCTAVE if sung else 1)
+    return nearest_within(seconds, fitting_transpose(source, voice, sung, kept), OCTAVE if sung else 1)

@@ -69,15 +69,17 @@ def weighted_average(values: np.ndarray, voicing: np.ndarray, milliseconds: floa
     return np.convolve(padded * weights, kernel, "valid") / np.convolve(weights, kernel, "valid")
 
 
-def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool) -> int:
+def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool, kept: int | None = None) -> int:
     """Return the semitones, -12..12, that bring a recording's median pitch closest to the voice's singing or speech.
 
-    Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer.
+    Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer. kept: what was
+    found for less of it, which stays likewise, in speech too.
     """
     if voice.is_imported:  # nobody knows how high it sings
         return 0
     distance = voice.pitch_where(sung).median - source.median
     step = OCTAVE if sung else 1
-    if sung and abs(distance) < 6 + _NEARER / 2:
-        return 0
+    near = 6 + _NEARER / 2 if sung else _NEARER
+    if (sung or kept is not None) and abs(distance - (kept or 0)) < near:
+        return kept or 0
     return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))

@@ -35,6 +35,7 @@ from engine.errors import SettingsError
 from engine.features.sustained_notes import smooth_sustained, sustained_share
 from engine.live.content import ContentReader, ListenerReader, StudentReader
 from engine.live.resampling import StreamResampler
+from engine.live.running_key import RunningKey
 from engine.live.settings import LISTENER, SINGING, STEP_MS, LiveSettings
 from engine.live.speaker import RunningSpeaker, SpeakerProfile
 from engine.live.synthesis import StreamSynthesizer
@@ -63,12 +64,17 @@ _RUMBLE_HERTZ = 25.0
 
 @dataclass(frozen=True)
 class Meter:
-    """What a display shows of the last block: pitch as sung and as rendered (hertz; 0 unvoiced), peaks 0..1."""
+    """What a display shows of the last block: pitch as sung and as rendered (hertz; 0 unvoiced), peaks 0..1.
 
-    hertz: float
-    rendered_hertz: float
-    input_peak: float
-    output_peak: float
+    curve: both pitches of each of its frames; fitting_transpose: the semitones that fit the voice, once they are known.
+    """
+
+    hertz: float = 0.0
+    rendered_hertz: float = 0.0
+    input_peak: float = 0.0
+    output_peak: float = 0.0
+    curve: tuple[tuple[float, float], ...] = ()
+    fitting_transpose: int | None = None
 
 
 class LiveConverter:
@@ -119,7 +125,7 @@ class LiveConverter:
         self._waiting = np.zeros(0, np.float32)
         self._ready = np.zeros(0 if whole_blocks else self._block, np.float32)
         self._whole_blocks = whole_blocks
-        self.meter = Meter(0.0, 0.0, 0.0, 0.0)
+        self.meter = Meter()
 
     @property
     def delay_s(self) -> float:
@@ -210,8 +216,9 @@ class LiveConverter:
     def _convert_block(self, block: np.ndarray) -> np.ndarray:
         block = np.nan_to_num(block, nan=0.0, posinf=0.0, neginf=0.0).clip(-_LARGEST_SAMPLE, _LARGEST_SAMPLE)
         converted = limit(self._leave.push(self._core.push(self._enter.push(block))))
-        hertz, rendered = self._core.last_hertz
-        self.meter = Meter(hertz, rendered, float(np.abs(block).max()), float(np.abs(converted).max()))
+        curve = self._core.curve
+        peaks = float(np.abs(block).max()), float(np.abs(converted).max())
+        self.meter = Meter(*curve[-1], *peaks, curve, self._core.fitting_transpose())
         return converted
 
 
@@ -258,7 +265,8 @@ class _Core:
         self._decoded = torch.full((kept, BANDS), SILENT)  # before the consonants, relative to the level
         self._output = torch.full((kept, BANDS), FLOOR)  # absolute
         self._passed, self._until_timbre = 0, _TIMBRE_EVERY_FRAMES
-        self._dry_share, self._wanted_dry_share = 0.0, 0.0
+        self._key = RunningKey()
+        self._dry_share, self._is_bypassed = 1.0 - settings.wet, False
         self._settings = settings
         self._step = self._step_for(voice, settings.accent, known_bands(bands))
 
@@ -268,19 +276,25 @@ class _Core:
         return self._ahead * HOP + StreamSynthesizer.delay
 
     @property
-    def last_hertz(self) -> tuple[float, float]:
-        """Pitch of the last settled frame, sung and rendered; 0 where unvoiced."""
-        place = -self._ahead
-        voiced = self._voicing[place] > VOICED
-        return (float(self._hertz[place]), float(self._rendered_hertz[place])) if voiced else (0.0, 0.0)
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Pitch of the frames that were settled last, sung and rendered; 0 where unvoiced."""
+        new = slice(1 - self._ahead - self._frames, 1 - self._ahead)
+        both = np.where(self._voicing[new] > VOICED, [self._hertz[new], self._rendered_hertz[new]], 0.0)
+        return tuple((sung, rendered) for sung, rendered in both.astype(float).round(2).T.tolist())
+
+    def fitting_transpose(self) -> int | None:
+        """Return the semitones that fit the voice; None while too little was sung."""
+        return self._key.transpose_for(self._step.voice.card, self._settings.style == SINGING)
 
     def change(self, voice: Voice | None, settings: LiveSettings, bypass: bool | None) -> None:
         """Use another voice or other settings from the next block on."""
         if voice is not None or settings.accent != self._settings.accent:
             self._step = self._step_for(voice or self._step.voice, settings.accent, self._step.known)
+        if voice is not None or settings.style != self._settings.style:
+            self._key.forget_transpose()
         self._settings = settings
         if bypass is not None:
-            self._wanted_dry_share = 1.0 if bypass else 0.0
+            self._is_bypassed = bypass
 
     def _step_for(self, voice: Voice, accent: float, known: Tensor) -> RenderingStep:
         decoder = in_eight_bits(between_decoders(self._base.decoder, voice.decoder, accent))
@@ -373,6 +387,8 @@ class _Core:
         new = slice(-self._ahead - self._frames, -self._ahead)
         share = sustained_share(torch.from_numpy(self._envelope[-96:]), torch.from_numpy(self._voicing[-96:])).numpy()
         self.speaker.hear(loudness[new], sounding[new], share[new])
+        sung = sounding[new] & (self._voicing[new] > VOICED)
+        self._key.hear(hertz_to_semitones(self._hertz[new][sung]).astype(np.float32))
         self._reader.learn(self.speaker, sounding[-self._frames :])
         self._until_timbre -= self._frames
         if self._until_timbre <= 0:
@@ -418,12 +434,13 @@ class _Core:
         return self._rendered_hertz * np.float32(2.0) ** -(np.rint(octaves) + self._settings.transpose / 12)
 
     def _mixed(self, converted: np.ndarray) -> np.ndarray:
-        """Cross-fade to the dry sound, or back, over the first frame of a block."""
-        if self._dry_share == self._wanted_dry_share == 0.0:
+        """Add the dry sound; what is heard of it changes over the first frame of a block."""
+        wanted = 1.0 if self._is_bypassed else 1.0 - self._settings.wet
+        if self._dry_share == wanted == 0.0:
             return converted
         stop = len(self._samples) - self.delay
         dry = self._samples[stop - len(converted) : stop]
-        share = np.full(len(converted), self._wanted_dry_share, np.float32)
-        share[:HOP] = np.linspace(self._dry_share, self._wanted_dry_share, HOP)
-        self._dry_share = self._wanted_dry_share
+        share = np.full(len(converted), wanted, np.float32)
+        share[:HOP] = np.linspace(self._dry_share, wanted, HOP)
+        self._dry_share = wanted
         return cross_fade(converted, dry, share)

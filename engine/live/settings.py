@@ -43,6 +43,7 @@ class LiveSettings:
     formant_shift_semitones: float = setting(
         0.0, -6.0, 6.0, tr("Makes the voice sound smaller (up) or larger (down) without changing the notes.")
     )
+    wet: float = setting(1.0, 0.0, 1.0, tr("How much of the new voice is heard; the rest is your own, dry."))
     block_ms: int = setting(
         60, STEP_MS, 320, tr("What is converted at a time; longer costs less work and more delay."), step=STEP_MS
     )

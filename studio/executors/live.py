@@ -27,7 +27,7 @@ _GONE = tr("The live conversion has ended unexpectedly. Start it again.")
 _RETRY_S = 5.0
 
 
-Changes = Mapping[str, bool | int | float | str | None]  # of settings, `bypass`, or `voice` (its folder)
+Changes = Mapping[str, bool | int | float | str | None]  # of settings, `bypass`, `record`, or `voice` (its folder)
 T = TypeVar("T")
 Given = TypeVar("Given")
 
@@ -64,12 +64,15 @@ class LiveProcess:
             self.close()
             raise
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
         """Convert a block of float32 samples; return as many, and what a display shows. Raises Unavailable."""
         return self._asked(_Session.convert, block, _BLOCK_S)
 
     def change(self, values: Changes) -> None:
-        """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on. Raises EngineError."""
+        """Change settings, `bypass`, or `voice` (its folder), from one of the next blocks on; `record` begins then.
+
+        Raises EngineError.
+        """
         self._asked(_Session.change, dict(values), _BLOCK_S)
 
     def finish(self) -> "Recorded | None":
@@ -164,7 +167,7 @@ class _Session:
                     block_ms=wanted.block_ms, work=numeral(work * wanted.block_ms, ".0f"),
                 )
             )
-        self._profile_path, profile = folder / "profile.safetensors", None
+        self._folder, self._profile_path, profile = folder, folder / "profile.safetensors", None
         with suppress(SettingsError):
             profile = SpeakerProfile.load(self._profile_path)
         self._converter = LiveConverter(self._voice, wanted, rate, profile, whole_blocks=True)
@@ -181,7 +184,7 @@ class _Session:
     def begun(self, _: None) -> Facts:
         return self._facts
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
         begun = time.perf_counter()
         samples = np.frombuffer(block, np.float32)
         converted = self._converter.convert(samples)
@@ -191,15 +194,18 @@ class _Session:
         return converted.tobytes(), asdict(self._converter.meter) | {"work": round(took, 3)}
 
     def change(self, values: Changes) -> None:
+        from engine.live.session import Recording
         from engine.voices.voice import load_voice
 
         values = dict(values)
-        folder, bypass = values.pop("voice", None), values.pop("bypass", None)
+        folder, bypass, record = (values.pop(name, None) for name in ("voice", "bypass", "record"))
         settings = self._converter.settings.changed(**values)
         if folder is not None:
             self._voice = load_voice(Path(str(folder)))
         is_bypassed = None if bypass is None else bool(bypass)
         self._converter.change(self._voice if folder is not None else None, settings, is_bypassed)
+        if record and self._recording is None:
+            self._recording = Recording(self._folder, self._voice, settings, self._converter.rate)
 
     def finish(self, _: None) -> "Recorded | None":
         profile = self._converter.profile

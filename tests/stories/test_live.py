@@ -139,7 +139,7 @@ def is_more_like(voice: str, output: np.ndarray) -> bool:
 
 
 def test_live_converts_singing_switches_voices_and_records_into_history(page):
-    page.locator("timbre-live").get_by_label("Record", exact=True).check()
+    page.locator("timbre-live .record").click()
     tap(page, "Koguchi")  # the sample is sung, so by voices that sing
     sing(page)
     heard(page, 3.0)  # until all of it is warm
@@ -197,7 +197,98 @@ def test_live_shows_levels_notes_and_delay_and_changes_voices_by_keys(page):
     page.keyboard.press("2")
     expect(live.get_by_role("radio").nth(1)).to_have_attribute("aria-checked", "true")
     page.keyboard.press("b")
-    expect(live.get_by_label("Bypass")).to_be_checked()
+    expect(live.get_by_role("button", name="Bypass")).to_have_attribute("aria-pressed", "true")
+    assert drawn(page)
+    live.locator(".start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+    expect(live.locator(".note b").first).to_have_text("\N{EN DASH}")
+
+
+def drawn(page: Page) -> bool:
+    """Whether the curve of what is heard is in the picture, in the accent's colour, before "now"."""
+    return page.evaluate("""() => {
+      const canvas = document.querySelector("timbre-live canvas"), width = canvas.width - 60 * devicePixelRatio;
+      const { data } = canvas.getContext("2d").getImageData(0, 0, width, canvas.height);
+      for (let i = 0; i < data.length; i += 4) if (data[i] > 190 && data[i + 1] < 80 && data[i + 2] < 150) return true;
+      return false;
+    }""")
+
+
+def test_live_shows_the_range_of_a_voice_before_anybody_sings(page):
+    live = page.locator("timbre-live")
+    cards = page.locator("#convert-voices .card .name").all_text_contents()
+    assert live.locator(".voice span").all_text_contents() == cards  # in the order of Convert
+    tap(page, "Safiye")
+    expect(live.locator(".pitch p")).to_contain_text("Safiye's range: G3 to C5. While you sing")
+    assert not drawn(page)
+    sing(page)
+    expect(live.locator(".pitch p")).to_be_hidden()
+    live.locator(".start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+
+
+def test_live_finds_the_key_by_itself_until_it_is_set_by_hand(page):
+    live = page.locator("timbre-live")
+    auto, key = live.get_by_role("button", name="Auto"), live.get_by_label("Transpose")
+    tap(page, "Safiye")  # a woman, while a man sings
+    sing(page)
+    expect(key).to_have_value("+12")
+    tap(page, "Koguchi")
+    expect(key).to_have_value("0")
+    live.get_by_role("button", name="Down a semitone").click()
+    expect(key).to_have_value("-1")
+    expect(auto).to_have_attribute("aria-pressed", "false")
+    tap(page, "Safiye")
+    heard(page, 2.0)
+    expect(key).to_have_value("-1")  # it is the singer's now
+    auto.click()
+    expect(key).to_have_value("+12")
+    key.fill("99")
+    key.press("Tab")
+    expect(key).to_have_value("+24")
+    live.locator(".start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+
+
+def test_live_begins_a_recording_while_it_runs_and_is_played_by_keys(page):
+    live, record = page.locator("timbre-live"), page.locator("timbre-live .record")
+    page.evaluate("() => document.activeElement.blur()")
+    page.keyboard.press(" ")
+    expect(live).to_have_attribute("data-state", "running")
+    expect(record.locator(".time")).to_have_text("")
+    record.click()
+    expect(record.locator(".time")).to_have_text(re.compile("^0:0[1-9]$"))
+    expect(record).to_be_disabled()  # it ends with the session
+    live.locator(".voice").nth(1).click()
+    page.keyboard.press("Enter")  # on a voice, which is chosen already
+    expect(status(page)).to_contain_text("The recording is in History.")
+    expect(record).to_have_attribute("aria-pressed", "false")
+    live.get_by_role("button", name="Speech").focus()
+    page.keyboard.press(" ")  # which presses that button
+    expect(live.get_by_role("button", name="Speech")).to_have_attribute("aria-pressed", "true")
+    expect(live).to_have_attribute("data-state", "stopped")
+
+
+def test_live_lets_the_dry_sound_through_and_plays_on_the_chosen_output(page):
+    page.evaluate("""() => {
+      window.sinks = [];
+      AudioContext.prototype.setSinkId = async (id) => { window.sinks.push(id); };
+    }""")
+    live = page.locator("timbre-live")
+    tap(page, "Koguchi")
+    sing(page)
+    live.get_by_label("Output").select_option(index=1)  # named, as the browser has given the microphone
+    page.wait_for_function("() => window.sinks.length === 1 && window.sinks[0]")
+    live.get_by_label("Microphone").select_option(index=1)
+    expect(live).to_contain_text("This counts from the next start.")
+    live.get_by_label("Dry / new").fill("0")
+    heard(page, 1.0)
+    assert not is_more_like("koguchi", heard(page, 8.0))
+    live.locator(".start").click()
+    expect(status(page)).to_contain_text("Stopped.")
+    sing(page)
+    assert page.evaluate("() => window.wanted.audio.deviceId.exact.length") > 0
+    assert page.evaluate("() => window.sinks.length") == 2
     live.locator(".start").click()
     expect(status(page)).to_contain_text("Stopped.")
 

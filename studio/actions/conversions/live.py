@@ -17,6 +17,7 @@ from engine.live.settings import LiveSettings
 from engine.progress import no_report
 from engine.settings import from_values, refuse_unknown
 from engine.texts import ntr, numeral, tr
+from engine.units import note_number
 from studio.actions.conversions.conversion import DEMO, usable_voice_folder
 from studio.actions.recordings import origin_of_file
 from studio.actions.submission import new_task
@@ -25,7 +26,7 @@ from studio.executors.live import Changes, LiveProcess
 from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
 from studio.store.accounts import Account
-from studio.store.catalogue import all_models, find_usable
+from studio.store.catalogue import Model, all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.kinds import CONVERSION
 from studio.store.records.codec import written
@@ -36,7 +37,7 @@ from studio.store.tasks import claim_one, complete, submit
 if TYPE_CHECKING:
     from engine.live.session import Recorded  # loads torch
 
-LONGEST_S = 3600.0  # of a session that is recorded
+_RECORDING_BYTES = 2 * TAKE_BYTES * 3600.0  # of a long session
 _TICKET_S = 60.0
 _MOST_WAITING = 16  # sockets that have a ticket, and no session yet
 _BUSY_RETRY_S = 30.0
@@ -45,7 +46,8 @@ _LIVE_NAME = tr("Live session.wav")
 _RUNNING = tr("A live session is running already: stop it first.")
 _BUSY = tr("This machine is busy with somebody else's live session: try again later.")
 _WHILE_SINGING = (
-    "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "style", "bypass", "voice",
+    "transpose", "formant_shift_semitones", "accent", "consonant_protection", "texture", "wet", "style", "bypass",
+    "voice", "record",
 )  # fmt: skip
 
 
@@ -64,20 +66,22 @@ class LiveSession:
     """A session that runs: blocks in, blocks out, and at the end a place in the history."""
 
     def __init__(self, studio: Studio, ended: Callable[["LiveSession"], None], ticket: Ticket, rate: int) -> None:
-        self._studio, self._ended, self._ticket = studio, ended, ticket
+        self._studio, self._ended = studio, ended
         self.account = ticket.account
         self._folder = studio.settings.work / _PROFILES / ticket.account.id
         self._folder.mkdir(parents=True, exist_ok=True)
         folder = self._voice_folder(ticket.model)
         self._process = LiveProcess(folder, asdict(ticket.settings), rate, self._folder, ticket.record)
         self.facts = self._process.facts
+        self._model = ticket.model  # that is heard
+        self._recorded_model = ticket.model if ticket.record else None  # when the recording began
 
     @property
     def pid(self) -> int | None:
         """The process that converts."""
         return self._process.pid
 
-    def convert(self, block: bytes) -> tuple[bytes, dict[str, float]]:
+    def convert(self, block: bytes) -> tuple[bytes, dict[str, object]]:
         """Convert a block of float32 samples. Raises Invalid for another length, Unavailable when the process died."""
         if len(block) != 4 * self.facts["block"]:
             raise Invalid([("block", ntr(
@@ -92,10 +96,17 @@ class LiveSession:
         if unknown := set(given) - set(_WHILE_SINGING):
             name = sorted(unknown)[0]
             raise Invalid([(name, tr("{name} cannot be changed while you sing.", name=name))], "live_change")
+        if given.get("record") is False:
+            raise Invalid([("record", tr("A recording ends with its session: press Stop."))], "live_change")
         values = dict(given)
         if "voice" in values:
             values["voice"] = str(self._voice_folder(str(values["voice"])))
+        if "record" in values:
+            refuse_full_disk(self._studio, _RECORDING_BYTES)
         self._process.change(values)
+        self._model = str(given.get("voice", self._model))
+        if "record" in values:
+            self._recorded_model = self._recorded_model or self._model
 
     def finish(self) -> str | None:
         """End the session; return the task in the history that holds the recording, if there is one."""
@@ -103,7 +114,7 @@ class LiveSession:
             recorded = self._process.finish()
         finally:
             self._ended(self)
-        return self._store_session(recorded) if recorded else None
+        return self._store_session(recorded, self._recorded_model or self._model) if recorded else None
 
     def abandon(self) -> None:
         """End the session at once; nothing is kept."""
@@ -116,12 +127,12 @@ class LiveSession:
             return studio.apart(account, usable_voice_folder, account, model, no_report, "cpu").result()
         return usable_voice_folder(studio, account, model, no_report, "cpu")
 
-    def _store_session(self, recorded: "Recorded") -> str:
+    def _store_session(self, recorded: "Recorded", model: str) -> str:
         """Put a finished conversion into the history."""
-        studio, account, ticket = self._studio, self.account, self._ticket
+        studio, account = self._studio, self.account
         new = new_task(account)
         dry, converted = self._folder / "dry.wav", self._folder / "converted.wav"
-        voice = find_usable(studio.database, account, ticket.model, untrained=True)
+        voice = find_usable(studio.database, account, model, untrained=True)
         live = asdict(recorded.settings)
         known = asdict(ConversionSettings())
         settings = known | {name: value for name, value in live.items() if name in known}
@@ -131,7 +142,7 @@ class LiveSession:
             **asdict(origin_of_file(dry)),
         )  # fmt: skip
         rendered = Rendered(
-            (f"{new.prefix}/live-1.wav",), OutputSettings(ticket.model, settings["transpose"], live["style"]),
+            (f"{new.prefix}/live-1.wav",), OutputSettings(model, settings["transpose"], live["style"]),
             settings, voice.is_untrained, statement=recorded.statement, seconds=recorded.seconds,
         )  # fmt: skip
         studio.storage.put_file(dry, asked.input_key)
@@ -139,7 +150,7 @@ class LiveSession:
         try:
             with studio.database.write() as connection:
                 submit(
-                    connection, account.id, CONVERSION, written(asked), model_id=ticket.model, task_id=new.id, cost=0.0
+                    connection, account.id, CONVERSION, written(asked), model_id=model, task_id=new.id, cost=0.0
                 )
                 task = claim_one(connection, new.id, owner_of(os.getpid()), studio.service.lease_s)
                 assert task is not None  # not visible to others yet
@@ -168,7 +179,7 @@ class LiveSessions:
         find_usable(self._studio.database, account, model, untrained=True)
         self._refuse_another(account)
         if record:
-            refuse_full_disk(self._studio, 2 * TAKE_BYTES * LONGEST_S)
+            refuse_full_disk(self._studio, _RECORDING_BYTES)
         now = time.monotonic()
         self._tickets = {
             secret: one for secret, one in self._tickets.items() if one.until > now and one.account.id != account.id
@@ -226,12 +237,21 @@ class LiveSessions:
         if len(self._running) + len(self._opening) >= max(1, usable_cores() - 1):
             raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
-    def voices(self, account: Account) -> list[dict[str, str]]:
-        """Return the voices that can convert: {id, name}."""
+    def voices(self, account: Account) -> list[dict[str, str | int | None]]:
+        """Return the voices that can convert, in the order of their cards: {id, name, low, high}.
+
+        low, high: the ends of the range as MIDI notes; None where it is not known.
+        """
         return [
-            {"id": model.id, "name": model.name}
-            for model in all_models(self._studio.database, account)
+            {"id": model.id, "name": model.name, **_range(model)}
+            for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier
             and model.card.get("kind") != "rvc"
         ]
+
+
+def _range(model: Model) -> dict[str, str | int | None]:
+    notes = model.card.get("vocal_range") or {}
+    low, high = (note_number(notes[end]) if notes.get(end) else None for end in ("min", "max"))
+    return {"low": low, "high": high}

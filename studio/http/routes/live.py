@@ -1,8 +1,8 @@
 """The WebSocket of a live session.
 
 The browser sends {"rate": 48000} and then blocks: a number (uint32, little endian) and float32 samples. The service
-answers {"ready": {...}}, then each block with its number, in order, and {"meter": {...}} several times a second. What
-comes faster than it can be converted is dropped, never queued. {"change": {...}} changes settings or the voice,
+answers {"ready": {...}}, then each block with its number, in order, and {"meter": {...}} of it. What comes faster than
+it can be converted is dropped, never queued. {"change": {...}} changes settings or the voice, or begins the recording,
 {"stop": true} ends the session; {"error": ...} says why it ended, {"finished": {"task": ...}} where its recording is.
 """
 
@@ -33,7 +33,6 @@ from studio.settings.service import ServiceSettings
 PATH = "/live/{ticket}"
 _MOST_WAITING = 3  # blocks
 _MOST_CHANGES = 20  # settings
-_METER_EVERY = 3  # blocks
 _HELLO_S = 10.0
 _SILENT_S = 30.0  # without a message: the browser is gone
 _LEAST_PACE = 0.1  # of real time
@@ -132,7 +131,6 @@ class _Exchange:
         self._arrived = asyncio.Event()
         self._stopped = False
         self._dropped = 0
-        self._count = 0
 
     async def run(self) -> None:
         """Go on until the browser stops or leaves. Raises EngineError when the conversion cannot go on."""
@@ -179,6 +177,4 @@ class _Exchange:
                 data = self._blocks.popleft()
                 converted, meter = await to_thread.run_sync(self._session.convert, data[4:])
                 await self._socket.send_bytes(data[:4] + converted)
-                self._count += 1
-                if self._count % _METER_EVERY == 0:
-                    await self._socket.send_json({"meter": meter | {"dropped": self._dropped}})
+                await self._socket.send_json({"meter": meter | {"dropped": self._dropped}})

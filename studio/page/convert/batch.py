@@ -151,7 +151,7 @@ class Batch:
         return {self.made: made, **(self.watch(visit, rows, made) or {})}
 
     def stop(self, visit: Visit, rows: Sequence[Row]) -> Updates:
-        cancel_batch(visit.studio, visit.account, rows or [])
+        visit.do(cancel_batch, rows or [])
         return self.watching.begin()
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:

@@ -83,7 +83,7 @@ class Harmonies:
         """Begin a harmony of the take that is shown, in the chosen voice."""
         if now is None or now.get("away"):
             return {self.problem: show_error(_FIRST_CONVERT)}
-        task = harmonize(visit.studio, visit.account, now["task"], harmony, key, model)
+        task = visit.do(harmonize, now["task"], harmony, key, model)
         beside = [one for one in kept if _is_of(one, now)]
         new: Kept = {
             "task": task, "harmony": harmony, "recording": now["recording"], "start_s": now["start_s"],
@@ -99,7 +99,7 @@ class Harmonies:
         if len(left) == len(kept):
             return None
         with suppress(NotFound, WrongState):  # it is done
-            cancel_task(visit.studio, visit.account, task, visit.base_url, visit.now_s)
+            visit.do(cancel_task, task, visit.base_url, visit.now_s)
         return self.look(visit, now, left) | {self.kept: left}
 
     def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Values:

@@ -29,7 +29,7 @@ export class PitchTools {
       const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
       editor.select(seconds, seconds < end ? end : seconds + end - start);
     });
-    const to = this.#seconds("to", tr("To (seconds)"), (seconds) => {
+    const to = this.#seconds(tr("to"), tr("To (seconds)"), (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
       editor.select(seconds > start ? start : seconds - (end - start), seconds);
     });
@@ -59,7 +59,7 @@ export class PitchTools {
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds, octaves, next, correct };
     const steps = group(tr("Edits"), undo, redo, away, render);
     steps.classList.add("pitch-steps");
-    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), octaves, extent], [stretch, where]];
+    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), extent], [stretch, octaves, where]];
     this.element = make("div", { class: "pitch-tools" }, rows.map((row) => make("div", { class: "pitch-row" }, row)));
     this.choose(this.chosen, false);
   }
@@ -96,7 +96,7 @@ export class PitchTools {
     for (const { place } of Object.values(this.#options)) {
       for (const one of place.querySelectorAll("button, .pitch-by")) one.disabled = !state.selection;
     }
-    correct.disabled = !state.isPlace;
+    correct.hidden = !state.isPlace;
   }
 
   #build(tools) {

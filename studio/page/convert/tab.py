@@ -148,7 +148,7 @@ class ConvertTab:
                 song=song,
             )
             stretch = self.recording.stretch_of(chosen)
-            task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
+            task_id = visit.do(convert_recording, chosen["id"], request, stretch)
         source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
         begun = self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
         return {self.voice.is_open: False, **begun}  # an analysis that ends later marks no other voice
@@ -175,7 +175,7 @@ class ConvertTab:
             view = view_of(visit, task_id)
             updates |= self.voice.choose(visit, view["model"])
             updates |= self.settings.fill(view["preset"], view["asked_settings"], view["effects"])
-            taken = look_at_recording(visit.studio, visit.account, task_id)
+            taken = visit.do(look_at_recording, task_id)
             updates |= self.recording.take(taken, settled=True)
             updates |= self.result.begun(visit, task_id, {"id": taken}, kept)
         if wish.get("start") and given[self.recording.chosen]:

@@ -242,7 +242,7 @@ def _has_harmonies(asked: AskedFile) -> bool:
 
 def view_of(visit: Visit, task_id: str) -> ResultView:
     """Return a conversion as `result_view` gives it. Raises NotFound."""
-    return result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+    return visit.do(result_view, task_id, visit.base_url, visit.now_s)
 
 
 def result_name(view: ResultView) -> str:

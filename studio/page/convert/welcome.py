@@ -34,7 +34,7 @@ def welcomed(visit: Visit, is_new: bool) -> str:
 
 
 def _track(visit: Visit, model: str, transpose: float) -> dict[str, Any]:
-    voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+    voice = visit.do(voice_details, model, "", visit.now_s)
     name = voice["name"]
     heard = {"avatar": avatar_of(name), "url": voice["preview_url"]}
     return {"label": name, "names": [name], "transpose": transpose, **heard}

@@ -1,19 +1,16 @@
-// What is seen of <timbre-live>: meters, notes with cents, the curve, voices to tap, latency, key and character.
+// What is seen of <timbre-live>: levels, notes and their pitch (live-display.js), voices to tap, the inspector and the bar.
 
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
-import { noteName } from "./roll-drawing.js";
-import { tr } from "./texts.js";
+import { LOWEST_DB, Notes, PitchPicture, level } from "./live-display.js";
+import { clock } from "./roll-drawing.js";
+import { signed, tr } from "./texts.js";
 
-const SHOWN = 240; // meters of the service that are drawn
-const LOWEST_DB = -60, WARM_DB = -6; // of the level meters
-const FALL_DB = 3; // of a level meter, with each picture
-const HOLD_MS = 1500; // of its mark
-const LEAST_SPAN = 19, ROOM = 2; // semitones of the curve's axis
-const WORDS = { melodic: tr("Singing"), rhythmic: tr("Rap"), spoken: tr("Speech"), listener: tr("Accurate"), student: tr("Fast") }; // as everywhere on the page
-const NAMES = {
+const HURT_MS = 10_000; // that the light tells of lost sound
+const WORDS = { melodic: tr("Singing"), spoken: tr("Speech"), listener: tr("Accurate"), student: tr("Fast") }; // as everywhere on the page
+const SLIDERS = { texture: tr("Own breath"), consonant_protection: tr("Consonants"), formant_shift_semitones: tr("Formants"), wet: tr("Dry / new") };
+const MORE = {
   block_ms: tr("Buffer (ms)"), look_ahead_ms: tr("Look-ahead (ms)"), content: tr("Quality"), reserve_ms: tr("Safety margin (ms)"), accent: tr("Accent"),
-  consonant_protection: tr("Consonant protection"), texture: tr("Texture"),
 };
 const PRESETS = {
   Fast: { block_ms: 40, look_ahead_ms: 40, reserve_ms: 20 },
@@ -22,106 +19,88 @@ const PRESETS = {
 };
 const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
 const NEXT_TIME = tr("This counts from the next start.");
+const DEFAULT_DEVICES = { audioinput: tr("Default microphone"), audiooutput: tr("Default output") };
 
-const midi = (hertz) => 69 + 12 * Math.log2(hertz / 440);
-
-/** A level meter: its place, and `show(dB)`. */
-function level(label) {
-  const bar = make("i", { class: "bar" }), mark = make("i", { class: "mark" }), said = make("span", { class: "db" }, "");
-  let now = LOWEST_DB, held = LOWEST_DB, heldAt = 0;
-  const share = (db) => `${100 * Math.min(1, Math.max(0, 1 - db / LOWEST_DB))}%`;
-  return {
-    place: make("div", { class: "level" }, make("div", { class: "tube" }, bar, mark), make("span", {}, label), said),
-    show(db) {
-      now = Math.max(db, now - FALL_DB, LOWEST_DB);
-      if (db > held || performance.now() - heldAt > HOLD_MS) [held, heldAt] = [db, performance.now()];
-      bar.style.setProperty("--share", share(now));
-      mark.style.setProperty("--share", share(held));
-      bar.classList.toggle("hot", held > WARM_DB);
-      said.textContent = held > LOWEST_DB ? tr("{held} dB", { held: Math.round(held) }).replace("-", "\u2212") : "";
-    },
-  };
-}
-
-/** A note in large letters: its place, and `show(hertz)`. */
-function note(label) {
-  const name = make("b", { translate: "no" }, "–");
-  return { place: make("div", { class: "note" }, make("span", {}, label), name), show: (hertz) => {
-    name.classList.toggle("gone", !(hertz > 0));
-    if (hertz > 0) name.textContent = noteName(Math.round(midi(hertz)));
-  } };
-}
+const button = (label, onclick, more = {}) => make("button", { type: "button", class: "pill", onclick, ...more }, label);
+const press = (one, isPressed) => one.setAttribute("aria-pressed", isPressed);
 
 export class LivePanel {
   #told;
-  #meters = [];
   #settings;
-  #inputs = {};
+  #inputs = {}; // what has a `value`, by setting
   #in = level(tr("You"));
   #out = level(tr("Out"));
-  #sung = note(tr("You sing"));
-  #heard = note(tr("You hear"));
-  #needle = make("i", { class: "needle" });
-  #cents = make("span", { class: "cents" }, "");
-  #canvas = make("canvas", { role: "img", "aria-label": tr("Pitch of the last seconds") });
+  #notes = new Notes();
+  #pitch = new PitchPicture();
   #voices = make("div", { class: "voices", role: "radiogroup", "aria-label": tr("Voice"), onkeydown: (event) => this.#key(event) });
+  #known = []; // voices
   #light = make("i", { class: "light", "data-light": "off" });
   #delay = make("b", {}, "–");
-  #delaySaid = make("span", {}, "");
-  #presets = Object.keys(PRESETS).map((name) => make("button", { type: "button", class: "pill", onclick: () => this.#preset(name) }, PRESET_NAMES[name]));
-  #presetSaid = make("p", { class: "small", role: "status" }, "");
+  #delaySaid = make("span", {}, tr("ms"));
+  #presets = Object.keys(PRESETS).map((name) => button(PRESET_NAMES[name], () => this.#preset(name)));
+  #nextTime = make("p", { class: "small", role: "status" });
+  #auto = button(tr("Auto"), () => press(this.#auto, !this.isAuto), { "aria-pressed": "true", title: tr("By octaves in singing, by semitones in speech, to where the voice sings or speaks.") });
+  #adjust = button(tr("Adjust"), () => this.#showInspector(this.#adjust.ariaExpanded === "false"), { class: "pill adjust", "aria-expanded": "false" });
+  #time = make("span", { class: "time" });
   #hurt = 0; // when sound was last lost
   #lost = 0;
 
-  /** told: {change(values), start(), measure()}. */
+  /** told: {change(values), start(), measure(), record(), output(device)}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
-    this.record = make("input", { type: "checkbox" });
-    this.bypass = make("input", { type: "checkbox", onchange: () => told.change({ bypass: this.bypass.checked }) });
+    this.devices = Object.fromEntries(Object.keys(DEFAULT_DEVICES).map((kind) => [kind, make("select", { onchange: () => this.#deviceChosen(kind) })]));
+    this.listDevices([]);
     this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
-    this.status = make("p", { class: "status", role: "status" }, tr("Use headphones to avoid feedback."));
-    this.measure = make("button", { type: "button", class: "pill wide", onclick: () => told.measure() }, tr("Measure through the room"));
-    this.measured = make("p", { class: "small", role: "status" }, "");
+    this.record = button("", () => told.record(), { class: "pill record", "aria-pressed": "false" });
+    this.record.append(make("i", { class: "lamp" }), tr("Record"), this.#time);
+    this.bypass = button("", () => this.#passBy(), { "aria-pressed": "false", "aria-keyshortcuts": "B" });
+    this.bypass.append(tr("Bypass"), make("kbd", { "aria-hidden": "true" }, "B"));
+    this.status = make("p", { class: "status", role: "status" });
+    this.measure = button(tr("Measure through the room"), () => told.measure(), { class: "pill wide" });
+    this.measured = make("p", { class: "small", role: "status" });
     this.figures = make("p", { class: "small figures" });
-    this.nodes = [this.#stage(), this.#dock()];
+    const stage = make("div", { class: "stage" }, this.#notes.node, this.#pitch.node, this.#voices);
+    this.nodes = [this.#in.node, stage, this.#out.node, this.#inspector(), this.#dock()];
     this.#markPreset();
   }
 
-  #stage() {
-    const labelled = (name) => make("label", { title: this.#settings[name].meaning }, make("span", {}, NAMES[name]), this.#inputs[name]);
-    const tuner = make("div", { class: "tuner" }, make("div", { class: "scale" }, this.#needle), this.#cents);
-    const middle = make("div", { class: "middle" }, make("div", { class: "notes" }, this.#sung.place, tuner, this.#heard.place), this.#canvas, this.#voices);
-    const inspector = make("div", { class: "inspector" },
-      make("h2", {}, tr("Delay")), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
-      make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#presetSaid, this.measure, this.measured,
-      make("h2", {}, tr("Key")), this.#steps("transpose", tr("Transpose")),
-      make("h2", {}, tr("Character")), this.#slider("formant_shift_semitones", tr("Formant shift")), make("label", { class: "choice" }, make("span", {}, tr("Style")), this.#inputs.style),
-      make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(NAMES).map(labelled)), this.figures));
-    return make("div", { class: "live-stage" }, this.#in.place, middle, this.#out.place, inspector);
+  // ---- the inspector
+
+  #inspector() {
+    const labelled = (name) => make("label", { title: this.#settings[name].meaning }, make("span", {}, MORE[name]), this.#inputs[name]);
+    const device = (kind, label) => make("label", { class: "device" }, make("span", { class: "unseen" }, label), this.devices[kind]);
+    const part = (title, ...children) => make("section", {}, make("h2", {}, title), ...children);
+    return make("div", { class: "inspector" },
+      part(tr("Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
+        make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#nextTime, this.measure, this.measured),
+      part(tr("Key"), this.#steps()),
+      part(tr("Character"), this.#inputs.style.node, Object.entries(SLIDERS).map(([name, label]) => this.#slider(name, label))),
+      part(tr("Devices"), device("audioinput", tr("Microphone")), "setSinkId" in AudioContext.prototype ? device("audiooutput", tr("Output")) : null,
+        make("p", { class: "small" }, tr("Use headphones to avoid feedback."))),
+      make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(MORE).map(labelled)), this.figures));
   }
 
-  #dock() {
-    return make("div", { class: "live-start" }, this.button,
-      make("label", { class: "tick" }, this.record, make("span", {}, tr("Record"))), make("label", { class: "tick" }, this.bypass, make("span", {}, tr("Bypass"))), this.status,
-      make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
-  }
-
-  #steps(name, label) {
-    const input = this.#inputs[name], by = (step) => {
-      input.value = Math.min(Number(input.max), Math.max(Number(input.min), Number(input.value) + step));
+  #steps() {
+    const input = this.#inputs.transpose, by = (step) => {
+      input.value = Number(input.value) + step;
       input.dispatchEvent(new Event("change"));
     };
-    input.setAttribute("aria-label", label);
-    return make("div", { class: "steps" }, make("button", { type: "button", class: "pill", "aria-label": tr("Down a semitone"), onclick: () => by(-1) }, "\u2212"), input,
-      make("button", { type: "button", class: "pill", "aria-label": tr("Up a semitone"), onclick: () => by(1) }, "+"));
+    Object.assign(input, { type: "text", inputMode: "numeric", ariaLabel: tr("Transpose") });
+    input.addEventListener("change", () => press(this.#auto, false));
+    return make("div", { class: "pills steps" }, button("\u2212", () => by(-1), { "aria-label": tr("Down a semitone") }), input, button("+", () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
   }
 
   #slider(name, label) {
-    const { minimum, maximum, meaning } = this.#settings[name], input = this.#inputs[name];
-    const shown = make("output", {}, input.value);
-    Object.assign(input, { type: "range", min: minimum, max: maximum, step: 0.5, oninput: () => (shown.textContent = input.value) });
+    const { minimum, maximum, meaning, step } = this.#settings[name], input = this.#inputs[name], shown = make("output");
+    const show = () => {
+      shown.textContent = minimum < 0 ? signed(Number(input.value)) : tr("{value}", { value: Number(input.value) });
+      input.style.setProperty("--share", `${(100 * (input.value - minimum)) / (maximum - minimum)}%`);
+    };
+    Object.assign(input, { type: "range", step: step ?? (maximum > 1 ? 0.5 : 0.05) });
+    input.addEventListener("input", show);
+    show();
     return make("label", { class: "choice", title: meaning }, make("span", {}, label), input, shown);
   }
 
@@ -130,8 +109,27 @@ export class LivePanel {
       if (name in PRESETS.Fast) this.#markPreset();
       this.#told.change({ [name]: this.#value(name) });
     };
-    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, WORDS[word] ?? word)));
-    return make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value, onchange: changed });
+    if (name === "style") return this.#pills(words, value, changed);
+    if (words?.length) return make("select", { onchange: changed }, words.map((word) => make("option", { value: word, selected: word === value }, WORDS[word])));
+    const made = make("input", { type: "number", min: minimum, max: maximum, step: step ?? 0.05, value });
+    const within = () => this.#set(name, Math.min(maximum, Math.max(minimum, Number(made.value) || 0)));
+    for (const one of [within, changed]) made.addEventListener("change", one);
+    return made;
+  }
+
+  #pills(words, value, changed) {
+    const made = { value, node: make("div", { class: "pills", role: "group", "aria-label": tr("Style") }) };
+    const choose = (word) => {
+      made.value = word;
+      [...made.node.children].forEach((one, place) => press(one, words[place] === word));
+    };
+    made.node.append(...words.map((word) => button(WORDS[word], () => (choose(word), changed()))));
+    choose(value);
+    return made;
+  }
+
+  #set(name, value) {
+    this.#inputs[name].value = name === "transpose" && value > 0 ? `+${value}` : value;
   }
 
   #value(name) {
@@ -144,24 +142,77 @@ export class LivePanel {
     return Object.fromEntries(Object.keys(this.#inputs).map((name) => [name, this.#value(name)]));
   }
 
+  get isAuto() {
+    return this.#auto.getAttribute("aria-pressed") === "true";
+  }
+
   #preset(name) {
     for (const [setting, value] of Object.entries(PRESETS[name])) this.#inputs[setting].value = value;
     this.#markPreset();
-    this.#presetSaid.textContent = this.#light.dataset.light === "off" ? "" : NEXT_TIME;
+    this.#counts();
   }
 
   #markPreset() {
     const now = this.values;
-    Object.values(PRESETS).forEach((preset, place) => {
-      this.#presets[place].setAttribute("aria-pressed", Object.entries(preset).every(([name, value]) => now[name] === value));
-    });
+    Object.values(PRESETS).forEach((preset, place) => press(this.#presets[place], Object.entries(preset).every(([name, value]) => now[name] === value)));
+  }
+
+  #counts() {
+    this.#nextTime.textContent = this.#light.dataset.light === "off" ? "" : NEXT_TIME;
+  }
+
+  #deviceChosen(kind) {
+    if (kind === "audiooutput") this.#told.output(this.devices[kind].value);
+    else this.#counts();
+  }
+
+  /** Offer devices, as the browser lists them; their names are known once it has given the microphone. */
+  listDevices(devices) {
+    for (const [kind, select] of Object.entries(this.devices)) {
+      const before = select.value, named = devices.filter((one) => one.kind === kind && one.label && !["default", "communications"].includes(one.deviceId));
+      select.replaceChildren(make("option", { value: "" }, DEFAULT_DEVICES[kind]), ...named.map(({ deviceId, label }) => make("option", { value: deviceId, translate: "no" }, label)));
+      if (named.some(({ deviceId }) => deviceId === before)) select.value = before;
+    }
+  }
+
+  // ---- the bar
+
+  #dock() {
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status,
+      make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
+  }
+
+  #passBy() {
+    press(this.bypass, this.bypass.getAttribute("aria-pressed") === "false");
+    this.#told.change({ bypass: this.isBypassed });
+  }
+
+  get isBypassed() {
+    return this.bypass.getAttribute("aria-pressed") === "true";
+  }
+
+  get isRecording() {
+    return this.record.getAttribute("aria-pressed") === "true";
+  }
+
+  #showInspector(isOpen) {
+    this.#adjust.ariaExpanded = String(isOpen);
+    this.#adjust.closest("timbre-live").toggleAttribute("data-adjusts", isOpen);
+  }
+
+  /** Close what is open; gives whether anything was. */
+  close() {
+    const wasOpen = this.#adjust.ariaExpanded === "true";
+    if (wasOpen) this.#showInspector(false);
+    return wasOpen;
   }
 
   // ---- voices
 
-  /** Show the voices: [{id, name, avatar}], the chosen one or the first chosen. */
+  /** Show the voices: [{id, name, low, high, avatar}], the chosen one or the first chosen. */
   list(voices) {
     const before = this.voice ?? voices[0]?.id;
+    this.#known = voices;
     this.#voices.replaceChildren(...voices.map((voice, place) => make("button",
       { type: "button", role: "radio", class: "voice", "data-id": voice.id, onclick: () => this.choose(voice.id) },
       avatar(voice.avatar), make("span", { translate: "no" }, voice.name), place < 9 ? make("kbd", { "aria-hidden": "true" }, String(place + 1)) : null)));
@@ -187,7 +238,10 @@ export class LivePanel {
     for (const one of this.#voices.children) {
       one.setAttribute("aria-checked", one.dataset.id === id);
       one.tabIndex = one.dataset.id === id ? 0 : -1;
+      if (one.dataset.id === id) one.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
+    const voice = this.#known.find((one) => one.id === id);
+    if (voice) this.#pitch.show(voice);
   }
 
   #key(event) {
@@ -203,8 +257,10 @@ export class LivePanel {
 
   /** Forget what was drawn of an earlier session. */
   begin() {
-    this.#meters = [];
+    this.#pitch.clear();
     [this.#lost, this.#hurt] = [0, -Infinity];
+    this.button.textContent = tr("Stop");
+    this.measure.disabled = this.record.disabled = true;
   }
 
   say(text, wrong = false) {
@@ -212,70 +268,42 @@ export class LivePanel {
     this.status.classList.toggle("wrong", wrong);
   }
 
-  /** Show levels in dB, of the microphone and of what is heard. */
+  /** Show levels in dB, [peak, mean], of the microphone and of what is heard. */
   levels(input, output) {
-    this.#in.show(input);
-    this.#out.show(output);
+    this.#in.show(...input);
+    this.#out.show(...output);
+  }
+
+  /** Show that it records, and how many seconds it has done so; null for none. */
+  recorded(seconds) {
+    this.#time.textContent = seconds === null ? "" : clock(seconds, 0);
+    this.record.disabled = seconds !== null;
   }
 
   /** Show what the service measured, and the delay: {ms or null, algorithm, lost}. */
   metered(meter, { ms, algorithm, lost }) {
-    this.#meters.push(meter);
-    this.#meters.splice(0, this.#meters.length - SHOWN);
     if (lost > this.#lost) [this.#lost, this.#hurt] = [lost, performance.now()];
-    const isHurt = performance.now() - this.#hurt < 10_000;
-    this.#light.dataset.light = meter.work > 1 ? "bad" : isHurt ? "warn" : "good";
+    this.#light.dataset.light = meter.work > 1 ? "bad" : performance.now() - this.#hurt < HURT_MS ? "warn" : "good";
     this.#delay.textContent = ms ?? "–";
     this.#delaySaid.textContent = lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts");
     this.figures.textContent = tr("Algorithm {algorithm} ms · CPU {work} %", { algorithm, work: Math.round(100 * meter.work) });
-    this.#sung.show(meter.hertz);
-    this.#heard.show(meter.rendered_hertz);
-    if (meter.hertz > 0) this.#tune(midi(meter.hertz));
-    if (!document.hidden) this.draw();
-  }
-
-  #tune(pitch) {
-    const cents = Math.round(100 * (pitch - Math.round(pitch)));
-    this.#needle.style.left = `${50 + cents}%`;
-    this.#cents.textContent = tr("{cents}{cents2} cents", { cents: cents > 0 ? "+" : cents < 0 ? "\u2212" : "", cents2: Math.abs(cents) });
+    this.#notes.show(meter.curve);
+    this.#pitch.add(meter.curve);
+    if (this.isAuto && meter.fitting_transpose !== null && meter.fitting_transpose !== this.#value("transpose")) {
+      this.#set("transpose", meter.fitting_transpose);
+      this.#told.change({ transpose: meter.fitting_transpose });
+    }
   }
 
   /** Nothing is sung any more. */
   end() {
     this.#light.dataset.light = "off";
-    this.#presetSaid.textContent = "";
-    this.levels(LOWEST_DB, LOWEST_DB);
-  }
-
-  draw() {
-    const canvas = this.#canvas, ratio = devicePixelRatio, width = canvas.clientWidth, height = canvas.clientHeight, pen = canvas.getContext("2d");
-    if (!width) return;
-    Object.assign(canvas, { width: width * ratio, height: height * ratio });
-    pen.scale(ratio, ratio);
-    const style = getComputedStyle(canvas), colour = (name) => style.getPropertyValue(name);
-    const sung = this.#meters.flatMap(({ hertz, rendered_hertz }) => [hertz, rendered_hertz]).filter((hertz) => hertz > 0).map(midi);
-    let lowest = Math.min(...sung, 57) - ROOM, highest = Math.max(...sung, 57) + ROOM;
-    const missing = Math.max(0, LEAST_SPAN - (highest - lowest)) / 2;
-    [lowest, highest] = [lowest - missing, highest + missing];
-    const left = 34, x = (i) => left + (i * (width - left)) / SHOWN, y = (pitch) => height * (1 - (pitch - lowest) / (highest - lowest));
-    Object.assign(pen, { font: `11px ${style.fontFamily}`, textBaseline: "middle", lineCap: "round" });
-    for (let one = Math.ceil(lowest); one <= highest; one += 1) {
-      if (![0, 4, 9].includes(((one % 12) + 12) % 12)) continue;
-      pen.fillStyle = colour("--border-color-primary");
-      pen.fillRect(left, y(one), width, 1);
-      pen.fillStyle = colour("--body-text-color-subdued");
-      pen.fillText(noteName(one), 4, y(one));
-    }
-    for (const [name, ink] of [["hertz", "--body-text-color-subdued"], ["rendered_hertz", "--accent"]]) {
-      Object.assign(pen, { strokeStyle: colour(ink), lineWidth: 3 });
-      pen.beginPath();
-      this.#meters.forEach((meter, i) => {
-        if (!(meter[name] > 0)) return;
-        const isOn = this.#meters[i - 1]?.[name] > 0 && Math.abs(midi(meter[name]) - midi(this.#meters[i - 1][name])) < 3;
-        pen[isOn ? "lineTo" : "moveTo"](x(i), y(midi(meter[name])));
-        if (!isOn) pen.lineTo(x(i) + 0.5, y(midi(meter[name])));
-      });
-      pen.stroke();
-    }
+    this.#nextTime.textContent = "";
+    this.#notes.clear();
+    this.recorded(null);
+    press(this.record, false);
+    this.levels([LOWEST_DB, LOWEST_DB], [LOWEST_DB, LOWEST_DB]);
+    this.button.textContent = tr("Start");
+    this.measure.disabled = false;
   }
 }

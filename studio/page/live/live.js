@@ -1,8 +1,9 @@
 // <timbre-live>: sing, and hear the other voice.
 //
-// data: {voices: [{id, name, avatar}], settings: {name: {value, minimum, maximum, step, meaning, words}}, ticket, problem}.
-// Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket, in a worker (live-socket.js). What the
-// service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass.
+// data: {voices: [{id, name, low, high, avatar}], settings: {name: {value, minimum, maximum, step, meaning, words}}, ticket,
+// problem}. Tells `start` {model, settings, record}; a new `ticket` opens the WebSocket, in a worker (live-socket.js). What
+// the service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass, space and Enter
+// start and stop.
 
 import { Listener, tell } from "./dom.js";
 import { measureDelay } from "./live-latency.js";
@@ -11,7 +12,7 @@ import { tr } from "./texts.js";
 
 const RATE = 48_000;
 const WHILE_SINGING = [
-  "transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture", "voice", "bypass",
+  "transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture", "wet", "voice", "bypass", "record",
 ];
 const SILENT_DB = -100;
 const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
@@ -19,6 +20,7 @@ const INSECURE = tr("A browser gives the microphone only to pages of this machin
 const REFUSED = tr("The browser did not give the microphone. Allow it for this page, and check that one is connected.");
 const GONE = tr("The microphone is gone. Connect it and press Start.");
 const CUT = tr("The connection to the studio has ended. Press Start to go on.");
+const SILENCED = tr("The chosen output does not play. Choose another.");
 const UNHEARD = tr("The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.");
 const exact = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
 
@@ -35,11 +37,14 @@ function opened(stream) {
   }
 }
 
+const inDb = (share) => (share ? 20 * Math.log10(share) : SILENT_DB);
+
+/** Return the peak and the mean of what sounds, in dB. */
 function levelOf(analyser) {
   const samples = new Float32Array(analyser.fftSize);
   analyser.getFloatTimeDomainData(samples);
-  const most = samples.reduce((peak, one) => Math.max(peak, Math.abs(one)), 0);
-  return most ? 20 * Math.log10(most) : SILENT_DB;
+  const peak = samples.reduce((most, one) => Math.max(most, Math.abs(one)), 0);
+  return [inDb(peak), inDb(Math.sqrt(samples.reduce((sum, one) => sum + one * one, 0) / samples.length))];
 }
 
 class LiveElement extends Listener {
@@ -74,21 +79,39 @@ class LiveElement extends Listener {
       change: (values) => this.#change(values),
       start: () => (this.#running || this.#stream ? this.#finish(tr("Stopped.")) : this.#start()),
       measure: () => this.#measure(),
+      record: () => this.#record(),
+      output: () => this.#playTo(this.#running?.context).catch((error) => this.#panel.say(error.message, true)),
     });
     this.replaceChildren(...this.#panel.nodes);
     if (!window.isSecureContext || !navigator.mediaDevices?.getUserMedia) {
       this.#panel.button.disabled = this.#panel.measure.disabled = true;
       this.#panel.say(INSECURE, true);
+    } else {
+      this.#listDevices();
+      navigator.mediaDevices.addEventListener("devicechange", () => this.#listDevices());
     }
   }
 
+  async #listDevices() {
+    this.#panel.listDevices(await navigator.mediaDevices.enumerateDevices());
+  }
+
+  async #playTo(context) {
+    if (!context?.setSinkId || context.sinkId === this.#panel.devices.audiooutput.value) return;
+    await context.setSinkId(this.#panel.devices.audiooutput.value).catch(() => {
+      throw new Error(SILENCED);
+    });
+  }
+
   #key(event) {
-    const isFree = event.target === document.body || this.contains(event.target);
-    if (!isFree || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.matches("input:not([type=checkbox], [type=range]), select")) return;
-    if (/^[1-9]$/.test(event.key)) this.#panel.chooseAt(Number(event.key) - 1);
-    else if (event.key.toLowerCase() === "b") this.#panel.bypass.click();
-    else return;
+    const { target, key } = event, isFree = target === document.body || this.contains(target);
+    if (!isFree || event.repeat || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.matches("input:not([type=range]), select")) return;
+    const pressesItself = target.matches("summary, button:not(.voice)");
+    if (/^[1-9]$/.test(key)) this.#panel.chooseAt(Number(key) - 1);
+    else if (key.toLowerCase() === "b") this.#panel.bypass.click();
+    else if ([" ", "Enter"].includes(key) && !pressesItself) this.#panel.button.click();
+    else if (key !== "Escape" || !this.#panel.close()) return;
     event.preventDefault();
   }
 
@@ -101,20 +124,21 @@ class LiveElement extends Listener {
   async #microphone() {
     this.#panel.say(tr("Asking for the microphone ..."));
     try {
-      return await navigator.mediaDevices.getUserMedia({ audio: exact });
+      const { value } = this.#panel.devices.audioinput;
+      const stream = await navigator.mediaDevices.getUserMedia({ audio: { ...exact, ...(value ? { deviceId: { exact: value } } : {}) } });
+      this.#listDevices();
+      return stream;
     } catch {
       return null;
     }
   }
 
   async #start() {
-    this.#panel.button.textContent = tr("Stop");
-    this.#panel.measure.disabled = true;
     this.#panel.begin();
     this.#stream = await this.#microphone();
     if (!this.#stream) return this.#end(REFUSED);
     this.#panel.say(tr("Loading the voice ..."));
-    tell(this, "start", { model: this.#panel.voice, settings: this.#panel.values, record: this.#panel.record.checked, at: Date.now() });
+    tell(this, "start", { model: this.#panel.voice, settings: this.#panel.values, record: this.#panel.isRecording, at: Date.now() });
   }
 
   async #open(ticket) {
@@ -134,6 +158,7 @@ class LiveElement extends Listener {
     stream.getAudioTracks()[0].addEventListener("ended", () => this.#running === running && this.#finish(GONE));
     await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
     await context.resume();
+    await this.#playTo(context);
   }
 
   #told(running, said) {
@@ -159,6 +184,9 @@ class LiveElement extends Listener {
     [running.input, running.output] = [context.createAnalyser(), context.createAnalyser()];
     source.connect(running.input);
     running.node.connect(running.output);
+    if (this.#panel.isRecording) running.recordedFrom = context.currentTime;
+    this.#panel.recorded(this.#panel.isRecording ? 0 : null);
+    if (this.#panel.isBypassed) this.#change({ bypass: true });
     this.#panel.say(tr("Listening: sing!"));
     this.dataset.state = "running";
     this.#showLevels(running);
@@ -167,7 +195,17 @@ class LiveElement extends Listener {
   #showLevels(running) {
     if (this.#running !== running) return;
     if (this.isConnected && !document.hidden) this.#panel.levels(levelOf(running.input), levelOf(running.output));
+    if (running.recordedFrom !== undefined) this.#panel.recorded(running.context.currentTime - running.recordedFrom);
     setTimeout(() => this.#showLevels(running), LEVELS_MS);
+  }
+
+  // Before a session it says whether that will be recorded; within one it begins, and ends with it.
+  #record() {
+    const { record } = this.#panel, running = this.#running;
+    record.setAttribute("aria-pressed", !this.#panel.isRecording);
+    if (!running) return;
+    this.#change({ record: true });
+    running.recordedFrom = running.context.currentTime;
   }
 
   #metered(running, meter) {
@@ -191,6 +229,7 @@ class LiveElement extends Listener {
       context = sound.context;
       await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
       await context.resume();
+      await this.#playTo(context);
       this.#roomDelay = await measureDelay(context, sound.source);
       panel.measured.textContent = this.#roomDelay === null ? UNHEARD : tr("Speakers to microphone: {roomdelay} ms. The delay counts this from now on.", { roomdelay: Math.round(1000 * this.#roomDelay) });
       panel.say("");
@@ -229,8 +268,6 @@ class LiveElement extends Listener {
       running.context.close();
     }
     this.dataset.state = "stopped";
-    this.#panel.button.textContent = tr("Start");
-    this.#panel.measure.disabled = false;
     this.#panel.end();
     this.#panel.say(why, true);
   }

@@ -13,8 +13,6 @@ from studio.actions.voices.cards import avatar_of
 from studio.page.parts.element import element, shown
 from studio.page.parts.page import Page, Updates, Visit
 
-_DEFAULT_VOICE = "kathleen"
-
 
 class LiveTab:
     """Layout, events and their wiring; to be made inside `tab`."""
@@ -46,5 +44,4 @@ def _form(voices: Sequence[dict[str, Any]]) -> dict[str, Any]:
         | {name: field.metadata.get(name) for name in ("minimum", "maximum", "step", "meaning", "words")}
         for field in fields(LiveSettings)
     }
-    shown_voices = [voice | {"avatar": avatar_of(voice["name"])} for voice in voices]
-    return {"voices": sorted(shown_voices, key=lambda voice: voice["id"] != _DEFAULT_VOICE), "settings": settings}
+    return {"voices": [voice | {"avatar": avatar_of(voice["name"])} for voice in voices], "settings": settings}

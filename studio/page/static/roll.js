@@ -616,7 +616,8 @@ export class Roll extends Listener {
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
       const label = curve.label || tr("Pitch");
       if (!isPitch) words.push(`${label}: ${tr("unvoiced")}`);
-      else if (sure == null || this.#data.layers) words.push(`${label}: ${said(hertz)}`);
+      else if (this.#data.layers) words.push(`${label}: ${draw.noteWithCents(draw.toMidi(hertz))}`); // little room
+      else if (sure == null) words.push(`${label}: ${said(hertz)}`);
       else {
         const share = Math.round(100 * sure), confidence = tr("confidence {share} %", { share });
         words.push(`${label}: ${said(hertz)} (${confidence})`);

@@ -87,7 +87,10 @@ class TrainTab:
         return panel.choose(visit, given, busy[0] if busy else None)
 
     def _choose(self, visit: Visit, given: Given) -> Updates:
-        return self._panel.choose(visit, given, given.read(self._panel.voice, str))
+        drawn, voice = given.read(self._panel.drawn, list[str | int]), given.read(self._panel.voice, str)
+        if drawn and drawn[0] == voice:  # the list was only left: what was set stays
+            return None
+        return self._panel.choose(visit, given, voice)
 
     def _keep(self, visit: Visit, given: Given) -> Updates:
         settings = {name: given[control] for name, control in self._panel.made.items()}

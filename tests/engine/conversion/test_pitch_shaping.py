@@ -136,6 +136,14 @@ def test_fitting_transpose_aims_at_the_spoken_or_sung_pitch_of_the_voice():
     assert fitting_transpose(middle(48), only_sings, sung=False) == 8
 
 
+@pytest.mark.parametrize(
+    ("kept", "source", "sung", "expected"),
+    [(12, 54.5, True, 12), (12, 55.5, True, 0), (None, 54.5, True, 0), (3, 55.5, False, 3), (3, 54.5, False, 6)],
+)
+def test_fitting_transpose_keeps_what_was_found_unless_another_is_clearly_nearer(kept, source, sung, expected):
+    assert fitting_transpose(middle(source), voice(60), sung, kept) == expected
+
+
 @given(st.floats(20, 110), st.floats(20, 110))
 def test_fitting_transpose_stays_within_an_octave_and_never_moves_away(source, target):
     for sung in (False, True):

@@ -1,5 +1,7 @@
 """Live conversion: the same result in any blocks, a delay that is found where it is stated, never a burst."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +17,7 @@ from engine.live.settings import LiveSettings
 from engine.live.speaker import SpeakerProfile
 from engine.networks.base import load_base
 from engine.networks.listener_stream import ListenerStream
-from engine.units import SAMPLE_RATE
+from engine.units import SAMPLE_RATE, semitones_to_hertz
 from engine.voices.card import DEMO_VOICES
 from tests.vowels import vowel
 
@@ -126,6 +128,31 @@ def test_change_switches_voice_transposition_and_bypass_without_a_click(voice, s
     )
     with pytest.raises(SettingsError, match="block_ms cannot change"):
         live.change(settings=LiveSettings(block_ms=20, content="student"))
+
+
+def test_wet_mixes_the_new_voice_with_the_dry_one(voice, sung):
+    def mixed(wet):
+        live = LiveConverter(voice, replace(SETTINGS, wet=wet), SAMPLE_RATE, whole_blocks=True)
+        return np.concatenate([live.convert(0.5 * block) for block in np.resize(sung, (12, live.block))])
+
+    new, dry, both = mixed(1.0), mixed(0.0), mixed(0.5)
+    assert np.abs(new - dry).max() > 0.05
+    np.testing.assert_allclose(both, (new + dry) / 2, atol=2e-3)
+
+
+def test_meter_has_the_curve_of_each_frame_and_the_key_that_fits():
+    live = LiveConverter("safiye", SETTINGS, SAMPLE_RATE, whole_blocks=True)
+    hertz = float(semitones_to_hertz(load_voice("safiye").card.pitch_where(True).median - 12))
+    steady = vowel(hertz, 3.0)
+    meters = []
+    for block in steady[: len(steady) // live.block * live.block].reshape(-1, live.block):
+        live.convert(block)
+        meters.append(live.meter)
+    assert meters[0].fitting_transpose is None
+    assert meters[-1].fitting_transpose == 12
+    assert len(meters[-1].curve) == SETTINGS.block_frames
+    np.testing.assert_allclose(meters[-1].curve, hertz, rtol=0.01)
+    assert meters[-1].curve[-1] == (meters[-1].hertz, meters[-1].rendered_hertz)
 
 
 def test_convert_is_silent_in_silence_and_limited_in_noise(voice):

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import soundfile
 
 from engine.errors import SettingsError
 from studio.actions.conversions.live import LiveSessions
 from studio.actions.conversions.takes import result_view
 from studio.actions.history import history_view
+from studio.actions.voices.cards import voice_cards
 from studio.errors import Invalid, NotFound, TooMany, Unauthorised, Unavailable
+from studio.store.accounts import account_prefix
 from studio.store.tasks import list_tasks
 from tests.waiting import PATIENCE_S
 
@@ -60,6 +63,36 @@ def test_live_sessions_open_one_session_per_ticket_and_record_it_into_history(se
     assert [one.id for one in list_tasks(studio.database, studio.local.id)[0]] == [task]
     assert [row["id"] for row in history_view(studio, studio.local, "", 0.0)["tasks"]] == [task]
     assert (studio.settings.work / "live" / studio.local.id).exists()
+
+
+@pytest.mark.system
+def test_live_sessions_begin_a_recording_while_they_run_in_the_voice_that_is_heard(sessions, studio, tmp_path):
+    session = opened(sessions, sessions.ticket(studio.local, "kathleen", GIVEN, record=False), 48_000)
+    block = np.zeros(session.facts["block"], np.float32).tobytes()
+    try:
+        session.convert(block)
+        session.change({"voice": "koguchi"})
+        session.change({"record": True})
+        session.convert(block)
+        session.change({"record": True})  # goes on
+        session.change({"voice": "safiye"})
+        session.convert(block)
+        with pytest.raises(Invalid, match="A recording ends with its session"):
+            session.change({"record": False})
+    finally:
+        task = session.finish()
+    view = result_view(studio, studio.local, task, "", 0.0)
+    assert (view["state"], view["model"]) == ("completed", "koguchi")
+    kept = studio.storage.fetch(f"{account_prefix(studio.local)}tasks/{task}/live-1.wav", tmp_path)
+    assert soundfile.info(kept).duration == pytest.approx(2 * GIVEN["block_ms"] / 1000)
+
+
+def test_live_sessions_list_voices_as_their_cards_with_ranges(sessions, studio):
+    voices = sessions.voices(studio.local)
+    cards = voice_cards(studio, studio.local, "", 0.0)
+    assert [voice["id"] for voice in voices] == [card["id"] for card in cards]
+    safiye = next(voice for voice in voices if voice["id"] == "safiye")
+    assert (safiye["low"], safiye["high"]) == (55, 72)  # G3 to C5
 
 
 @pytest.mark.system

@@ -1,0 +1,143 @@
+// What is seen of a performance in <timbre-live>: levels, both notes with cents, and both pitches as they go by.
+
+import { make } from "./dom.js";
+import { Plot, coloursOf, drawCurve, drawRange, line, nameRange, noteName, sized, toHertz, toMidi } from "./roll-drawing.js";
+import { signed, tr } from "./texts.js";
+
+export const LOWEST_DB = -60; // of the level meters
+const WARM_DB = -3;
+const FALL_DB = 2, HOLD_MS = 1500; // of a level with each picture, and of its mark
+const MARKS_DB = [-6, -12, -24, -36, -48];
+const IN_TUNE = 10; // cents
+const FRAME_S = 0.01, SHOWN_S = 8; // of a curve
+const LEAST_SPAN = 19, ROOM = 2; // semitones of the axis
+const EASE = 0.15; // of the way that the axis goes with each picture
+const OUTLIERS = 0.03; // of the frames, at each end, that the axis need not show
+const LINES = [0, 4, 9], C_ONLY = [0], LEAST_PX = 14; // notes of an octave that have a line, and room for their names
+const LEFT_PX = 40, RIGHT_PX = 52; // beside the curves
+
+/** A level meter: its node, and `show(peak, mean)` in dB. */
+export function level(label) {
+  const parts = ["peak", "mean", "mark"].map((name) => make("i", { class: name }));
+  const marks = MARKS_DB.map((db) => make("i", { class: "tick", style: `--share: ${share(db)}` }, String(-db)));
+  const said = make("span", { class: "db" }), tube = make("div", { class: "tube" }, parts, marks);
+  let now = [LOWEST_DB, LOWEST_DB], held = LOWEST_DB, heldAt = 0;
+  return {
+    node: make("div", { class: "level" }, tube, make("span", {}, label), said),
+    show(peak, mean) {
+      now = [peak, mean].map((db, place) => Math.max(db, now[place] - FALL_DB, LOWEST_DB));
+      if (peak > held || performance.now() - heldAt > HOLD_MS) [held, heldAt] = [Math.max(peak, LOWEST_DB), performance.now()];
+      [...now, held].forEach((db, place) => parts[place].style.setProperty("--share", share(db)));
+      tube.classList.toggle("hot", held > WARM_DB);
+      said.textContent = held > LOWEST_DB ? tr("{held} dB", { held: Math.round(held) }) : "";
+    },
+  };
+}
+
+const share = (db) => `${100 * Math.min(1, Math.max(0, 1 - db / LOWEST_DB))}%`;
+
+/** The note that is sung and the one that is heard, in large letters, and between them how far it is from a note. */
+export class Notes {
+  #names = [0, 1].map(() => make("b", { translate: "no", class: "gone" }, "–"));
+  #needle = make("i", { class: "needle" });
+  #cents = make("span", { class: "cents" });
+
+  constructor() {
+    const [sung, heard] = [tr("You sing"), tr("You hear")].map((said, place) => make("div", { class: "note" }, make("span", {}, said), this.#names[place]));
+    this.node = make("div", { class: "notes idle" }, sung, make("div", { class: "tuner" }, make("div", { class: "scale" }, this.#needle), this.#cents), heard);
+  }
+
+  /** Show the curve's last frames: [hertz as sung, as heard], 0 where there is no note. */
+  show(curve) {
+    const voiced = curve.filter(([hertz]) => hertz > 0);
+    for (const name of this.#names) name.classList.toggle("gone", !voiced.length);
+    if (!voiced.length) return;
+    this.node.classList.remove("idle");
+    const [sung, heard] = [0, 1].map((place) => voiced.reduce((sum, both) => sum + toMidi(both[place]), 0) / voiced.length);
+    [sung, heard].forEach((midi, place) => (this.#names[place].textContent = noteName(midi)));
+    const cents = Math.round(100 * (sung - Math.round(sung)));
+    this.#needle.style.left = `${50 + cents}%`;
+    this.#needle.classList.toggle("good", Math.abs(cents) <= IN_TUNE);
+    this.#cents.textContent = tr("{cents} cents", { cents: signed(cents) });
+  }
+
+  clear() {
+    this.node.classList.add("idle");
+    for (const name of this.#names) name.textContent = "–";
+    this.#needle.style.left = "50%";
+    this.#cents.textContent = "";
+  }
+}
+
+/** The pitch of the last seconds, over the range of the voice. */
+export class PitchPicture {
+  #canvas = make("canvas", { role: "img", "aria-label": tr("Pitch of the last seconds") });
+  #hint = make("p", { class: "small" });
+  #curve = []; // [hertz as sung, as heard] of each frame, 0 where there is no note
+  #range = null; // of the voice: {low, high} as MIDI notes
+  #axis = null; // [lowest, highest] MIDI note that is shown
+
+  constructor() {
+    this.node = make("div", { class: "pitch" }, this.#canvas, this.#hint);
+    new ResizeObserver(() => this.draw()).observe(this.#canvas);
+  }
+
+  /** Show the range of a voice: {name, low, high}, null where it is not known. */
+  show({ name, low, high }) {
+    this.#range = low === null ? null : { low, high };
+    this.#axis = this.#curve.length ? this.#axis : null;
+    const range = this.#range && tr("{name}'s range: {low} to {high}.", { name, low: noteName(low), high: noteName(high) });
+    this.#hint.replaceChildren(...[range, tr("While you sing, your pitch and the one you hear are drawn here.")].filter(Boolean).map((text) => make("span", {}, text, " ")));
+    this.draw();
+  }
+
+  clear() {
+    this.#curve = [];
+  }
+
+  add(curve) {
+    this.#hint.hidden = true;
+    this.#curve = [...this.#curve, ...curve].slice(-SHOWN_S / FRAME_S);
+    this.draw();
+  }
+
+  draw() {
+    const canvas = this.#canvas, width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!width || !height || document.hidden) return;
+    const context = sized(canvas, width, height), colours = coloursOf(canvas), plot = new Plot(SHOWN_S), [low, high] = this.#follow();
+    plot.box = { x: LEFT_PX, y: 0, width: Math.max(1, width - LEFT_PX - RIGHT_PX), height };
+    plot.usePicture({ scale: "note", lowest_hertz: toHertz(low), highest_hertz: toHertz(high) });
+    this.#drawNotes(context, plot, colours);
+    if (this.#range) drawRange(context, plot, this.#range, colours);
+    const offset_s = SHOWN_S - this.#curve.length * FRAME_S, now = plot.x(SHOWN_S);
+    [colours.wave, colours.accent].forEach((ink, place) => drawCurve(context, plot, { step_s: FRAME_S, offset_s, hertz: this.#curve.map((both) => both[place]) }, ink, colours, 2.5));
+    if (this.#range) nameRange(context, plot, this.#range, colours);
+    Object.assign(context, { strokeStyle: colours.accent, fillStyle: colours.pale, lineWidth: 1.5, font: `11px ${colours.font}` });
+    line(context, now, 0, now, height);
+    context.fillText(tr("now"), now + 6, 16);
+  }
+
+  #drawNotes(context, plot, colours) {
+    const { box, low, high } = plot, shown = 4 * box.height > LEAST_PX * (high - low) ? LINES : C_ONLY;
+    Object.assign(context, { font: `11px ${colours.font}`, textAlign: "right", textBaseline: "middle", fillStyle: colours.pale, strokeStyle: colours.line, lineWidth: 1 });
+    for (let midi = Math.ceil(low); midi <= high; midi += 1) {
+      const height = Math.round(plot.y(toHertz(midi))) + 0.5;
+      if (!shown.includes(midi % 12) || height < LEAST_PX / 2 || height > box.height - LEAST_PX / 2) continue;
+      line(context, box.x, height, box.x + box.width, height);
+      context.fillText(noteName(midi), box.x - 8, height);
+    }
+    context.textAlign = "left";
+  }
+
+  /** Return the lowest and the highest note of the axis, which follows what is sung. */
+  #follow() {
+    const all = this.#curve.flat().filter((hertz) => hertz > 0).sort((a, b) => a - b).map(toMidi), cut = Math.floor(OUTLIERS * all.length);
+    const ends = all.length ? [all[cut], all.at(-1 - cut)] : this.#range ? [] : [57];
+    if (this.#range) ends.push(this.#range.low, this.#range.high);
+    let [low, high] = [Math.min(...ends) - ROOM, Math.max(...ends) + ROOM];
+    const missing = Math.max(0, LEAST_SPAN - (high - low)) / 2;
+    [low, high] = [low - missing, high + missing];
+    this.#axis = this.#axis ? [low, high].map((wanted, place) => this.#axis[place] + EASE * (wanted - this.#axis[place])) : [low, high];
+    return this.#axis;
+  }
+}
