@@ -174,7 +174,7 @@ def test_train_tab_start_over_deletes_progress_and_estimates_the_time(studio_pag
     brought(begun, "cleo")
     open_tab(page, "Train")
     choose(page, "Cleo")
-    page.get_by_text("More settings").click()
+    page.get_by_role("button", name="More settings").click()
     batch = page.get_by_role("slider", name=re.compile("^Batch|range slider for Batch")).first
     expect(batch).to_be_disabled()
     page.get_by_role("button", name="Start over").click()
