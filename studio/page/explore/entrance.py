@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from engine.texts import tr
+from engine.texts import joined, tr
 
-_WIDTH, _HEIGHT, _STEP = 1200, 420, 3  # of the drawing, in its own units
+_WIDTH, _HEIGHT, _STEP = 1200, 420, 4  # of the drawing, in its own units
 _SILENT, _LOWEST = 345.0, 44.0  # where 0 Hz lies, and how far above it the lowest note
 # start, stop, semitones above the lowest
 _MELODY = ((0, 150, 0), (165, 330, 4), (340, 420, 7), (460, 690, 12), (700, 790, 9), (800, 930, 7), (975, 1200, 2))
@@ -19,7 +19,7 @@ _LAYERS = (
 
 def welcome() -> str:
     """Return the sentence, and the names of what is drawn, as HTML."""
-    layers = "".join(f'<li class="{name}">' + label + "</li>" for name, label in _LAYERS)
+    layers = joined("", (f'<li class="{name}">' + label + "</li>" for name, label in _LAYERS))
     return "<h2>" + tr("See what a voice does.") + "</h2><ul>" + layers + "</ul>"
 
 

@@ -53,11 +53,13 @@ class SettingsTab:
 
     def __init__(self, page: Page, tab: gr.Tab) -> None:
         self._page = page
-        with gr.Row(equal_height=False):
-            with gr.Column(min_width=360):
+        with gr.Row(equal_height=False, elem_id="settings"):
+            with gr.Column(min_width=320):
                 self._lay_out_own()
-            with gr.Column(min_width=360):
+            with gr.Column(min_width=320):
                 self._lay_out_service()
+            with gr.Column(min_width=320):
+                self._lay_out_machine()
         self._checkup = WatchedTask(_POLL_S)
         self._wire(tab)
 
@@ -85,6 +87,8 @@ class SettingsTab:
             log_out.click(None, js=_LOG_OUT, api_visibility="private", show_progress="hidden")
         gr.HTML(_TERMINAL)
         self._call = element("command", elem_id="last-call")
+
+    def _lay_out_machine(self) -> None:
         gr.HTML("<h2>" + tr("Machine") + "</h2>")
         self._machine = element("facts", elem_id="machine")
         self._findings = element("facts", elem_id="findings")

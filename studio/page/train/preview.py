@@ -2,7 +2,7 @@
 
 import math
 
-from engine.texts import tr
+from engine.texts import joined, tr
 
 _WIDTH, _HEIGHT, _STEP = 1000, 400, 10  # of the drawing, in its own units
 _LINES = (  # class, colour, name, where it begins and ends (0..1 of the height), and how soon it gets there
@@ -20,7 +20,7 @@ def preview() -> str:
     lines = "".join(
         f'<path class="{name}" d="M{_points(begin, end, soon)}"/>' for name, _, _, begin, end, soon in _LINES
     )
-    legend = "".join(f'<span style="--of: var(--{colour})">' + said + "</span>" for _, colour, said, *_ in _LINES)
+    legend = joined("", (f'<span style="--of: var(--{colour})">' + said + "</span>" for _, colour, said, *_ in _LINES))
     return (
         '<p class="legend">' + legend + f'</p><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" preserveAspectRatio="none" '
         f'aria-hidden="true" focusable="false">{grid}{lines}</svg>'
