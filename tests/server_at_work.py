@@ -97,7 +97,9 @@ def use(visit: Visit, package: Path, project: str, task_id: str) -> None:
     """Do on the page what takes a while."""
     with gr.Blocks() as blocks, gr.Tabs() as tabs, gr.Tab() as tab:
         studio, nothing = visit.studio, gr.HTML()
-        page = Page(studio, lambda request: visit.account, blocks, tabs, {}, nothing, nothing, Installs(studio))
+        page = Page(
+            studio, lambda request: visit.account, blocks, tabs, {}, nothing, nothing, Installs(studio), gr.State(None)
+        )
         part = Import(page, tab, gr.UploadButton(), Question())
     assert part.look(visit, [str(package)])[part.question.name] != "Kathleen"
     loads_nothing("a look at a package")

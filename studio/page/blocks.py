@@ -154,9 +154,10 @@ def build_page(
     with CheckedEvents(uploads, title="Timbre Studio", delete_cache=kept) as blocks:
         heading = gr.HTML(_HEADING + (_demo_terms(studio.service) if studio.service.is_demo else ""), elem_id="heading")
         returning = element("returning", events=("returned",), elem_id="returning")
+        recording = gr.State(None)
         wishes = {name.lower(): gr.State(None) for name in tabs}
         with gr.Tabs(elem_id="tabs") as choice:
-            page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio))
+            page = Page(studio, account_of, blocks, choice, wishes, heading, returning, Installs(studio), recording)
             for name in tabs:
                 with gr.Tab(name, id=name.lower()) as tab:
                     builders[name](page, tab)

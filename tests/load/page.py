@@ -7,6 +7,7 @@ again and again: first paint, requests and bytes, what moved, stops of the Tab k
 import argparse
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -95,11 +96,15 @@ def _settle(page: Page, traffic: Traffic) -> None:
         page.wait_for_timeout(_QUIET_MS)
 
 
-def _convert(page: Page) -> None:
-    """Convert, and wait for the take."""
+def until_made(page: Page, order: Callable[[], object]) -> None:
+    """Order a take, and wait for it."""
     before = page.evaluate(_TAKE)
-    page.locator("#convert-start").click()
+    order()
     page.wait_for_function(_THERE, arg=[before, _TAKE], timeout=WORK_MS)
+
+
+def _convert(page: Page) -> None:
+    until_made(page, page.locator("#convert-start").click)
 
 
 def _stops(page: Page) -> int:

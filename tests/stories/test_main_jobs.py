@@ -3,45 +3,20 @@
 What it takes is written down in studio/MEASUREMENTS.md; `-s` prints the seconds. Dropping the recording is not counted.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import select
 
-import engine
 from engine.errors import EngineError
 from studio.store.tables import tasks
+from tests.load.jobs import NAME, PLAY, RECORDINGS, Job, drop
 from tests.load.trial_service import TrialService
 
-SAMPLES = Path(engine.__path__[0]) / "samples"
-SINGING = SAMPLES / "singing.flac"
-FILES = [SAMPLES / "singing.flac", SAMPLES / "speech.flac", SAMPLES / "foreign" / "singing-high.flac"]
 WORK_MS = 240_000
 MOST_AROUND_S = 20.0  # beside the conversion, on a busy machine; about 1 s where nothing else is going on
-NAME = "Zoe"
-
-
-class Job:
-    """Counts actions and seconds."""
-
-    def __init__(self) -> None:
-        self.actions, self.seconds, self.began_s = 0, 0.0, time.monotonic()
-
-    def do(self, act: Callable[[], object]) -> None:
-        self.actions += 1
-        act()
-
-    def ended(self) -> None:
-        self.seconds = time.monotonic() - self.began_s
-
-    def told(self, name: str, work_s: float | None = None) -> int:
-        beside = "" if work_s is None else f": {self.seconds - work_s:.1f} s and {work_s:.1f} s of conversion"
-        print(f"\n{name}: {self.actions} actions, {self.seconds:.1f} s{beside}")
-        return self.actions
 
 
 @pytest.fixture
@@ -63,10 +38,6 @@ def lanes(page: Page):
     return page.locator("#convert-instrument .track")
 
 
-def drop(page: Page) -> None:
-    page.locator("#convert-drop input[type=file]").first.set_input_files(SINGING)
-
-
 def converted_s(service: TrialService) -> float:
     """Return the seconds that the last conversion took the worker; the page and the service round them."""
     took = select(tasks.c.finished_at - tasks.c.started_at).where(tasks.c.kind == "conversion")
@@ -75,20 +46,20 @@ def converted_s(service: TrialService) -> float:
 
 
 def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, studio_page):
-    drop(page)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    drop(page, RECORDINGS[0])
+    expect(page.locator(PLAY)).to_be_visible(timeout=WORK_MS)
     expect(lanes(page)).to_have_count(0)  # a recording alone needs no choice of lanes
     page.locator("#convert-start").click()  # the first one waits for the workers
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     expect(page.locator("#convert-comp")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Change recording").click()
     # its lanes are among the earlier results
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_hidden()
+    expect(page.locator(PLAY)).to_be_hidden()
     expect(page.locator("#convert-comp")).to_be_hidden()
     expect(page.get_by_label("Previous results")).to_be_visible()
 
     first = Job()
-    drop(page)
+    drop(page, RECORDINGS[0])
     first.do(page.locator("#convert-start").click)
     expect(lanes(page)).to_have_count(2, timeout=WORK_MS)
     first.ended()
@@ -106,12 +77,12 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
 
 
 def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, open_tab):
-    drop(page)  # what is to be converted
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    drop(page, RECORDINGS[0])  # what is to be converted
+    expect(page.locator(PLAY)).to_be_visible(timeout=WORK_MS)
     open_tab(page, "Create")
     expect(page.locator("#create-gathered")).to_contain_text("No recordings yet")
     job = Job()
-    job.do(lambda: page.locator("#create-files input[type=file]").set_input_files(FILES))
+    job.do(lambda: drop(page, *RECORDINGS, into="#create-files"))
     expect(page.locator("#create-gathered .row")).to_have_count(3, timeout=WORK_MS)
     job.do(lambda: page.get_by_label("Name", exact=True).fill(NAME))
     job.do(page.get_by_role("radio", name="My own voice").check)

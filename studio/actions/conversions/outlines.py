@@ -12,7 +12,7 @@ from studio.store.kinds import CONVERSION
 from studio.store.studio import Studio
 from studio.store.tasks import find
 
-COLUMNS = 64
+COLUMNS = 160
 _STEPS = 99  # of the height of a column
 _SEEN_FRAMES = 2048  # of each column: enough for its height, however long the take is
 _REMEMBERED = 4096  # takes, which never change

@@ -15,7 +15,6 @@ from studio.actions.conversions.batches import Row, batch_view, batch_zip, cance
 from studio.actions.conversions.downloads import take_download
 from studio.actions.tasks import cancel_task, task_view
 from studio.actions.uploads import receive_upload, scratch_folder
-from studio.actions.voices.cards import avatar_of
 from studio.errors import Invalid
 from studio.page.convert.layout import Layout
 from studio.page.convert.settings import Settings
@@ -152,7 +151,7 @@ class Batch:
         return {self.made: made, **(self.watch(visit, rows, made) or {})}
 
     def stop(self, visit: Visit, rows: Sequence[Row]) -> Updates:
-        cancel_batch(visit.studio, visit.account, rows or [])
+        visit.do(cancel_batch, rows or [])
         return self.watching.begin()
 
     def pack(self, visit: Visit, rows: Sequence[Row], suffix: str) -> Updates:
@@ -177,7 +176,6 @@ def _row(visit: Visit, place: int, row: Row, preferred: str) -> dict[str, object
     made = row_of(task, preferred)
     return made | named | {
         "kind": task["model_name"] or "",
-        "avatar": avatar_of(task["model_name"]) if task["model_name"] else None,
         "outline": outline_of(visit, made),
         "actions": [CANCEL] if row["state"] in BUSY else [],
         "beside": _BESIDE if made["player"] else [],

@@ -66,7 +66,7 @@ class Comp:
         if now is None or now.get("away"):
             return self._gone()
         try:
-            view = comp_view(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
+            view = visit.do(comp_view, now["task"], visit.base_url, visit.now_s)
         except WrongState as error:
             return None if error.code == "task_active" else self._gone()
         except StudioError:
@@ -87,10 +87,10 @@ class Comp:
         """Make one take of those that were chosen."""
         if now is None:
             return None
-        return {self.made: start_comp(visit.studio, visit.account, now["task"], data["choice"])}
+        return {self.made: visit.do(start_comp, now["task"], data["choice"])}
 
     def label(self, visit: Visit, data: LabelledTake) -> Updates:
         """Keep the name and the star of a take."""
         with suppress(NotFound):  # it was deleted in another window
-            label_take(visit.studio, visit.account, data["task"], data["take"], data["name"], data["starred"])
+            visit.do(label_take, data["task"], data["take"], data["name"], data["starred"])
         return None

@@ -92,7 +92,7 @@ class Fit:
         analysed = given.read(self.recording.analysed, Analysed) if given.flag(self.alone) else None
         chosen = given.read(self.recording.chosen, Chosen)
         stretch = self.recording.stretch_of(chosen) if analysed and chosen and chosen["id"] == analysed["id"] else None
-        found = fit_view(visit.studio, visit.account, model, analysed, stretch)
+        found = visit.do(fit_view, model, analysed, stretch)
         is_auto, semitones = given[self.auto], given[self.transpose]
         data = {**found} | {"transpose": None if is_auto else semitones, "isAnalysed": analysed is not None}
         return {self.picture: shown(data), self.found: found["auto"] or 0}

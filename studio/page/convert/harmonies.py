@@ -18,6 +18,7 @@ from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import Recording
 from studio.page.convert.result import Result
+from studio.page.convert.scores import HARMONIES, harmony_text
 from studio.page.convert.state import Now
 from studio.page.convert.takes import view_of
 from studio.page.convert.voice import Voice
@@ -29,10 +30,6 @@ from studio.page.parts.values import Values
 
 _POLL_S = 0.7
 _MOST_KEPT = 24
-_NAMES = {
-    "unison": tr("Double"), "third_above": tr("Third above"), "third_below": tr("Third below"),
-    "fifth_above": tr("Fifth above"), "octave_above": tr("Octave above"), "octave_below": tr("Octave below"),
-}  # fmt: skip
 _PLACES = (-0.5, 0.5, -0.3, 0.3, -0.7, 0.7)  # in the stereo field, one after the other
 _LEVEL_DB = -6.0  # beside the lead
 _FIRST_CONVERT = tr("Convert first: a harmony sings with a take.")
@@ -59,7 +56,7 @@ class Harmonies:
             gr.HTML("<h2>" + tr("Doubles and harmonies") + "</h2>")
             with gr.Row(elem_id="convert-harmonies-add"):
                 buttons = {
-                    name: gr.Button("+ " + label, size="sm", scale=0, min_width=60) for name, label in _NAMES.items()
+                    name: gr.Button("+ " + label, size="sm", scale=0, min_width=60) for name, label in HARMONIES.items()
                 }
             choices = [(tr("Auto"), AUTO), *((name, name) for name in KEYS)]
             self.key = gr.Dropdown(choices, value=AUTO, label=tr("Key"), elem_id="convert-harmony-key")
@@ -86,7 +83,7 @@ class Harmonies:
         """Begin a harmony of the take that is shown, in the chosen voice."""
         if now is None or now.get("away"):
             return {self.problem: show_error(_FIRST_CONVERT)}
-        task = harmonize(visit.studio, visit.account, now["task"], harmony, key, model)
+        task = visit.do(harmonize, now["task"], harmony, key, model)
         beside = [one for one in kept if _is_of(one, now)]
         new: Kept = {
             "task": task, "harmony": harmony, "recording": now["recording"], "start_s": now["start_s"],
@@ -102,7 +99,7 @@ class Harmonies:
         if len(left) == len(kept):
             return None
         with suppress(NotFound, WrongState):  # it is done
-            cancel_task(visit.studio, visit.account, task, visit.base_url, visit.now_s)
+            visit.do(cancel_task, task, visit.base_url, visit.now_s)
         return self.look(visit, now, left) | {self.kept: left}
 
     def look(self, visit: Visit, now: Now | None, kept: Sequence[Kept]) -> Values:
@@ -137,9 +134,8 @@ def _is_of(one: Kept, now: Now) -> bool:
 
 
 def _lane(one: Kept, voice: str | None, settings: Mapping[str, object], urls: Sequence[str]) -> dict[str, object]:
-    label, key = _NAMES[one["harmony"]], settings.get("harmony_key")
-    in_key = tr("{harmony} in {key}", harmony=label, key=key) if key in KEYS and one["harmony"] != "unison" else label
     return {
-        "name": f"{HARMONY}{one['task']}", "label": label, "title": joined(tr(", "), [in_key, voice or ""]),
+        "name": f"{HARMONY}{one['task']}", "label": HARMONIES[one["harmony"]],
+        "title": joined(tr(", "), [harmony_text(settings), voice or ""]),
         "avatar": avatar_of(voice or ""), "url": urls[0] if urls else None, "pan": one["pan"], "gain_db": _LEVEL_DB,
     }  # fmt: skip

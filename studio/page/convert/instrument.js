@@ -3,7 +3,7 @@
 //
 // It has no data of its own: each <timbre-part> brings it one of
 //   recording: {id, label, url, duration_s, roll, trim: {start_s, stop_s} or null}
-//   takes:     {id, recording, start_s, before, chosen, others: [{id, name, untrained, avatar}], tracks: [as of <timbre-player>]}: made of the
+//   takes:     {id, recording, start_s, before, chosen, tracks: [as of <timbre-player>, and transpose]}: made of the
 //              recording with the id `recording` from `start_s` on; before: the address of what was converted
 //   pitch:     {roll}: what <timbre-roll> shows of the chosen take
 //   company:   [{name, label, title, url}], to be heard beside the chosen lane; a song brings its own with its takes, and
@@ -13,31 +13,27 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
-//   welcome:   takes of a sample, as above: shown until there is a recording
+//   welcome:   takes of a sample, as above, and its roll: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
-// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `again` {model} to convert with another voice, `removed` {name} of the company, and `voiced` {parts}:
+// {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
 // which voices sing the parts of the recording, as `parts` has it.
 // While it comps, a click in the lane of a take chooses it for that phrase (see comping.js), and so does C at the cursor.
 // Keys beside those of a player: B switches between the two lanes chosen last, E edits the pitch.
 
-import { avatar } from "./avatar.js";
-import { Choice } from "./comping.js";
-import { drag, make, tell } from "./dom.js";
+import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
+import { make, tell } from "./dom.js";
 import { menu } from "./menu.js";
-import { Player } from "./player.js";
+import { PartVoices } from "./part-voices.js";
+import { PhraseLanes } from "./phrase-lanes.js";
 import "./pitch-editor.js";
-import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
+import { Player } from "./player.js";
 import { ZOOM } from "./roll.js";
-import { fixed, ntr, tr } from "./texts.js";
+import { tr } from "./texts.js";
+import { Trim } from "./trim.js";
 
-const ID = "instrument", BACKING = "backing";
-const SHORTEST_S = 0.5; // that is left when trimming
-const DRAWN = 6; // pixels of a part, at least
-const SNAP = 9; // pixels around what was found
-const STEP_S = 0.1, FINE_STEP_S = 0.01;
-const PATIENCE_MS = 400; // after the last key
+const ID = "instrument";
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
@@ -47,22 +43,18 @@ const TOLD = ["changed", "ordered", "wanted"]; // by the editor
 
 class Instrument extends Player {
   #parts = {};
-  #trim = null;
-  #waits = 0;
   #before = 0; // the lane chosen before
   #last = 0;
   #layers = new Set(["waveform", "pitch"]);
-  #layersBeside = new Set(["spectrogram", "pitch"]); // in the other mode
   #waveforms = new Map(); // by url
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
   #screen = make("div", { class: "screen" });
   #display = menu("display", tr("Display"));
-  #voices = []; // of the parts of the recording: [{start, voice}]
-  #comp = null; // a Choice, where there are takes and phrases to choose among
-  #isComping = false;
-  #pulled = 0; // seconds by which the backing is dragged
-  #drawn = null; // the part that is drawn: {from, to}
+  #trim = new Trim(this.#roll, () => this.duration, (end) => this.#trimmed(end), (kept) => tell(this, "trimmed", kept));
+  #voices = new PartVoices(this.#roll, this.#screen, () => this.#parts.recording && { ...this.#parts.recording, first_s: this.#first }, (parts) => tell(this, "voiced", { parts }));
+  #comp = new PhraseLanes(this.#roll, () => this.data.tracks, (index, seconds) => (this.choose(index), this.#roll.seek(seconds)), (said) => this.#showComping(said));
+  #backing = new BackingOffset(this.#roll, () => this.#stripOf(BACKING), () => this.#draw(), (offset_s) => this.#moved(offset_s));
   #company = new Company(() => this.#mixed());
   #narrow = matchMedia("(max-width: 600px)");
 
@@ -73,7 +65,7 @@ class Instrument extends Player {
     Object.assign(this.#editor, { roll: this.#roll, screen: this.#screen });
     this.#roll.resized = () => this.data && this.#place();
     for (const name of TOLD) this.#editor.addEventListener(`tell-${name}`, (event) => tell(this, name, event.detail));
-    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", this.#picked]];
+    this.heard = [...this.heard, [document, "keydown", this.#shortcut], [document, "timbre-view", this.#viewed], [document, "timbre-time", this.#timed], [document, "timbre-picked", (event) => this.#comp.follow(event.detail)]];
     this.#narrow.addEventListener("change", () => this.#draw());
   }
 
@@ -92,24 +84,21 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
-    if (of === "parts") {
-      this.#voices = read(data ?? "");
-      return this.#roll.redrawOver();
-    }
-    if (of === "comp") return this.#compare(data);
+    if (of === "parts") return (this.#voices.written = data);
+    if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
     if (of === "recording" && data) this.#parts.welcome = null;
+    if (of === "offset") this.#backing.chosen = data;
     if (of === "harmonies" || of === "offset") this.#mixed(true); // what was mixed is without them
     if (of === "pitch") return this.#draw();
     if ((of === "company" && !before.company?.length && !data?.length) || (of === "harmonies" && !before.harmonies && !data)) return;
     if (of === "editor") {
       const wasOn = this.#isEditing(before), lanes = before.editor?.heard?.length;
       if (data && !data.hertz) this.#parts.editor = { ...before.editor, ...data };
-      if (wasOn !== this.#isEditing()) [this.#layers, this.#layersBeside] = [this.#layersBeside, this.#layers];
       this.#editor.data = data;
       if (wasOn && this.#isEditing() && lanes === this.#parts.editor.heard?.length) return this.#draw();
     }
-    if (of === "recording") this.#trim = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
+    if (of === "recording") this.#trim.kept = data?.trim ? { start: data.trim.start_s, stop: data.trim.stop_s } : null;
     this.#compose(of === "takes" && data && data.id !== before.takes?.id && this.#takes() ? data.chosen : null);
   }
 
@@ -146,11 +135,12 @@ class Instrument extends Player {
   }
 
   #compose(chosen = null) {
-    const { recording, editor } = this.#parts, takes = this.#takes();
+    const { recording, editor } = this.#parts, takes = this.#takes(), offset = this.#backing;
+    offset.found = takes?.offset_s ?? null;
     const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
     const isMixed = Boolean(takes?.company?.length), beside = isMixed ? takes.company : (this.#parts.company ?? []);
-    const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? this.#shift : this.#offsetNow) : home);
+    const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? offset.shift : offset.now) : home);
     const earliest = Math.min(0, ...begins, ...beside.map(of));
     if (first) first.offset_s = -earliest;
     const made = (takes?.tracks ?? []).map((track, index) => ({ ...track, offset_s: begins[index] - earliest }));
@@ -164,14 +154,9 @@ class Instrument extends Player {
     this.toggleAttribute("data-company", this.#company.isThere);
     this.toggleAttribute("data-editing", this.#isEditing());
     this.toggleAttribute("data-welcome", this.#isWelcome);
+    this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
-  }
-
-  /** How many seconds later than in its mix a song's vocal is to begin. */
-  get #shift() {
-    const found = this.#takes()?.offset_s ?? null, { offset = null } = this.#parts;
-    return found === null || offset === null ? 0 : offset - found;
   }
 
   get duration() {
@@ -182,7 +167,7 @@ class Instrument extends Player {
   get stretch() {
     const { start, stop } = super.stretch, selected = this.#isEditing() && this.repeats ? this.#editor.selection : null;
     if (selected) return { start: selected.start + this.#offset, stop: selected.end + this.#offset };
-    const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim : null;
+    const trim = this.chosen === 0 && !this.#isEditing() ? this.#trim.kept : null;
     return trim ? { start: trim.start + this.#first, stop: Math.min(trim.stop + this.#first, stop) } : { start, stop };
   }
 
@@ -207,7 +192,7 @@ class Instrument extends Player {
     if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
     if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#isComping && (() => this.#pickAt(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
+    const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
     event.preventDefault();
     act();
@@ -251,17 +236,13 @@ class Instrument extends Player {
     }
     const lanes = this.querySelector(".tracks");
     lanes?.setAttribute("aria-label", tr("Lanes"));
-    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : ["start", "stop"].map((end) => this.#handle(end))));
+    this.#screen.replaceChildren(this.#roll, view, ...(lanes ? [lanes] : []), ...(this.#isEditing() ? [] : this.#trim.handles));
     if (this.#isWelcome) bar.before(make("p", { class: "welcome" }, make("b", {}, WELCOME), " ", DROP));
     if (this.#isEditing()) bar.after(this.#editor);
     else bar.after(this.#screen);
     if (this.#company.isThere) this.#screen.append(this.#channels());
-    const whole = make("button", { type: "button", class: "download", onclick: () => this.#keep(null, true) }, tr("Use the whole recording"));
-    const again = (this.#takes()?.others ?? []).map(({ id, name, untrained, avatar: face }) =>
-      make("button", { type: "button", class: "with", title: name, onclick: () => tell(this, "again", { model: id }) }, make("span", { class: "unseen" }, tr("Convert with {name}", { name })),
-        avatar(face, "face"), make("span", { translate: "no", "aria-hidden": "true" }, name), untrained ? " " + tr("(untrained)") : ""));
-    const also = make("div", { class: "again", hidden: !again.length || this.#isEditing() }, make("span", { class: "what" }, tr("Convert with")), again);
-    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), also, make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
+    const whole = make("button", { type: "button", class: "download", onclick: () => this.#trim.useWhole() }, tr("Use the whole recording"));
+    const foot = make("div", { class: "foot" }, make("div", { class: "picked", hidden: true }, make("span", { role: "status" }), build), make("div", { class: "trim" }, make("span", { class: "kept", role: "status" }), whole));
     this.append(foot, make("p", { class: "help-text" }, KEYS));
     bar.append(this.querySelector(".downloads"));
     this.#draw();
@@ -301,8 +282,12 @@ class Instrument extends Player {
     if (!this.data) return;
     const { recording, pitch } = this.#parts, origin = this.#origin;
     const isRecording = this.chosen === 0 && !this.#isEditing();
-    const isOfLane = this.#isEditing() || pitch?.of === this.data.tracks[this.chosen].key;
-    const roll = isRecording ? recording?.roll : isOfLane ? pitch?.roll : null;
+    const track = this.data.tracks[this.chosen], isOfLane = this.#isEditing() || pitch?.of === track.key;
+    const sample = this.#isWelcome ? this.#parts.welcome.roll : null;
+    const found = sample ? transposed(sample, track.transpose) : isRecording ? recording?.roll : isOfLane ? pitch?.roll : null;
+    const isFound = Boolean(found) || this.#isEditing(); // until the take is analysed, what it was asked to sing is shown
+    const roll = isFound ? found : recording?.roll && transposed(recording.roll, track.transpose);
+    const layers = [...this.#layers].filter((layer) => isFound || layer !== "spectrogram");
     this.#open();
     const waves = this.data.tracks.map(({ url, offset_s = 0 }) => {
       const waveform = this.#waveforms.get(url);
@@ -313,20 +298,18 @@ class Instrument extends Player {
     const alone = this.data.tracks.length === 1, hasLanes = !alone || Boolean(recording);
     const backdrop = {
       ...moved(roll, this.#offset - origin), follows: this.data.id, origin_s: origin, isClose: true, loudness: null,
-      shown: roll?.shown ?? ["notes"], layers: roll || this.#isEditing() ? [...this.#layers] : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
+      shown: roll?.shown ?? ["notes"], layers: roll || isFound ? layers : ["waveform"], wave: waves[this.chosen], label: tr("Position"), id: this.data.id, group: ID,
       gutter: this.#narrow.matches ? NARROW_GUTTER : GUTTER, stripHeight: STRIP,
-      colour: this.data.tracks[this.chosen].avatar?.colour,
+      colour: track.avatar?.colour ?? "var(--range)",
       strips: hasLanes ? waves.map((waveform, index) => ({ waveform, isChosen: index === this.chosen, colour: this.data.tracks[index].avatar?.colour, label: this.#narrow.matches || (alone && !this.#company.isThere) ? labelOf(this.data.tracks[index]) : null })).concat(this.#beside()) : [],
     };
     if (this.#isEditing()) this.#editor.backdrop = backdrop;
     else {
-      this.#roll.paintOver = (context, plot, colours) => {
-        this.#dim(context, plot, colours);
-        this.#paintVoices(context, plot, colours);
-        if (this.#isComping) this.#paintPhrases(context, plot, colours);
-      };
-      this.#roll.grasp = (place, event) => this.#beginPick(place, event) || this.#beginMove(place, event) || this.#beginVoice(place, event);
-      this.#roll.data = { curves: [], ...backdrop, duration_s: this.duration || 0.01 };
+      const gestures = [this.#comp, this.#backing, this.#voices], painted = [...(isRecording ? [this.#trim] : []), this.#voices, this.#comp];
+      this.#roll.paintOver = (...given) => painted.forEach((one) => one.paint(...given));
+      this.#roll.grasp = (place, event) => gestures.some((one) => one.begin(place, event));
+      const curves = (backdrop.curves ?? []).map((curve, index, all) => ({ ...curve, isSung: isFound && index === all.length - 1 }));
+      this.#roll.data = { ...backdrop, curves, duration_s: this.duration || 0.01 };
     }
     this.#place();
   }
@@ -335,12 +318,12 @@ class Instrument extends Player {
   #beside() {
     return this.#company.lanes.map(({ name, url, label, begins, avatar: face }) => {
       const waveform = this.#waveforms.get(url);
-      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin + (name === BACKING ? this.#pulled : 0), gain: 120 / Math.max(1, waveform.most) }, colour: face?.colour, label: this.#narrow.matches ? tr(label) : null };
+      return { waveform: waveform && { ...waveform, offset_s: begins - this.#origin + (name === BACKING ? this.#backing.pulled : 0), gain: 120 / Math.max(1, waveform.most) }, colour: face?.colour, label: this.#narrow.matches ? tr(label) : null };
     });
   }
 
   #channels() {
-    const made = this.#company.lanes.map((lane) => this.#company.channel(lane.name === BACKING ? { ...lane, grip: this.#grip(lane) } : lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
+    const made = this.#company.lanes.map((lane) => this.#company.channel(lane.name === BACKING ? { ...lane, grip: this.#backing.grip(lane) } : lane, lane.title ? () => tell(this, "removed", { name: lane.name }) : null));
     const vocal = this.#company.channel({ name: VOCAL, label: tr("Vocal"), title: null, url: true }, null, this.data.tracks.length === 1);
     made.forEach((channel, index) => (channel.style.gridRow = this.data.tracks.length + index + 1));
     return make("div", { class: "channels" }, vocal, made);
@@ -353,7 +336,7 @@ class Instrument extends Player {
   }
 
   get wishes() {
-    return this.#company.isThere ? { faders: this.#company.faders, ...(this.#shift ? { shift_s: this.#shift } : {}) } : {};
+    return this.#company.isThere ? { faders: this.#company.faders, ...(this.#backing.shift ? { shift_s: this.#backing.shift } : {}) } : {};
   }
 
   starting(sound) {
@@ -386,203 +369,39 @@ class Instrument extends Player {
     return 120 / Math.max(1, ...this.data.tracks.map(({ url }) => this.#waveforms.get(url)?.most ?? 1));
   }
 
-  /** Dim what is not converted. */
-  #dim(context, plot, colours) {
-    if (!this.#trim || this.chosen) return;
-    const { box } = plot, { start, stop } = this.#ends(), right = box.x + box.width;
-    const [left, end] = [start, stop].map((seconds) => Math.min(Math.max(plot.x(seconds), box.x), right));
-    context.fillStyle = colours.ground;
-    context.globalAlpha = 0.7;
-    context.fillRect(box.x, box.y, left - box.x, box.height);
-    context.fillRect(end, box.y, right - end, box.height);
-    context.globalAlpha = 1;
+  // ---- gestures on the lanes
+
+  /** The index of the strip of what is heard beside the chosen lane, by its name; -1 where it is not. */
+  #stripOf(name) {
+    const place = this.#company.lanes.findIndex((lane) => lane.name === name);
+    return place < 0 ? -1 : this.data.tracks.length + place;
   }
 
-  // ---- voices of parts, drawn on the lane of the recording
-
-  #lane() {
-    return this.#parts.recording ? this.#roll.strips[0] : null;
-  }
-
-  #paintVoices(context, plot, colours) {
-    const lane = this.#lane();
-    if (!lane) return;
-    const placed = ({ start, end, voice }) => ({ voice, start: start + this.#first, end: end + this.#first });
-    for (const region of regionsOf(this.#voices, this.#parts.recording.duration_s)) drawRegion(context, plot, lane, placed(region), colours);
-    if (!this.#drawn) return;
-    const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
-    drawRegion(context, plot, lane, placed({ start, end, voice: null }), colours);
-  }
-
-  /** Draw a part, or offer another voice for one that is pressed; a press elsewhere is the roll's. */
-  #beginVoice({ x, y, seconds }, event) {
-    const lane = this.#lane(), at = seconds - this.#first;
-    this.#screen.querySelector(".voice-menu")?.remove();
-    if (!lane || x < lane.x || y < lane.y || y > lane.y + lane.height || event.pointerType === "touch") return false;
-    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
-    this.#drawn = { from: at, to: at };
-    const to = (moved) => {
-      this.#drawn.to = Math.min(Math.max(this.#roll.plot.seconds(moved.clientX - left) - this.#first, 0), this.#parts.recording.duration_s);
-      this.#roll.redrawOver();
-    };
-    const drop = () => {
-      const [start, end] = [this.#drawn.from, this.#drawn.to].sort((one, other) => one - other);
-      const found = regionsOf(this.#voices, this.#parts.recording.duration_s).find((one) => one.start <= at && at < one.end);
-      const isDrawn = (end - start) * this.#roll.plot.pixelsPerSecond > DRAWN;
-      if (isDrawn) this.#offerVoices(start, end, x, lane);
-      else if (found) this.#offerVoices(found.start, found.end, x, lane);
-      this.#drawn = isDrawn ? this.#drawn : null;
-      if (!isDrawn) this.#roll.seek(seconds);
-    };
-    drag(event, stage, to, drop);
-    return true;
-  }
-
-  #offerVoices(start, end, x, lane) {
-    const choose = (voice) => {
-      if (voice) this.#voices = painted(this.#voices, start, end, voice);
-      this.#drawn = null;
-      offered.remove();
-      this.#roll.redrawOver();
-      if (voice) tell(this, "voiced", { parts: write(this.#voices) });
-    };
-    const offered = voiceMenu(choose, avatar);
-    Object.assign(offered.style, { left: `${Math.min(x, this.#screen.clientWidth - 190)}px`, bottom: `${this.#screen.clientHeight - this.#roll.offsetTop - lane.y + 4}px` });
-    this.#screen.append(offered);
-    offered.firstChild.focus();
-  }
-
-  // ---- phrases of takes, chosen in their lanes
-
-  #compare(data) {
-    if (data && this.#comp) this.#comp.data = data;
-    else this.#comp = data && new Choice(data);
-    if (!this.#comp?.canComp) this.#comp = null;
-    this.#isComping &&= Boolean(this.#comp);
-    this.#showComping();
-    if (this.data) this.#roll.redrawOver();
-  }
-
-  #picked = ({ detail }) => {
-    this.#comp?.follow(detail);
-    this.#showComping();
-    if (this.#isComping) this.#roll.redrawOver();
-  };
-
-  #turnComping() {
-    this.#isComping = !this.#isComping;
-    if (this.#isComping && this.#isEditing()) this.#edit();
-    this.#showComping();
-    this.#roll.redrawOver();
-  }
-
-  #showComping() {
-    const comp = this.querySelector(".comp");
-    if (!comp) return;
-    comp.hidden = !this.#comp;
-    comp.setAttribute("aria-pressed", this.#isComping);
-    this.querySelector(".picked").hidden = !this.#isComping;
-    this.querySelector(".build").disabled = !this.#comp?.canBuild;
-  }
-
-  #paintPhrases(context, plot, colours) {
-    const lanes = this.#roll.strips;
-    this.data.tracks.forEach(({ task, take, offset_s = 0 }, index) => {
-      const lane = lanes[index];
-      if (!task || !lane) return;
-      for (const phrase of this.#comp.phrases) {
-        const [left, right] = [phrase.start, phrase.end].map((seconds) => Math.min(Math.max(plot.x(seconds + offset_s), lane.x), lane.x + lane.width));
-        const isChosen = phrase.task === task && phrase.take === take;
-        context.fillStyle = isChosen ? colours.accent : colours.ground;
-        context.globalAlpha = isChosen ? 0.16 : 0.6;
-        context.fillRect(left, lane.y, right - left - 1, lane.height);
-        context.globalAlpha = 1;
-        if (isChosen) context.fillRect(left, lane.y + lane.height - 3, right - left - 1, 3);
-      }
-    });
-  }
-
-  /** Choose a phrase that is pressed, or all that are swept over. */
-  #beginPick({ x, y, seconds }, event) {
-    const index = this.#isComping ? this.#roll.strips.findIndex((lane) => x >= lane.x && y >= lane.y && y <= lane.y + lane.height) : -1;
-    if (!this.data.tracks[index]?.task) return false;
-    const stage = this.#roll.querySelector(".roll-stage"), { left } = stage.getBoundingClientRect();
-    const to = (moved) => this.#pickAt(index, this.#roll.plot.seconds(moved.clientX - left));
-    drag(event, stage, to);
-    this.#pickAt(index, seconds);
-    this.choose(index);
-    this.#roll.seek(Math.max(0, this.#phraseAt(index, seconds).start + (this.data.tracks[index].offset_s ?? 0)));
-    return true;
-  }
-
-  #phraseAt(index, seconds) {
-    const at = seconds - (this.data.tracks[index].offset_s ?? 0), { phrases } = this.#comp;
-    return phrases.find(({ start, end }) => start <= at && at < end) ?? phrases[0];
-  }
-
-  #pickAt(index, seconds) {
-    const track = this.data.tracks[index];
-    if (!track.task) return;
-    const { start } = this.#phraseAt(index, seconds);
-    const said = this.#comp.pick(this.#comp.phrases.findIndex((one) => one.start === start), track);
-    if (said) this.querySelector(".picked span").textContent = said;
-  }
-
-  // ---- the backing, moved against the recording
-
-  /** Move the backing by dragging its lane, which snaps to where it was found. */
-  #beginMove({ x, y, seconds }, event) {
-    const place = this.#company.lanes.findIndex(({ name }) => name === BACKING), lane = this.#roll.strips[this.data.tracks.length + place];
-    if (place < 0 || !lane || x < lane.x || y < lane.y || y > lane.y + lane.height || event.pointerType === "touch") return false;
-    const from = event.clientX;
-    const to = (moved) => {
-      const pulled = (moved.clientX - from) / this.#roll.plot.pixelsPerSecond, found = this.#found;
-      const isNear = found !== null && Math.abs(this.#offsetNow - pulled - found) * this.#roll.plot.pixelsPerSecond < SNAP;
-      this.#pulled = isNear ? this.#offsetNow - found : pulled;
-      this.#draw();
-    };
-    const drop = () => {
-      const offset = this.#offsetNow - this.#pulled, isMoved = this.#pulled !== 0;
-      this.#pulled = 0;
-      if (isMoved) this.#moveTo(offset);
-      else this.#roll.seek(seconds);
-    };
-    drag(event, this.#roll.querySelector(".roll-stage"), to, drop);
-    return true;
-  }
-
-  /** A handle for the keyboard: arrows move the backing, Home puts it where it was found. */
-  #grip({ label }) {
-    const handle = make("i", { class: "grip", role: "slider", tabindex: 0, "aria-label": tr("Offset of {label}", { label }), "aria-valuenow": this.#offsetNow.toFixed(2), title: tr("Drag the lane, or use the arrow keys here; Home for where it was found"),
-      onkeydown: (event) => {
-        const step = event.shiftKey ? STEP_S : FINE_STEP_S, by = { ArrowLeft: step, ArrowDown: step, ArrowRight: -step, ArrowUp: -step }[event.key];
-        if (!by && event.key !== "Home") return;
-        event.preventDefault();
-        event.stopPropagation();
-        this.#moveTo(by ? this.#offsetNow + by : null);
-        this.querySelector(".grip")?.focus();
-      } }, "\u22ee\u22ee");
-    const seconds = fixed(this.#offsetNow, 2);
-    handle.ariaValueText = this.#parts.offset == null ? tr("Auto, {seconds} s", { seconds }) : tr("{seconds} s", { seconds });
-    return handle;
-  }
-
-  /** Where the song was found to begin in its backing; null until that is known. */
-  get #found() {
-    return this.#takes()?.offset_s ?? null;
-  }
-
-  get #offsetNow() {
-    return this.#parts.offset ?? this.#found ?? 0;
-  }
-
-  #moveTo(offset) {
-    const exact = offset === null ? null : Math.round(1000 * offset) / 1000;
-    const isFound = exact === null || (this.#found !== null && Math.abs(exact - this.#found) < 0.0005);
-    const offset_s = isFound ? null : exact;
+  #moved(offset_s) {
     this.take({ of: "offset", data: offset_s });
     if (this.isPlaying) this.seek(this.seconds);
     tell(this, "moved", { offset_s });
+  }
+
+  #turnComping() {
+    this.#comp.isOn = !this.#comp.isOn;
+    if (this.#comp.isOn && this.#isEditing()) this.#edit();
+  }
+
+  #showComping(said = null) {
+    const comp = this.querySelector(".comp"), { isOn, canComp, canBuild } = this.#comp;
+    if (!comp) return;
+    comp.hidden = !canComp;
+    comp.setAttribute("aria-pressed", isOn);
+    this.querySelector(".picked").hidden = !isOn;
+    this.querySelector(".build").disabled = !canBuild;
+    if (said) this.querySelector(".picked span").textContent = said;
+  }
+
+  #trimmed(end) {
+    this.#placeHandles();
+    this.#roll.redrawOver();
+    if (end === "start") this.seek(this.#trim.kept?.start ?? 0);
   }
 
   /** Put the lanes' names beside their lanes, and the handles where they belong. */
@@ -596,77 +415,11 @@ class Instrument extends Player {
   }
 
   #placeHandles() {
-    const { plot } = this.#roll, ends = this.#ends();
-    for (const handle of this.#screen.querySelectorAll(".handle")) {
-      const seconds = ends[handle.classList.contains("start") ? "start" : "stop"], { box } = plot;
-      handle.hidden = !this.duration || this.#isWelcome || this.#first > 0 || seconds < plot.start - 1e-6 || seconds > plot.end + 1e-6;
-      Object.assign(handle.style, { left: `${plot.x(seconds)}px`, top: `${this.#roll.offsetTop + box.y}px`, height: `${box.height}px` });
-      handle.setAttribute("aria-valuemax", this.duration.toFixed(2));
-      handle.setAttribute("aria-valuenow", seconds.toFixed(2));
-      handle.setAttribute("aria-valuetext", ntr("{seconds} second", "{seconds} seconds", { seconds: fixed(seconds, 2) }));
-    }
-    const { start, stop } = ends, trim = this.querySelector(".trim");
-    if (!trim) return;
-    trim.hidden = !this.#trim || this.#isEditing();
-    this.querySelector(".kept").textContent = this.#trim
-      ? tr("Only {start} s to {stop} s will be converted ({start2} s).", { start: fixed(start, 1), stop: fixed(stop, 1), start2: fixed((stop - start), 1) })
-      : "";
-  }
-
-  // ---- trimming
-
-  #handle(end) {
-    return make("i", {
-      class: `handle ${end}`, role: "slider", tabindex: 0, "aria-label": end === "start" ? tr("Start") : tr("End"), "aria-valuemin": 0,
-      onkeydown: (event) => this.#nudge(event, end),
-      onblur: () => this.#waits && this.#tell(),
-      onpointerdown: (event) => this.#drag(event, end),
-    });
-  }
-
-  #drag(event, end) {
-    event.stopPropagation();
-    event.target.focus();
-    const { left } = this.#screen.getBoundingClientRect();
-    drag(event, event.target, (moved) => this.#move(end, this.#roll.plot.seconds(moved.clientX - left)), () => this.#tell());
-  }
-
-  #nudge(event, end) {
-    const step = event.shiftKey ? FINE_STEP_S : STEP_S, now = this.#ends()[end];
-    const places = { ArrowLeft: now - step, ArrowDown: now - step, ArrowRight: now + step, ArrowUp: now + step, Home: 0, End: this.duration };
-    if (!(event.key in places)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.#move(end, places[event.key]);
-    clearTimeout(this.#waits);
-    this.#waits = setTimeout(() => this.#tell(), PATIENCE_MS);
-  }
-
-  #ends() {
-    return { start: this.#trim?.start ?? 0, stop: Math.min(this.#trim?.stop ?? Infinity, this.duration) };
-  }
-
-  #move(end, seconds) {
-    const { start, stop } = this.#ends(), shortest = Math.min(SHORTEST_S, this.duration);
-    if (end === "start") {
-      this.#keep({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop });
-      this.seek(this.#trim?.start ?? 0);
-    } else this.#keep({ start, stop: Math.min(this.duration, Math.max(seconds, start + shortest)) });
-  }
-
-  #keep(trim, tells = false) {
-    const isWhole = trim && trim.start < FINE_STEP_S && trim.stop > this.duration - FINE_STEP_S;
-    this.#trim = isWhole ? null : trim;
-    this.#placeHandles();
-    this.#roll.redrawOver();
-    if (tells) this.#tell();
-  }
-
-  #tell() {
-    clearTimeout(this.#waits);
-    this.#waits = 0;
-    const [start_s, stop_s] = [this.#trim?.start, this.#trim?.stop].map((seconds) => (seconds === undefined ? null : Math.round(seconds * 1000) / 1000));
-    tell(this, "trimmed", { start_s, stop_s });
+    this.#trim.place(!this.#isWelcome && this.#first === 0);
+    const told = this.querySelector(".trim");
+    if (!told) return;
+    told.hidden = !this.#trim.kept || this.#isEditing();
+    this.querySelector(".kept").textContent = this.#trim.said;
   }
 }
 
@@ -677,6 +430,13 @@ function fileOf(url) {
 
 function labelOf({ label, names }) {
   return names?.some(Boolean) ? label : tr(label);
+}
+
+/** The notes of a recording so many semitones higher: what is to be sung of it. */
+function transposed({ duration_s, curves = [], notes = [] }, semitones = 0) {
+  return {
+    duration_s, shown: ["notes"], curves: curves.slice(0, 1).map((curve) => ({ ...curve, colour: "var(--wave)", semitones })), notes: notes.map((note) => ({ ...note, midi: note.midi + semitones })),
+  };
 }
 
 /** What a roll shows, so many seconds later. */

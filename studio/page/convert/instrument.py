@@ -10,7 +10,7 @@ import gradio as gr
 from studio.page.parts.element import element, shown
 
 _EVENTS = (
-    "chosen", "download", "again", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
+    "chosen", "download", "trimmed", "edit", "changed", "ordered", "wanted", "removed", "voiced", "moved",
     "comped",
 )  # fmt: skip
 

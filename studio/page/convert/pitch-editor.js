@@ -377,7 +377,7 @@ export class PitchEditor extends HTMLElement {
     this.roll.grasp = (place, event) => this.#grasp(place, event);
     this.roll.paintOver = (context, plot, colours) => this.#paint(context, plot, colours);
     this.#tools = new PitchTools(this, this.#data.tools);
-    this.replaceChildren(this.#tools.element, this.screen ?? this.roll, this.#tools.steps);
+    this.replaceChildren(this.#tools.element, this.screen ?? this.roll);
     this.addEventListener("keydown", this.#key, { capture: true });
   }
 

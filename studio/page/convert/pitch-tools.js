@@ -20,8 +20,7 @@ export class PitchTools {
   #parts = {};
   #options = {}; // of each tool
   #shapes = {}; // sliders, by what they change
-  element; // above the picture
-  steps; // below it
+  element;
 
   constructor(editor, tools) {
     this.#editor = editor;
@@ -30,7 +29,7 @@ export class PitchTools {
       const { start, end } = editor.selection ?? { start: seconds, end: seconds + TYPED_S };
       editor.select(seconds, seconds < end ? end : seconds + end - start);
     });
-    const to = this.#seconds("to", tr("To (seconds)"), (seconds) => {
+    const to = this.#seconds(tr("to"), tr("To (seconds)"), (seconds) => {
       const { start, end } = editor.selection ?? { start: seconds - TYPED_S, end: seconds };
       editor.select(seconds > start ? start : seconds - (end - start), seconds);
     });
@@ -48,21 +47,20 @@ export class PitchTools {
       this.#options[name] = { radio: one, place: make("div", { class: "pitch-group pitch-options", hidden: true }), meaning };
     }
     this.#build(tools);
-    const undo = button(tr("Undo"), tr("Undo (Ctrl+Z)"), () => editor.undo());
-    const redo = button(tr("Redo"), tr("Redo (Ctrl+Shift+Z)"), () => editor.redo());
+    const undo = button("↶", tr("Undo (Ctrl+Z)"), () => editor.undo(), tr("Undo"));
+    const redo = button("↷", tr("Redo (Ctrl+Shift+Z)"), () => editor.redo(), tr("Redo"));
     const away = button(tr("Discard edits"), tr("Revert to the take as converted"), () => editor.removeAll());
     const render = make("button", { type: "button", class: "pitch-render", onclick: () => editor.render() }, tr("Render edits"));
-    const extent = make("span", { class: "pitch-where" });
+    const extent = make("span", { class: "pitch-extent" });
     const next = button("", tr("Go to the next place whose pitch is probably an octave off"), () => editor.nextPlace());
     const correct = button(tr("Correct octave"), tr("Move this place to the other octave, or click its mark"), () => editor.correct());
     const octaves = group(tr("Octave errors"), next, correct);
     next.classList.add("pitch-places");
     this.#parts = { from, to, none, where, undo, redo, away, render, extent, kinds, octaves, next, correct };
-    this.element = make(
-      "div", { class: "pitch-tools" },
-      stretch, where, octaves, kinds, ...Object.values(this.#options).map(({ place }) => place),
-    );
-    this.steps = make("div", { class: "pitch-tools pitch-steps" }, group(tr("Edits"), undo, redo, away, render, extent));
+    const steps = group(tr("Edits"), undo, redo, away, render);
+    steps.classList.add("pitch-steps");
+    const rows = [[kinds, steps], [...Object.values(this.#options).map(({ place }) => place), extent], [stretch, octaves, where]];
+    this.element = make("div", { class: "pitch-tools" }, rows.map((row) => make("div", { class: "pitch-row" }, row)));
     this.choose(this.chosen, false);
   }
 
@@ -96,9 +94,9 @@ export class PitchTools {
     render.textContent = state.isBusy ? tr("Rendering…") : tr("Render edits");
     extent.textContent = state.isRendered ? "" : state.seconds > 0 ? tr("{seconds} s to re-render.", { seconds: fixed(state.seconds, 1) }) : tr("The take will be restored as converted.");
     for (const { place } of Object.values(this.#options)) {
-      for (const one of place.querySelectorAll("button")) one.disabled = !state.selection;
+      for (const one of place.querySelectorAll("button, .pitch-by")) one.disabled = !state.selection;
     }
-    correct.disabled = !state.isPlace;
+    correct.hidden = !state.isPlace;
   }
 
   #build(tools) {
@@ -106,12 +104,16 @@ export class PitchTools {
     const apply = (edit) => () => editor.apply(edit());
     const { shift, note, smooth, octave, snap, draw } = this.#options;
     const shifted = (semitones, label, title) => button(label, title, apply(() => ({ tool: "shift", semitones })));
-    const by = number(tr("Semitones"), tools.shift.settings.semitones, 1, 0.1);
+    const by = number(tr("Semitones"), tools.shift.settings.semitones, "", 0.1);
+    Object.assign(by.input, { className: "pitch-by", title: tr("Shift by this many semitones") });
+    by.input.addEventListener("change", () => {
+      if (by.input.value) editor.apply({ tool: "shift", semitones: by.value() });
+      by.input.value = "";
+    });
     shift.place.append(
       shifted(-12, "−12", tr("Down an octave")), shifted(-1, "−1", tr("Down a semitone (Down)")), shifted(-0.1, "−0.1", tr("Down 10 cents (Alt+Down)")),
       shifted(0.1, "+0.1", tr("Up 10 cents (Alt+Up)")), shifted(1, "+1", tr("Up a semitone (Up)")), shifted(12, "+12", tr("Up an octave")),
-      by.label, button(tr("Shift"), tr("Shift by this many semitones"), apply(() => ({ tool: "shift", semitones: by.value() }))),
-      hint(tr("Or drag a note up or down.")),
+      by.label, hint(tr("Or drag a note up or down.")),
     );
     for (const [name, label] of Object.entries(SHAPES)) {
       this.#shapes[name] = slider(label, tools.note.settings[name], SHAPE_STEPS[name], (value) => editor.shape({ [name]: value }));
@@ -202,6 +204,6 @@ function slider(name, { minimum, maximum, default: usual, meaning }, step, chang
 function number(name, { minimum, maximum }, value, step) {
   const input = make("input", { type: "number", min: minimum, max: maximum, step, value });
   const within = () => Math.min(maximum, Math.max(minimum, Number.isFinite(input.valueAsNumber) ? input.valueAsNumber : value));
-  input.addEventListener("change", () => (input.value = within()));
-  return { label: make("label", {}, name, " ", input), value: within };
+  input.addEventListener("change", () => input.value && (input.value = within()));
+  return { input, label: make("label", {}, name, " ", input), value: within };
 }

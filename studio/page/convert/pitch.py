@@ -77,10 +77,10 @@ class Pitch:
         of_recording, of_take = f"{now['task']} recording", f"{task_id} {take}"
         known = {of_recording: now["recording"]} | known
         recording = _lasting(visit, known.get(of_recording)) or analyses.view(
-            visit, look_at_recording(visit.studio, visit.account, task_id)
+            visit, visit.do(look_at_recording, task_id)
         )
         taken = _lasting(visit, known.get(of_take)) or analyses.view(
-            visit, look_at_take(visit.studio, visit.account, task_id, take)
+            visit, visit.do(look_at_take, task_id, take)
         )
         views = (recording, taken)
         found: Values = {self.known: known | {of_recording: recording["id"], of_take: taken["id"]}}

@@ -99,7 +99,7 @@ class PitchEditor:
             return None
         answer: dict[str, object] = {"id": data["id"], "version": data.get("version")}
         try:
-            changes = changes_view(visit.studio, visit.account, now["task"], now["take"], data["edits"])
+            changes = visit.do(changes_view, now["task"], now["take"], data["edits"])
         except EngineError as error:
             refused = brought("editor", answer | {"isRefused": True})
             return {self.editor: refused, self.problem: show_error(sentence_of(error))}
@@ -109,7 +109,7 @@ class PitchEditor:
         if not now or data["id"] != now.get("id"):
             return None
         return {
-            self.rendering: start_edit(visit.studio, visit.account, now["task"], now["take"], data["edits"]),
+            self.rendering: visit.do(start_edit, now["task"], now["take"], data["edits"]),
             **self.watching.begin(),
             self.editor: brought("editor", {"id": data["id"], "isBusy": True}),
             self.going: gr.Row(visible=True),
@@ -127,7 +127,7 @@ class PitchEditor:
         if task_id is None:
             return over
         try:
-            view = result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+            view = visit.do(result_view, task_id, visit.base_url, visit.now_s)
         except NotFound:  # it was deleted in the history
             return over
         if view["state"] in analyses.BUSY:
@@ -144,12 +144,12 @@ class PitchEditor:
 
     def stop(self, visit: Visit, task_id: str | None) -> Updates:
         if task_id:
-            cancel_task(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+            visit.do(cancel_task, task_id, visit.base_url, visit.now_s)
         return None
 
     def _open(self, visit: Visit, take: Take) -> Values:
         try:
-            view = edit_view(visit.studio, visit.account, take["task"], take["take"], visit.base_url, visit.now_s)
+            view = visit.do(edit_view, take["task"], take["take"], visit.base_url, visit.now_s)
         except EngineError as error:  # what was open is of another take
             return self._close() | {self.problem: show_error(sentence_of(error))}
         now: Take = {"task": take["task"], "take": take["take"], "id": view["id"]}

@@ -49,7 +49,7 @@ class Recording:
 
     def __init__(self, page: Page, layout: Layout) -> None:
         self.page = page
-        self.chosen, self.analysed = gr.State(None), gr.State(None)
+        self.chosen, self.analysed = page.recording, gr.State(None)
         self.kept = remembered("convert-recording")
         self.watching = WatchedTask(_POLL_S)
         with layout.head:
@@ -121,7 +121,7 @@ class Recording:
             return {self.problem: show_error(str(error)), self.drop: gr.Audio(value=None)}
 
     def put_in_sample(self, title: str) -> Callable[..., Updates]:
-        return lambda visit, now: self._replace(visit, now, take_sample(visit.studio, visit.account, title))
+        return lambda visit, now: self._replace(visit, now, visit.do(take_sample, title))
 
     def look(self, visit: Visit, now: Chosen | None) -> Updates:
         if now is None:

@@ -64,11 +64,10 @@ class Result:
         page.on(chosen.change, self.make_way, [self.now, chosen], [self.now, *takes.outputs], **IN_TURN)
         page.on_seen(tab, self.look_again, shown, outputs)
         page.on(self.cancel.click, self.stop, [*shown, chosen], outputs)
-        page.on_data(takes.again, self.convert_again, shown, self.watched, notice=takes.problem)
         edited = [takes.edited, *shown, chosen]
         page.on(takes.edited.change, self.show_edited, edited, [*self.watched, self.ended], notice=takes.problem)
         brought = [self.now, self.kept, self.watching.timer, *self.recording.outputs]
-        page.on(takes.earlier.input, self.go_back, [takes.earlier, self.kept, chosen], brought, notice=takes.problem)
+        page.on(takes.earlier.input, self.go_back, [takes.earlier, *shown, chosen], brought, notice=takes.problem)
 
     @property
     def watched(self) -> list[Block]:
@@ -147,13 +146,13 @@ class Result:
     def stop(self, visit: Visit, now: Now | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
         if now:
             with suppress(NotFound, WrongState):  # it has ended
-                cancel_task(visit.studio, visit.account, now["task"], visit.base_url, visit.now_s)
+                visit.do(cancel_task, now["task"], visit.base_url, visit.now_s)
         return self.watch(visit, now, kept, chosen)  # ending may take a moment
 
     def convert_again(self, visit: Visit, asked: ChosenModel, now: Now | None, kept: Sequence[Now]) -> Updates:
         if not now:
             return None
-        task_id = convert_again(visit.studio, visit.account, now["task"], asked["model"])
+        task_id = visit.do(convert_again, now["task"], asked["model"])
         return self.begun(visit, task_id, _source_of(now), kept)
 
     def show_edited(
@@ -169,15 +168,17 @@ class Result:
             return begun
         return {self.kept: begun[self.kept], self.ended: _elsewhere(_label(view))}
 
-    def go_back(self, visit: Visit, task_id: str | None, kept: Sequence[Now], chosen: Chosen | None) -> Updates:
+    def go_back(
+        self, visit: Visit, task_id: str | None, now: Now | None, kept: Sequence[Now], chosen: Chosen | None
+    ) -> Updates:
         """Show an earlier result, with its recording."""
         found = next((one for one in kept if one["task"] == task_id), None)
-        if found is None:
+        if found is None or (now and now["task"] == task_id):  # the list was only left
             return None
         updates: Values = {}
         if chosen is None or not _is_of(found, chosen):
             if analyses.find(visit, found["recording"]) is None:  # it is kept for a day; what was converted is not
-                taken = look_at_recording(visit.studio, visit.account, found["task"])
+                taken = visit.do(look_at_recording, found["task"])
                 found = {**found, "recording": taken, "start_s": None, "stop_s": None}
             updates = self.recording.take(found["recording"] or "", settled=True)
         left = [found if one["task"] == task_id else one for one in kept]

@@ -1,7 +1,8 @@
 """A conversion in words and numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from engine.conversion.settings import KEYS
 from engine.texts import Numeral, joined, ntr, numeral, tr
 from studio.actions.conversions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
@@ -26,6 +27,11 @@ _COLUMNS = (
 )
 
 
+_DOUBLE = "unison"  # in no key
+HARMONIES = {
+    _DOUBLE: tr("Double"), "third_above": tr("Third above"), "third_below": tr("Third below"),
+    "fifth_above": tr("Fifth above"), "octave_above": tr("Octave above"), "octave_below": tr("Octave below"),
+}  # fmt: skip
 _TITLES = {  # by style
     "melodic": tr("{file_name}, sung by {voice}"),
     "rhythmic": tr("{file_name}, rapped by {voice}"),
@@ -108,6 +114,14 @@ def shift_text(semitones: float | None) -> str:
         "Down {count} semitones",
         count=count,
     )
+
+
+def harmony_text(settings: Mapping[str, object]) -> str:
+    """Return which double or harmony these settings of a conversion sing, with its key if known; else nothing."""
+    name, key = str(settings.get("harmony")), settings.get("harmony_key")
+    if name not in HARMONIES or key not in KEYS or name == _DOUBLE:
+        return HARMONIES.get(name, "")
+    return tr("{harmony} in {key}", harmony=HARMONIES[name], key=key)
 
 
 def _best(is_best: bool) -> str | None:

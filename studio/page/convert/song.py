@@ -222,7 +222,7 @@ class Song:
         with ExitStack() as stack:
             sent = {}
             for name, analysis in files.items():
-                copy, file_name, _ = stack.enter_context(analysed_recording(visit.studio, visit.account, analysis))
+                copy, file_name, _ = stack.enter_context(visit.do(analysed_recording, analysis))
                 sent[name] = SentFile(copy, file_name)
             yield SongRequest(
                 _with_voice(read_parts(parts or model, model), model), separate, sent.get("backing"), sent.get("stem"),

@@ -90,7 +90,9 @@ class ConvertTab:
         outputs = [self.pressed_s, *result.watched, *voice.outputs]
         page.on(self.start.click, self.press, inputs, outputs, notice=self.problem, **IN_TURN)
         filled = [self.input, self.alone, *recording.outputs, *voice.outputs, *settings.controls, *result.watched]
-        pitch = result.takes.pitch
+        takes, pitch = result.takes, result.takes.pitch
+        shown = [result.now, result.kept]
+        page.on_data(voice.cards.again, result.convert_again, shown, result.watched, notice=takes.problem)
         page.on(recording.chosen.change, pitch.make_way, [recording.chosen, pitch.known])
         page.on(
             recording.chosen.change, self.come_round, {self.pressed_s, *inputs}, outputs, notice=self.problem, **IN_TURN
@@ -146,7 +148,7 @@ class ConvertTab:
                 song=song,
             )
             stretch = self.recording.stretch_of(chosen)
-            task_id = convert_recording(visit.studio, visit.account, chosen["id"], request, stretch)
+            task_id = visit.do(convert_recording, chosen["id"], request, stretch)
         source: Source = {"id": chosen["id"], "start_s": chosen["start_s"], "stop_s": chosen["stop_s"]}
         begun = self.result.begun(visit, task_id, source, given.read(self.result.kept, list[Now]))
         return {self.voice.is_open: False, **begun}  # an analysis that ends later marks no other voice
@@ -173,7 +175,7 @@ class ConvertTab:
             view = view_of(visit, task_id)
             updates |= self.voice.choose(visit, view["model"])
             updates |= self.settings.fill(view["preset"], view["asked_settings"], view["effects"])
-            taken = look_at_recording(visit.studio, visit.account, task_id)
+            taken = visit.do(look_at_recording, task_id)
             updates |= self.recording.take(taken, settled=True)
             updates |= self.result.begun(visit, task_id, {"id": taken}, kept)
         if wish.get("start") and given[self.recording.chosen]:

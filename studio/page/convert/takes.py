@@ -16,7 +16,7 @@ from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
 from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
 from studio.actions.conversions.takes import ResultView, ShownTake, result_view
-from studio.actions.voices.cards import Avatar, avatar_of, voice_cards
+from studio.actions.voices.cards import Avatar, avatar_of
 from studio.errors import NotFound
 from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
@@ -76,15 +76,6 @@ class TakeLane(TypedDict):
     downloads: Sequence[OfferedFile]
 
 
-class OtherVoice(TypedDict):
-    """A voice to convert with again."""
-
-    id: str
-    name: str
-    untrained: bool
-    avatar: Avatar
-
-
 class Beside(TypedDict):
     """What is heard beside the vocal of a song."""
 
@@ -101,7 +92,6 @@ class Brought(TypedDict):
     start_s: float
     before: str | None
     tracks: Sequence[TakeLane]
-    others: Sequence[OtherVoice]
     company: Sequence[Beside]
     offset_s: NotRequired[float]
     chosen: NotRequired[int]
@@ -127,7 +117,7 @@ class Takes:
     ) -> None:
         self.tracks, self.brought = gr.State([]), gr.State(None)  # brought: what the instrument was given last
         self.effects = gr.State(None)  # that the takes are heard with; None: their own
-        self.part, self.again = part(), instrument.again
+        self.part = part()
         self.problem = notice("convert-result-problem")
         with gr.Row(visible=False, elem_id="convert-result") as self.whole:
             self.title = gr.HTML(elem_id="convert-title")
@@ -168,7 +158,6 @@ class Takes:
             "before": view["input_url"],
             "chosen": chosen,
             "tracks": lanes,
-            "others": _others(visit, view["model"]),
             "company": [
                 {"name": name, "label": lane_label(name), "url": url}
                 for name, url in view["lanes"].items()
@@ -253,22 +242,13 @@ def _has_harmonies(asked: AskedFile) -> bool:
 
 def view_of(visit: Visit, task_id: str) -> ResultView:
     """Return a conversion as `result_view` gives it. Raises NotFound."""
-    return result_view(visit.studio, visit.account, task_id, visit.base_url, visit.now_s)
+    return visit.do(result_view, task_id, visit.base_url, visit.now_s)
 
 
 def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
     marks = {tr("untrained"): view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
     return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
-
-
-def _others(visit: Visit, model: str | None) -> list[OtherVoice]:
-    """Return the other voices, those that are trained first."""
-    voices = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
-    others = sorted((one for one in voices if one["id"] != model), key=lambda one: one["untrained"])
-    return [
-        {"id": one["id"], "name": one["name"], "untrained": one["untrained"], "avatar": one["avatar"]} for one in others
-    ]
 
 
 def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:

@@ -36,7 +36,7 @@ class Voice:
         self.page = page
         self.chosen = remembered("convert-voice")
         self.is_open = gr.State(False)
-        self.cards = element("voices", events=("chosen",), elem_id="convert-voices")
+        self.cards = element("voices", events=("chosen", "again"), elem_id="convert-voices")
         with gr.Row(visible=False, elem_classes="facts", elem_id="convert-untrained") as self.hint:
             self.untrained = gr.HTML(elem_id="convert-untrained-said")
             self.train = gr.Button(tr("Train"), size="sm", scale=0, min_width=100)
@@ -87,7 +87,7 @@ class Voice:
             return self.refresh(visit, model, analysed, is_alone)
         voices = _voices(visit)
         trained = [voice["id"] for voice in voices if not voice["untrained"]]
-        suited = suited_voice(visit.studio, visit.account, trained, analysed) or model
+        suited = visit.do(suited_voice, trained, analysed) or model
         data = {"voices": voices, "chosen": suited, "range": _range(analysed)}
         return {self.cards: shown(data), self.chosen: suited, self.is_open: False, **self._hinted(voices, suited)}
 
@@ -106,7 +106,7 @@ class Voice:
 
 def _voices(visit: Visit) -> list[VoiceCardView]:
     """Return the voices that can convert, as the cards show them."""
-    cards = voice_cards(visit.studio, visit.account, visit.base_url, visit.now_s)
+    cards = visit.do(voice_cards, visit.base_url, visit.now_s)
     return [{**card, "state": UNTRAINED} if card["untrained"] else {**card} for card in cards]
 
 

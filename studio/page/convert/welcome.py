@@ -1,8 +1,11 @@
 """What lies in the timeline before a visitor's first recording: a sample, which two demo voices sing already.
 
-Their previews are that sample, converted when they were made, so that nothing has to be rendered for it.
+Their previews are that sample, converted when they were made, and its melody is kept beside this module, so that
+nothing has to be rendered or analysed for it.
 """
 
+import json
+from pathlib import Path
 from typing import Any
 
 from studio.actions import analyses
@@ -13,6 +16,7 @@ from studio.page.parts.page import Visit
 
 VOICES = ("safiye", "goekhan")
 SAMPLE = analyses.SAMPLES[0]  # which their previews were made of
+MELODY = Path(__file__).with_name("welcome.json")  # made by tests/welcome.py
 
 
 def welcomed(visit: Visit, is_new: bool) -> str:
@@ -20,14 +24,17 @@ def welcomed(visit: Visit, is_new: bool) -> str:
     if not is_new:
         return brought("welcome", None)
     try:
-        tracks = [_track(visit, model) for model in VOICES]
+        melody = json.loads(MELODY.read_text(encoding="utf-8"))
+        tracks = [_track(visit, model, melody["transposed"][model]) for model in VOICES]
     except NotFound:  # an installation without these voices
         return brought("welcome", None)
     before = f"{visit.studio.base_url('')}{analyses.SAMPLES_SERVED}/{SAMPLE.path}"
-    return brought("welcome", {"id": "welcome", "before": before, "chosen": 1, "tracks": tracks})
+    data = {"id": "welcome", "before": before, "chosen": 1, "tracks": tracks, "roll": melody["roll"]}
+    return brought("welcome", data)
 
 
-def _track(visit: Visit, model: str) -> dict[str, Any]:
-    voice = voice_details(visit.studio, visit.account, model, "", visit.now_s)
+def _track(visit: Visit, model: str, transpose: float) -> dict[str, Any]:
+    voice = visit.do(voice_details, model, "", visit.now_s)
     name = voice["name"]
-    return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice["preview_url"]}
+    heard = {"avatar": avatar_of(name), "url": voice["preview_url"]}
+    return {"label": name, "names": [name], "transpose": transpose, **heard}

@@ -48,17 +48,18 @@ class CreateTab:
         self._wire(tab)
 
     def _lay_out(self) -> None:
-        with gr.Row(equal_height=False):
-            with gr.Column(min_width=320):
+        with gr.Row(equal_height=False, elem_classes="steps"):
+            with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("1. Recordings") + "</h2>")
                 self._recordings = Recordings()
-            with gr.Column(min_width=320):
+            with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("2. Name and consent") + "</h2>")
                 self._needed = needed_form(_today())
                 self._consent = gr.Checkbox(label=_CONSENT, elem_id="create-sure")
+            with gr.Column(min_width=300):
+                gr.HTML(_NEXT, elem_id="create-next")
                 self._problem = notice("create-problem")  # above the button, where it is in sight
                 self._make = gr.Button(tr("Analyse recordings"), variant="primary", size="lg", elem_id="create-make")
-                gr.HTML(_NEXT, elem_id="create-next")
 
     def _wire(self, tab: gr.Tab) -> None:
         page, report, controls = self._page, self._report, self._form.components

@@ -9,11 +9,12 @@ from engine.texts import joined, tr
 from studio.actions.analyses import take_sample
 from studio.actions.analysis_views import AnalysisView
 from studio.errors import NotFound
+from studio.page.explore.entrance import drawing, welcome
 from studio.page.explore.result import Result
 from studio.page.parts import analyses
 from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
-from studio.page.parts.page import Page, Updates, Visit, Wish
+from studio.page.parts.page import LATEST, Page, Updates, Visit, Wish
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
@@ -35,16 +36,21 @@ class ExploreTab:
         self.ids = remembered("explore", _NONE)
         self.seen = gr.State(())  # ids of the analyses that are shown
         self.watched = WatchedTask(_POLL_S)
-        with gr.Row():
-            self.inputs = {
-                _FIRST: _input(tr("Recording"), "explore-first"),
-                _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
-            }
-        _, self.samples = sample_row()
-        self.notice = notice("explore-notice")
-        with gr.Row(visible=False, elem_classes="progress-line") as self.working:
-            self.bar = gr.HTML("", elem_id="explore-progress")
-            self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0)
+        with gr.Column(elem_id="explore-entrance"):
+            gr.HTML(welcome(), elem_id="explore-welcome")
+            with gr.Row(elem_id="explore-inputs"):
+                gr.HTML(drawing(), elem_id="explore-drawing")
+                self.inputs = {
+                    _FIRST: _input(tr("Recording"), "explore-first"),
+                    _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
+                }
+            with gr.Row(elem_id="explore-offers"):
+                self.converted = gr.Button(visible=False, size="sm", scale=0, elem_id="explore-converted")
+                _, self.samples = sample_row()
+            self.notice = notice("explore-notice")
+            with gr.Row(visible=False, elem_classes="progress-line") as self.working:
+                self.bar = gr.HTML("", elem_id="explore-progress")
+                self.cancel = gr.Button(tr("Cancel"), size="sm", scale=0)
         self.result = Result()
         self._wire(tab)
 
@@ -58,6 +64,9 @@ class ExploreTab:
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [self.ids, self.seen], outputs, self.notice)
+        page.on(tab.select, self.offer_converted, [page.recording], [self.converted])
+        page.on(self.converted.click, self.put_in_converted, [page.recording, self.seen], outputs, self.notice)
+        page.on_data(result.player.chosen, result.turn, [result.sides], [result.roll], **LATEST)
         self.watched.wire(page, self.look, [self.ids, self.seen], [*outputs, self.notice])
         page.on(self.cancel.click, self.stop, [self.ids, self.seen], outputs, self.notice)
         # not when the page loads: the browser's state is there only once the tab was opened
@@ -107,6 +116,19 @@ class ExploreTab:
             return {self.ids: now} | self.look(visit, now, before)
 
         return put_in
+
+    def offer_converted(self, visit: Visit, recording: Mapping[str, object] | None) -> Updates:
+        """Offer the recording that is in Convert."""
+        view = analyses.find(visit, str(recording["id"])) if recording else None
+        if view is None:
+            return {self.converted: gr.Button(visible=False)}
+        return {self.converted: gr.Button(tr("Take {name} from Convert", name=view["file_name"]), visible=True)}
+
+    def put_in_converted(self, visit: Visit, recording: Mapping[str, object] | None, before: Sequence[str]) -> Updates:
+        if recording is None:
+            return {}
+        now = {**_NONE, _FIRST: str(recording["id"])}
+        return {self.ids: now} | self.look(visit, now, before)
 
     def stop(self, visit: Visit, ids: Ids, before: Sequence[str]) -> Updates:
         for analysis in ids.values():

@@ -11,8 +11,7 @@ from engine.texts import joined, ntr, numeral, tr
 from studio.actions.conversions.downloads import offered
 from studio.actions.project_exports import project_zip
 from studio.actions.projects import change_project, project_view
-from studio.actions.voices.cards import avatar_of
-from studio.page.convert.scores import brief_shift
+from studio.page.convert.scores import brief_shift, harmony_text
 from studio.page.history.rows import row_of
 from studio.page.parts.controls import controls, settings_of
 from studio.page.parts.element import element, shown
@@ -137,7 +136,6 @@ def _row_within(task: Mapping[str, Any], preferred: str) -> dict[str, Any]:
     return row | {
         "title": voice or tr("A deleted voice"),
         "is_name": bool(voice),
-        "avatar": avatar_of(voice) if voice else None,
         "kind": "",
         "detail": [*kind, *row["detail"]],
     }
@@ -160,6 +158,7 @@ def _player(project: Mapping[str, Any], preferred: str) -> dict[str, Any] | None
 
 def _of(task: Mapping[str, Any]) -> list[str]:
     """Return what tells a conversion from others of its recording: voice, what it is, and key."""
+    harmony = harmony_text(task["settings"])
     marks = [mark for mark, name in ((tr("edited"), "edit_of"), (tr("comp"), "comp")) if task.get(name)]
     shift = brief_shift((task.get("output_settings") or {}).get("transpose"))
-    return [task["model_name"] or "voice", *marks, *([shift] if shift else [])]
+    return [task["model_name"] or "voice", *([harmony] if harmony else []), *marks, *([shift] if shift else [])]

@@ -13,8 +13,9 @@ from studio.actions.account import FORMATS
 from studio.actions.conversions.downloads import offered
 from studio.actions.conversions.outlines import outline_of_take
 from studio.actions.conversions.takes import best_first, fidelity
+from studio.actions.voices.cards import avatar_of
 from studio.errors import NotFound
-from studio.page.convert.scores import brief_shift, kept_note, labelled, stands_out
+from studio.page.convert.scores import brief_shift, harmony_text, kept_note, labelled, stands_out
 from studio.page.parts.controls import EFFECTS, STYLES
 from studio.page.parts.page import Visit
 from studio.store.kinds import KINDS, LISTED
@@ -38,7 +39,8 @@ _NO_EFFECTS = "off"
 _QUESTION = tr("Delete this entry? The voice is kept.")
 _QUESTIONS = {"conversion": tr("Delete this conversion with its recording and takes?")}
 _DELETE = {"name": "delete", "label": tr("Delete")}
-_OF_EVERY_TAKE = ("transpose", "takes", "seed")  # settings that are named by themselves, or tell nothing
+# settings that are named by themselves, or tell nothing
+_OF_EVERY_TAKE = ("transpose", "takes", "seed", "harmony", "harmony_key")
 
 
 def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, Any]:
@@ -47,6 +49,7 @@ def row_of(task: Mapping[str, Any], preferred: str = FORMATS[0]) -> dict[str, An
         "id": task["id"],
         "title": _title(task),
         "is_name": _is_name(task),
+        "avatar": avatar_of(task["model_name"]) if task["model_name"] else None,
         "kind": _kind(task),
         "detail": _detail(task),
         "state": task["state"],
@@ -116,12 +119,16 @@ def _kind(task: Mapping[str, Any]) -> str:
 
 
 def _detail(task: Mapping[str, Any]) -> list[str]:
-    """Return the style and the key of a conversion that is done, and what else it was asked for."""
+    """Return which harmony a conversion is, and once it is done its style, its key and what else it was asked for."""
     found = task.get("output_settings") or {}
-    if task["kind"] != "conversion" or not found:
+    if task["kind"] != "conversion":
         return []
+    harmony = [one] if (one := harmony_text(task["settings"])) else []
+    if not found:
+        return harmony
     takes, effects = len(task.get("output_audio_urls") or []), task.get("effects") or _NO_EFFECTS
     return [
+        *harmony,
         STYLES[found["vocal_style"]],
         *([_key(found["transpose"])] if found.get("transpose") is not None else []),
         *([tr("{takes} takes", takes=takes)] if takes > 1 else []),
@@ -138,6 +145,7 @@ def _compared(task: Mapping[str, Any]) -> list[list[str]]:
     edits = str(task.get("edit_count") or 0)
     return [
         [tr("Voice"), task["model_name"] or ""],
+        [tr("Harmony"), harmony_text(task["settings"]) or tr("none")],
         [tr("Style"), STYLES[found["vocal_style"]]],
         [tr("Key"), _key(found.get("transpose") or 0)],
         [tr("Effects"), _effects(task.get("effects") or _NO_EFFECTS)],
@@ -196,7 +204,11 @@ def _facts(task: Mapping[str, Any]) -> list[list[str]]:
             facts.append([tr("Preset"), _PRESETS.get(task["preset"], task["preset"])])
         if found:
             facts.append([tr("Detected style"), STYLES[found["vocal_style"]]])
+        if harmony := harmony_text(task["settings"]):
+            facts.append([tr("Harmony"), harmony])
         for name, value in task["settings"].items():
+            if name in ("harmony", "harmony_key"):
+                continue
             moved = found.get("transpose") if name == "transpose" and isinstance(value, str) else None
             shift = [] if moved is None else [brief_shift(moved) or "0"]
             facts.append([title_of(name), joined(": ", [_said(value), *shift])])

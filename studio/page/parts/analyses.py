@@ -19,12 +19,12 @@ def start(visit: Visit, path: str, is_recorded: bool) -> str:
     """Analyse a file that was uploaded or recorded in the page; return the analysis's id. Raises EngineError."""
     with scratch_folder(visit.studio) as place:
         copy = receive_upload(visit.studio, Path(path), place / "recording")
-        return start_analysis(visit.studio, visit.account, copy, name_of(path, is_recorded, visit.now_s))
+        return visit.do(start_analysis, copy, name_of(path, is_recorded, visit.now_s))
 
 
 def view(visit: Visit, analysis: str) -> AnalysisView:
     """Return an analysis as `analysis_view` gives it. Raises NotFound."""
-    return analysis_view(visit.studio, visit.account, analysis, visit.base_url, visit.now_s)
+    return visit.do(analysis_view, analysis, visit.base_url, visit.now_s)
 
 
 def find(visit: Visit, analysis: str | None) -> AnalysisView | None:
@@ -38,7 +38,7 @@ def cancel(visit: Visit, analysis: str | None) -> None:
     """Cancel an analysis that has not ended."""
     if analysis is not None:
         with suppress(NotFound, WrongState):
-            cancel_analysis(visit.studio, visit.account, analysis)
+            visit.do(cancel_analysis, analysis)
 
 
 def progress_line(view: AnalysisView) -> str:

@@ -46,10 +46,12 @@ class TokenId(TypedDict):
 
 
 class Track(TypedDict):
-    """A track of <timbre-player>. names: what of the label is in the words of others."""
+    """A track of <timbre-player>. names: what of the label is in the words of others; offset_s: where on the timeline
+    it begins."""
 
     label: str
     url: str
+    offset_s: NotRequired[float]
     names: NotRequired[Sequence[str]]
     note: NotRequired[str | None]
     downloads: NotRequired[Sequence[Download]]

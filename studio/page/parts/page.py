@@ -108,7 +108,8 @@ class Page:
     """The page under construction.
 
     tabs: the tabs by their ids; wishes: what another tab asks of each; heading: a component that is always visible;
-    returning: reports that the visitor returned to this window; installs: what is being installed.
+    returning: reports that the visitor returned to this window; installs: what is being installed; recording: that in
+    Convert, {id, start_s, stop_s, settled} of an analysis, or None.
     """
 
     studio: Studio
@@ -119,6 +120,7 @@ class Page:
     heading: gr.HTML
     returning: gr.HTML
     installs: Installs
+    recording: gr.State
 
     def on(
         self,

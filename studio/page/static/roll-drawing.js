@@ -121,8 +121,10 @@ export class Plot {
 export function coloursOf(element) {
   const style = getComputedStyle(element);
   const named = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  const of = (colour) => (colour?.startsWith("var(") ? named(colour.slice(4, -1).trim(), "#888888") : colour) || "#888888";
+  const ink = named("--body-text-color", "#1f2933");
   return {
-    ink: named("--body-text-color", "#1f2933"),
+    ink,
     pale: named("--body-text-color-subdued", "#6b7280"),
     ground: named("--background-fill-primary", "#ffffff"),
     line: named("--border-color-primary", "#e5e7eb"),
@@ -131,7 +133,8 @@ export function coloursOf(element) {
     range: named("--range", "#1769aa"),
     good: named("--good", "#2f855a"),
     font: style.fontFamily || "sans-serif",
-    of: (colour) => (colour?.startsWith("var(") ? named(colour.slice(4, -1).trim(), "#888888") : colour) || "#888888",
+    of,
+    shade: (colour) => `color-mix(in srgb, ${of(colour)} 55%, ${ink})`, // of a line on a surface of this colour
   };
 }
 
@@ -349,9 +352,9 @@ export function drawNotes(context, plot, notes, colours, colour) {
     context.fillStyle = context.strokeStyle = colour;
     context.beginPath();
     context.roundRect(left, y, width, height, Math.min(height, width) / 2);
-    context.globalAlpha = 0.3;
+    context.globalAlpha = 0.55;
     context.fill();
-    context.globalAlpha = 0.6;
+    context.globalAlpha = 0.9;
     context.stroke();
     const name = noteName(note.midi);
     if (width > context.measureText(name).width + 10 && height > 15) {

@@ -2,17 +2,17 @@
 //
 // data: {id, duration_s, picture: {url, scale: "note" | "mel" | "linear", lowest_hertz, highest_hertz, start_s, end_s,
 //   tiles: [{url, start_s, end_s}]}, pictures: [the same with a label, to choose from],
-//   curves: [{label, colour, url | step_s, hertz, confidence, offset_s, semitones}], range: {low, high, label} (MIDI),
+//   curves: [{label, colour, isSung, url | step_s, hertz, confidence, offset_s, semitones}], range: {low, high, label} (MIDI),
 //   notes: [{start_s, end_s, midi}], loudness: {url | step_s, db}, waveform: {url | step_s, low, high}, follows,
 //   group, shown}
 // A url leads to a JSON file with those arrays. follows: the id of a player, whose position is shown, and which is sent
 // to where one clicks. group: rolls of one group show the same seconds. shown: which of "notes", "range", "waveform",
 // "loudness", "confidence" are there at first; by default range, waveform and loudness. hidden: indices of curves that
 // are hidden at first. hint: a help text of its own. isClose: whether it is zoomed to the pitch range at first.
-// origin_s: of the player's time, what is 0 here.
+// origin_s: of the player's time, what is 0 here. kept: addresses of pictures that may be shown again soon.
 // For an instrument, which has a player's tracks as lanes: strips: [{waveform, isChosen, label}] below the picture,
 // stripHeight, gutter: the width left of everything; wave: a waveform, drawn with `layers`, of "waveform", "spectrogram"
-// and "pitch", in one place; colour: of the notes.
+// and "pitch", in one place; colour: of the notes, and darker of the curve that isSung.
 //
 // Other elements extend it by replacing `paintOver` and `grasp`.
 
@@ -146,6 +146,17 @@ export class Roll extends Listener {
     return this.#layOut(this.#parts.stage.clientWidth, this.#parts.stage.clientHeight).filter(({ strip }) => strip).map(({ box }) => box);
   }
 
+  /** The index of the strip at a place {x, y}; -1 for none. */
+  stripAt({ x, y }) {
+    return this.strips.findIndex((box) => x >= box.x && y >= box.y && y <= box.y + box.height);
+  }
+
+  /** Follow the pointer that is down: `to(seconds)` for every movement, and `drop()` at the end. */
+  follow(event, to, drop = () => {}) {
+    const { stage } = this.#parts, { left } = stage.getBoundingClientRect();
+    drag(event, stage, (moved) => to(this.#plot.seconds(moved.clientX - left)), drop);
+  }
+
   zoom(factor) {
     this.#zoom(factor, this.#zoomedAt());
   }
@@ -221,7 +232,7 @@ export class Roll extends Listener {
   /** Forget what is no longer shown, and fetch what is missing. */
   #load() {
     const images = this.#offered().flatMap((one) => [one.url, ...(one.tiles ?? []).map((tile) => tile.url)]);
-    this.#files.keep(this.#urls(), new Set(images));
+    this.#files.keep(this.#urls(), new Set([...images, ...(this.#data.kept ?? [])]));
   }
 
   #trouble(sentence) {
@@ -242,11 +253,13 @@ export class Roll extends Listener {
     else this.#plot.showHeights();
   }
 
-  /** The lowest and highest hertz of all curves, without the outermost percent. */
+  /** The lowest and highest hertz of all notes, or of all curves without the outermost percent. */
   #pitchRange() {
+    const notes = (this.#data.notes ?? []).map(({ midi }) => draw.toHertz(midi));
+    if (notes.length) return { low: Math.min(...notes), high: Math.max(...notes) };
     const all = (this.#data.curves ?? [])
       .map((one) => this.#filled(one))
-      .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6) ?? [])
+      .flatMap((one) => one?.hertz?.filter((hertz, i) => hertz > 0 && (one.confidence?.[i] ?? 1) > 0.6).map((hertz) => hertz * 2 ** ((one.semitones ?? 0) / 12)) ?? [])
       .sort((a, b) => a - b);
     return all.length ? { low: all[Math.floor(all.length * 0.01)], high: all[Math.floor(all.length * 0.99)] } : null;
   }
@@ -505,7 +518,7 @@ export class Roll extends Listener {
     draw.drawTimes(context, plot, colours, box.y, this.#bottom(lanes));
     if (this.#isIn("pitch")) draw.clipped(context, box, () => {
       if (this.#shown.has("notes") && this.#data.notes) draw.drawNotes(context, plot, this.#data.notes, colours, colours.of(this.#data.colour ?? "var(--range)"));
-      for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, colours.of(curve.colour ?? "var(--accent)"), colours);
+      for (const curve of this.#seen()) if (curve.hertz) draw.drawCurve(context, plot, curve, curve.isSung ? colours.shade(this.#data.colour) : colours.of(curve.colour ?? "var(--accent)"), colours);
       if (this.#shown.has("range") && this.#data.range) draw.nameRange(context, plot, this.#data.range, colours);
     });
     for (const { name, strip, box } of lanes) {
@@ -603,6 +616,7 @@ export class Roll extends Listener {
       const isPitch = hertz > 0 && (sure ?? 1) > draw.TRUSTED; // where it is drawn
       const label = curve.label || tr("Pitch");
       if (!isPitch) words.push(`${label}: ${tr("unvoiced")}`);
+      else if (this.#data.layers) words.push(`${label}: ${draw.noteWithCents(draw.toMidi(hertz))}`); // little room
       else if (sure == null) words.push(`${label}: ${said(hertz)}`);
       else {
         const share = Math.round(100 * sure), confidence = tr("confidence {share} %", { share });

@@ -18,7 +18,7 @@ import { tr } from "./texts.js";
 const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
 const MARKS = { queued: "⋯", running: "▸", completed: "✓", failed: "!", cancelled: "–" };
 const SIGNED = /^[+\u2212]/;
-const OUTLINE = { height: 30, step: 2, most: 99 }; // of a small waveform, in its own units
+const OUTLINE = { height: 30, step: 2, most: 99 }; // of a waveform, in its own units
 
 class Tasks extends Listener {
   #listening = new Listening(this, () => this.#all.forEach((row) => row.mark(this.#listening.playing)));
@@ -200,7 +200,7 @@ class Row {
     const active = state === "running" || state === "queued";
     this.#head.replaceChildren(
       make("span", { class: "mark", "aria-hidden": "true" }, MARKS[state] ?? "?"),
-      waveform(outline ?? []),
+      waveform(outline ?? [], this.#task.avatar?.colour),
       make("span", { class: "what" }, avatar(this.#task.avatar, "face"), make("span", { class: "title", translate: isName }, title),
         make("span", { class: "kind" }, row([kind, ...(detail ?? []).map((text) => isolated(text))], " · ")), this.#changes),
       make("span", { class: "label" }, label),
@@ -308,14 +308,14 @@ function difference(rows) {
   return [make("span", { class: "changes", role: "status" }, make("span", { class: "name" }, tr("What changed:")), " ", ...said)];
 }
 
-/** A waveform as small as a row. */
-function waveform(heights) {
+/** A waveform as wide as its row leaves room, in the colour of its voice. */
+function waveform(heights, colour) {
   const { height, step, most } = OUTLINE, middle = height / 2;
   const bars = heights.map((one, place) => {
     const half = Math.max(0.5, (middle * one) / most);
     return `M${step * place + 1} ${middle - half}V${middle + half}`;
   });
-  return make("svg", { class: "outline", viewBox: `0 0 ${step * Math.max(1, heights.length)} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, make("path", { d: bars.join("") }));
+  return make("svg", { class: "outline", viewBox: `0 0 ${step * Math.max(1, heights.length)} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true", style: colour ? `--voice: ${colour}` : null }, make("path", { d: bars.join("") }));
 }
 
 // Set the children of a node, without moving those already in place: a moved one loses its focus and its sound.

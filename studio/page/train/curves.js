@@ -9,7 +9,7 @@
 import { make, tell } from "./dom.js";
 import { fixed, tr } from "./texts.js";
 
-const LOWEST = 180, HIGHEST = 380, SHAPE = 0.6; // of the chart in pixels, and to its width
+const AROUND = 50; // pixels of its height that are not of the chart: what is written above and below it
 const LEFT = 44, RIGHT = 12, TOP = 18, BOTTOM = 30;
 const TICKS = 4;
 
@@ -19,8 +19,8 @@ class Curves extends HTMLElement {
   #title = ""; // of the chart on display
   #tabs = make("div", { class: "charts", role: "group", "aria-label": tr("Curves") });
   #place = make("div", { class: "stage" });
-  #width = 0;
-  #resized = new ResizeObserver(() => this.#width !== this.#measured() && this.#draw());
+  #size = ""; // "width height" when it was drawn
+  #resized = new ResizeObserver(() => this.#size !== this.#measured().join(" ") && this.#draw());
 
   connectedCallback() {
     this.#resized.observe(this.#place);
@@ -41,13 +41,14 @@ class Curves extends HTMLElement {
     this.#draw();
   }
 
+  /** Its width and the height that the page gives it. */
   #measured() {
-    return Math.round(this.#place.clientWidth);
+    return [this.#place.clientWidth, this.#place.clientHeight].map(Math.round);
   }
 
   #draw() {
-    if (!this.#data || !this.#measured()) return; // drawn as soon as it has room
-    this.#width = this.#measured();
+    if (!this.#data || !this.#measured()[0]) return; // drawn as soon as it has room
+    this.#size = this.#measured().join(" ");
     const { charts } = this.#data;
     const shown = charts.find((chart) => chart.title === this.#title) ?? charts[0];
     const hadFocus = this.contains(document.activeElement) ? document.activeElement.closest("svg, button") : null;
@@ -67,7 +68,7 @@ class Curves extends HTMLElement {
 
   #chart(chart) {
     const { epochs, kept, chosen, choices } = this.#data;
-    const width = this.#width, height = Math.round(Math.max(LOWEST, Math.min(HIGHEST, SHAPE * width)));
+    const [width, whole] = this.#measured(), height = whole - AROUND;
     const across = (epoch) => LEFT + ((width - LEFT - RIGHT) * epoch) / Math.max(1, epochs);
     const marker = (kind, x) => make("line", { class: kind, x1: x, x2: x, y1: TOP - 4, y2: height - BOTTOM });
     const values = chart.lines.flatMap((line) => line.points.map(([, value]) => value)).filter(Number.isFinite);
@@ -98,7 +99,7 @@ class Curves extends HTMLElement {
     pointer.setAttribute("visibility", "hidden");
     svg.append(pointer);
     const said = make("output", { class: "said", translate: "no", "aria-hidden": "true" });
-    this.#follow(svg, chart, across, pointer, said, digits);
+    this.#follow(svg, chart, width, across, pointer, said, digits);
     const alone = this.#data.charts.length < 2 ? make("strong", {}, chart.title) : null; // else its button says it
     const legend = make("figcaption", {}, alone, chart.unit ? make("span", { class: "unit" }, chart.unit) : null,
       make("span", { class: "legend" }, chart.lines.map((line) => make("span", { class: line.colour, "data-marks": Boolean(line.marks) }, line.label))));
@@ -115,11 +116,11 @@ class Curves extends HTMLElement {
 
   // ---- pointing and choosing
 
-  #follow(svg, chart, across, pointer, said, digits) {
+  #follow(svg, chart, width, across, pointer, said, digits) {
     const { epochs, choices } = this.#data;
     const epochAt = (event) => {
       const box = svg.getBoundingClientRect();
-      return Math.max(0, Math.min(epochs, ((event.clientX - box.left - LEFT) / (this.#width - LEFT - RIGHT)) * epochs));
+      return Math.max(0, Math.min(epochs, ((event.clientX - box.left - LEFT) / (width - LEFT - RIGHT)) * epochs));
     };
     svg.addEventListener("pointermove", (event) => {
       const epoch = nearest(chart.lines.flatMap((line) => line.points.map(([at]) => at)), epochAt(event));

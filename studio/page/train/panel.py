@@ -32,6 +32,7 @@ from studio.page.train.course import (
     start_label,
     state_rows,
 )
+from studio.page.train.preview import preview
 from studio.page.train.use_epoch import offered, use_button
 
 NO_VOICES = tr("No voices to train yet. Make one on the Create tab.")
@@ -56,6 +57,7 @@ class Panel:
             with gr.Column(scale=8, min_width=360):
                 self.queue = element("tasks", events=("asked",), elem_id="train-queue")
                 self.course = element("curves", events=("chosen",), elem_id="train-curves")
+                gr.HTML(preview(), elem_id="train-preview")
             with gr.Column(scale=5, min_width=280, elem_id="train-audition"):
                 self._lay_out_audition()
         self.training = WatchedTask(_POLL_S)
@@ -70,6 +72,7 @@ class Panel:
             self.convert = gr.Button(tr("Convert with this voice"), variant="primary", visible=False)
             self.start = gr.Button(tr("Start training"), variant="primary", interactive=False)
             self.stop = gr.Button(tr("Stop"), variant="stop", visible=False)
+            self.create = gr.Button(tr("Create a voice"), variant="primary", visible=False)
         self.notice = notice("train-notice")
         with gr.Accordion(tr("More settings"), open=False):
             self.made |= controls(TrainingPlan, _SETTINGS)
@@ -96,8 +99,8 @@ class Panel:
     def seen(self) -> list[Block]:
         """The components changed by `show`."""
         return [
-            self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.afresh, self.queue,
-            self.course, self.part, *self.audition, self.training.timer, self.drawn,
+            self.voice, self.state, self.estimate, self.convert, self.start, self.stop, self.create, self.afresh,
+            self.queue, self.course, self.part, *self.audition, self.training.timer, self.drawn,
         ]  # fmt: skip
 
     @property
@@ -138,15 +141,16 @@ class Panel:
         }
         listed = self._listed(voices, view)  # not at every tick: the list may be open
         if view is None:
-            return now | listed | self._nothing(NO_VOICES if not voices else CHOOSE)
+            return now | listed | self._nothing(bool(voices))
         busy = is_active(view)
         is_done = view["state"] == "completed" and not busy
         now |= {
+            self.create: gr.Button(visible=False),
             self.state: shown({"rows": state_rows(view)}),
             self.estimate: self.estimated(given, view),
             self.convert: gr.Button(visible=is_done),
             self.start: gr.Button(
-                start_label(view), interactive=not busy, variant="secondary" if is_done else "primary"
+                start_label(view), interactive=not busy, variant="secondary" if is_done else "primary", visible=True
             ),
             self.stop: gr.Button(visible=busy),
             self.afresh: gr.Button(visible=view["begun"] and not busy),
@@ -214,12 +218,15 @@ class Panel:
             self.drawn: signature(view),
         }
 
-    def _nothing(self, why: str) -> Values:
+    def _nothing(self, can_choose: bool) -> Values:
         return {
-            self.state: shown({"rows": [], "otherwise": why}),
+            self.state: shown({"rows": [], "otherwise": CHOOSE if can_choose else NO_VOICES}),
             self.estimate: "",
             self.convert: gr.Button(visible=False),
-            self.start: gr.Button(tr("Start training"), interactive=False, variant="primary"),
+            self.start: gr.Button(
+                tr("Start training"), interactive=False, variant="primary", visible=can_choose
+            ),
+            self.create: gr.Button(visible=not can_choose),
             self.stop: gr.Button(visible=False),
             self.afresh: gr.Button(visible=False),
             self.course: shown(None),

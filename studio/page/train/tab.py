@@ -55,6 +55,7 @@ class TrainTab:
             panel.convert.click, lambda visit, model: page.go("convert", voice=model, start=True), [panel.voice],
             [page.tabs, page.wishes["convert"]],
         )  # fmt: skip
+        page.on(panel.create.click, lambda visit: page.go("create"), [], [page.tabs, page.wishes["create"]])
         page.on(panel.stop.click, self._stop, asked, seen, notice=said)
         page.on(panel.measure.click, self._measure, asked, seen, notice=said)
         for button, visible in ((panel.afresh, True), (panel.keep, False)):
@@ -86,7 +87,10 @@ class TrainTab:
         return panel.choose(visit, given, busy[0] if busy else None)
 
     def _choose(self, visit: Visit, given: Given) -> Updates:
-        return self._panel.choose(visit, given, given.read(self._panel.voice, str))
+        drawn, voice = given.read(self._panel.drawn, list[str | int]), given.read(self._panel.voice, str)
+        if drawn and drawn[0] == voice:  # the list was only left: what was set stays
+            return None
+        return self._panel.choose(visit, given, voice)
 
     def _keep(self, visit: Visit, given: Given) -> Updates:
         settings = {name: given[control] for name, control in self._panel.made.items()}

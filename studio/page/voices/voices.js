@@ -3,7 +3,7 @@
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
 // max}, demo, avatar, uses: [words], preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
 // numbers): that of a recording, drawn on every card for comparison. A `state` other than "completed" is shown on the
-// card, which can still be chosen. Sends `chosen` {id}.
+// card, which can still be chosen. Sends `chosen` {id}, and `again` {model} to convert what was converted with another one.
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
 import { avatar } from "./avatar.js";
@@ -16,7 +16,7 @@ const LOWEST = 36, HIGHEST = 84; // MIDI numbers, the ends of the range bars: C2
 const SEMITONES = { C: 0, D: 2, E: 4, F: 5, G: 7, A: 9, B: 11 };
 const FEW = 6; // voices: no filters are needed
 const MOST_USES = 4; // on a card
-const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z";
+const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z";
 
 export class Voices extends Listener {
   #data = null;
@@ -86,8 +86,8 @@ export class Voices extends Listener {
   #card(voice) {
     const state = voice.state && voice.state !== "completed" ? make("em", { class: "state" }, voice.state) : null;
     const title = make("span", { class: "title" }, make("b", { class: "name", translate: "no" }, voice.name || voice.id), state);
-    const kind = [voice.voice_type, voice.gender, voice.age === "adult" ? "" : voice.age];
-    const more = [voice.genre === "other" ? "" : voice.genre, said("base_language", voice.base_language)];
+    const kind = [voice.voice_type, said("base_language", voice.base_language), voice.gender]; // the first is what one sees of it in Convert
+    const more = [voice.age === "adult" ? "" : voice.age, voice.genre === "other" ? "" : voice.genre];
     const uses = (voice.uses ?? []).slice(0, MOST_USES).map((use) => make("span", { class: "use" }, tr(use)));
     const choose = make(
       "button",
@@ -98,7 +98,7 @@ export class Voices extends Listener {
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
     );
-    const card = make("div", { class: "card", style: voice.avatar ? `--of: ${voice.avatar.colour}` : null }, choose, voice.preview_url ? this.#preview(voice) : null);
+    const card = make("div", { class: "card", style: voice.avatar ? `--of: ${voice.avatar.colour}` : null }, choose, voice.preview_url ? this.#preview(voice) : null, this.#again(voice));
     card.dataset.id = voice.id;
     return card;
   }
@@ -114,6 +114,13 @@ export class Voices extends Listener {
   #preview(voice) {
     const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
     return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
+  }
+
+  /** Shown beside what was converted: see columns.css. */
+  #again({ id, name }) {
+    const made = iconButton("again", PLUS, tr("Convert with {name}", { name }), () => tell(this, "again", { model: id }));
+    made.tabIndex = -1; // Ctrl+Enter converts with the chosen one
+    return made;
   }
 
   /** Mark the chosen card, the one that the Tab key reaches, and the one that is playing. */
@@ -166,7 +173,7 @@ export class Voices extends Listener {
     if (event.target.role !== "radio") return;
     const shown = [...this.querySelectorAll(".card:not([hidden]) .choose")];
     const at = shown.indexOf(event.target);
-    if (event.key.toLowerCase() === "p") return event.target.nextElementSibling?.click();
+    if (event.key.toLowerCase() === "p") return event.target.parentElement.querySelector(".preview")?.click();
     const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
     let to = null;
     if (event.key in steps) to = (at + steps[event.key] + shown.length) % shown.length;

@@ -53,7 +53,7 @@ def tone() -> bytes:
 def takes(**more: Any) -> dict[str, Any]:
     track = {"key": "task-1", "label": "Take", "url": "/take.wav", "downloads": []}
     of = {"id": "task-1", "recording": "analysis-1", "start_s": 0.0, "before": "/recording.wav", "chosen": 1}
-    return of | {"others": [], "tracks": [track]} | more
+    return of | {"tracks": [track]} | more
 
 
 def recording(name: str = "analysis-1") -> dict[str, Any]:
@@ -119,6 +119,45 @@ def test_display_menu_is_closed_by(display, leave):
 def test_display_menu_stays_open_when_more_data_arrives(display):
     bring(display, "takes", takes())
     assert display.evaluate(DISPLAY)
+
+
+# ---- the melody
+
+
+SHOWN = """() => {
+  const { notes, curves } = document.querySelector("timbre-roll").data;
+  return [notes.map(({ midi }) => midi), curves.map(({ semitones, isSung }) => [semitones ?? 0, isSung])];
+}"""
+
+
+def melody(midi: int) -> dict[str, Any]:
+    hertz = [440 * 2 ** ((midi - 69) / 12)] * round(100 * SECONDS)
+    curve = {"step_s": 0.01, "hertz": hertz, "confidence": [0.9] * len(hertz)}
+    note = {"start_s": 0.5, "end_s": 2.5, "midi": midi, "cents": 0}
+    return {"duration_s": SECONDS, "curves": [curve], "notes": [note]}
+
+
+def test_instrument_shows_what_is_to_be_sung_until_the_take_is_analysed(instrument):
+    track = takes()["tracks"][0]
+    bring(instrument, "recording", recording() | {"roll": melody(57)})
+    assert instrument.evaluate(SHOWN) == [[57], [[0, True]]]
+    bring(instrument, "takes", takes(tracks=[track | {"transpose": 12}]))
+    assert instrument.evaluate(SHOWN) == [[69], [[12, False]]]
+    heights = instrument.evaluate("(({ low, high }) => [low, high])(document.querySelector('timbre-roll').plot)")
+    assert heights[0] < 69 < heights[1]
+    bring(instrument, "pitch", {"of": "task-1", "roll": melody(70)})  # as it turned out
+    assert instrument.evaluate(SHOWN) == [[70], [[0, True]]]
+    instrument.evaluate("instrument.choose(0)")
+    assert instrument.evaluate(SHOWN) == [[57], [[0, True]]]
+
+
+def test_instrument_shows_the_melody_of_its_welcome_in_each_voice(instrument):
+    track = takes()["tracks"][0]
+    sung = [track | {"key": "low", "transpose": 0}, track | {"key": "high", "transpose": 12}]
+    bring(instrument, "welcome", takes(recording=None, tracks=sung) | {"roll": melody(57)})
+    for lane, midi in enumerate([57, 57, 69]):
+        instrument.evaluate(f"instrument.choose({lane})")
+        assert instrument.evaluate(SHOWN)[0] == [midi]
 
 
 # ---- harmonies

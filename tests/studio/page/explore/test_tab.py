@@ -88,7 +88,14 @@ def test_explore_tab_analyses_a_recording_and_compares_another(new_visitor, open
     expect(page.locator("#explore-compared")).to_contain_text("could not be aligned", timeout=WORK_MS)
     expect(page.get_by_role("columnheader", name="speech.flac")).to_be_visible()
     expect(page.locator("#explore-player [role=radio]")).to_have_count(2)
-    expect(page.locator("#explore-roll-second .roll-stage")).to_be_visible()
+    expect(page.locator("timbre-roll:visible")).to_have_count(1)
+    expect(page.locator("#explore-roll .roll-curve")).to_have_count(2)
+    # the picture is that of the one that is heard, and stays where it is
+    page.get_by_role("radio", name="Mel").click()
+    expect(stage).to_have_attribute("aria-label", "Pitch of singing.flac")
+    page.locator("#explore-player [role=radio]").nth(1).click()
+    expect(stage).to_have_attribute("aria-label", "Pitch of speech.flac")
+    expect(page.get_by_role("radio", name="Mel")).to_have_attribute("aria-checked", "true")
     expect(page.locator("#explore-roll .roll-curve")).to_have_count(2)
     photographed(page, "explore-two")
 
@@ -102,6 +109,32 @@ def test_explore_tab_analyses_a_recording_and_compares_another(new_visitor, open
     open_tab(page, "Explore")
     page.locator("#explore-first").wait_for()
     expect(result(page)).to_be_hidden()
+
+
+def test_explore_entrance_fills_the_window_and_its_fields_are_a_bar_below_a_result(new_visitor):
+    page = new_visitor("Explore")
+    entrance, first = page.locator("#explore-entrance"), page.locator("#explore-first")
+    expect(page.get_by_role("heading", name="See what a voice does.")).to_be_visible()
+    box = entrance.bounding_box()
+    assert box["y"] + box["height"] <= page.viewport_size["height"]
+    assert first.bounding_box()["height"] > page.viewport_size["height"] / 2
+    expect(page.locator("#explore-converted")).to_be_hidden()  # nothing is in Convert
+    page.get_by_role("button", name="Singing", exact=True).click()
+    expect(result(page)).to_contain_text("singing.flac", timeout=WORK_MS)
+    for which in ("first", "second"):
+        assert page.locator(f"#explore-{which}").bounding_box()["height"] <= 50
+    expect(page.locator("#explore-welcome")).to_be_hidden()
+    page.get_by_role("button", name="Clear", exact=True).click()
+    expect(page.locator("#explore-welcome")).to_be_visible()
+
+
+def test_explore_entrance_takes_the_recording_of_convert(new_visitor, open_tab):
+    page = new_visitor()
+    page.get_by_role("button", name="Speech", exact=True).click()
+    expect(page.get_by_role("button", name="Open in Explore")).to_be_visible(timeout=WORK_MS)
+    open_tab(page, "Explore")
+    page.get_by_role("button", name="Take speech.flac from Convert").click()
+    expect(result(page)).to_contain_text("speech.flac", timeout=WORK_MS)
 
 
 def test_explore_tab_shows_an_upload_error_and_keeps_the_result(new_visitor, seconds_of_silence, no_audio):

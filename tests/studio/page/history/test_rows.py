@@ -4,6 +4,7 @@ import pytest
 
 from engine.conversion.settings import ConversionSettings
 from engine.texts import Numeral, Text
+from studio.page.history.projects import project_row
 from studio.page.history.rows import row_of, with_downloads
 
 TASK = {
@@ -33,8 +34,8 @@ def test_row_of_a_conversion_shows_its_settings_and_findings():
     ]  # fmt: skip
     assert row["detail"] == ["Singing", "+12", "2 takes", "Formant shift (semitones) 0.5"]  # in the row itself
     assert row["compared"] == [
-        ["Voice", "Mia"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"], ["Pitch edits", "0"],
-        ["Formant shift (semitones)", "0.5"],
+        ["Voice", "Mia"], ["Harmony", "none"], ["Style", "Singing"], ["Key", "+12"], ["Effects", "Off"],
+        ["Pitch edits", "0"], ["Formant shift (semitones)", "0.5"],
     ]  # fmt: skip
     assert all(isinstance(value, Text | Numeral) for _, value in row["facts"])
     assert names(row) == ["repeat", "convert", "delete"]
@@ -48,6 +49,48 @@ def test_row_of_a_song_is_called_one():
 def test_row_of_a_task_that_prepares_shows_no_share():
     assert row_of(TRAINING | {"state": "running", "progress": 0.0})["label"] == "Running"
     assert row_of(TRAINING | {"state": "running", "progress": 0.5})["label"] == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("harmony", "key", "said"),
+    [
+        ("third_above", "A minor", "Third above in A minor"), ("octave_below", "C major", "Octave below in C major"),
+        ("fifth_above", "auto", "Fifth above"), ("unison", "A minor", "Double"),
+    ],
+)
+def test_row_of_a_harmony_says_which_it_is_before_and_after_it_is_done(harmony, key, said):
+    sung = {"settings": {"transpose": 0, "harmony": harmony, "harmony_key": key}}
+    row = row_of(TASK | sung)
+    assert row["detail"] == [said, "Singing", "+12", "2 takes"]
+    assert ["Harmony", said] in row["facts"]
+    assert not [value for _, value in row["facts"] if "_" in value]  # no names of settings
+    assert ["Harmony", said] in row["compared"]
+    assert row_of(TASK | sung | {"state": "queued", "output_settings": None})["detail"] == [said]
+
+
+def test_row_of_a_lead_says_nothing_of_harmonies_but_where_it_is_compared():
+    row = row_of(TASK | {"settings": {"harmony": "none", "harmony_key": "auto"}})
+    assert row["detail"] == ["Singing", "+12", "2 takes"]
+    assert "Harmony" not in [name for name, _ in row["facts"]]
+    assert ["Harmony", "none"] in row["compared"]
+
+
+def test_project_row_names_a_harmony_in_the_row_below_its_recording_and_in_its_player():
+    third = TASK | {"id": "c3", "settings": {"harmony": "third_above", "harmony_key": "A minor"}}
+    row = project_row({
+        "id": "p1", "name": "Song", "file_name": "song.wav", "changed_at": 0.0, "voices": ["Mia"],
+        "timeline": {"tempo_bpm": 0.0, "beats_per_bar": 4, "start_s": 0.0}, "conversions": [third, TASK],
+    }, "wav")  # fmt: skip
+    assert [one["detail"][0] for one in row["rows"]] == ["Third above in A minor", "Singing"]
+    assert [track["label"] for track in row["player"]["tracks"]] == [
+        "Recording", "Mia, Third above in A minor, +12, take 1", "Mia, Third above in A minor, +12, take 2",
+        "Mia, +12, take 1", "Mia, +12, take 2",
+    ]  # fmt: skip
+
+
+def test_row_of_a_task_has_the_avatar_of_its_voice_whose_colour_its_waveform_has():
+    assert row_of(TASK)["avatar"]["initials"] == "M"
+    assert row_of(TASK | {"model_name": None})["avatar"] is None
 
 
 def test_row_of_an_edited_take_counts_its_edits():

@@ -1,4 +1,4 @@
-"""What the page uses of Gradio that Gradio does not promise: each was there in 6.31, and the page says who needs it."""
+"""What the page uses of Gradio that Gradio does not promise: each was there in 6.31, and the test says who needs it."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,19 @@ import pytest
 from gradio.helpers import EventData
 from gradio.queueing import Queue
 from gradio.route_utils import API_PREFIX
+from gradio.routes import App
 from gradio.state_holder import StateHolder
 
+import studio.page
 from studio.page.blocks import _WORDS as WORDS
+from studio.page.early_scripts import _HEAD as HEAD
 from studio.page.parts.checked_events import CheckedEvents
-from studio.page.sessions import PREFIX
+from studio.page.sessions import PREFIX, USED
 from studio.page.uploads import FILE, UPLOAD
 
 SEEN = "6.31"
+PAGE = Path(studio.page.__path__[0])
+COMMENTS, DECLARATIONS = re.compile(r"/\*.*?\*/", re.S), re.compile(r"\{[^{}]*\}|\"[^\"]*\"")
 SCRIPTS = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
 
 
@@ -72,6 +77,18 @@ def test_blocks_of_gradio_keep_their_config_where_checked_events_say_its_texts(p
     assert {"components", "dependencies"} <= set(page.config), missing("Blocks.config", "parts/checked_events.py")
 
 
+@pytest.mark.parametrize("name", sorted(USED))
+def test_gradio_has_the_addresses_that_the_page_keeps_open(page, name):
+    served = App.create_app(page).openapi()["paths"]
+    assert any(path.startswith(PREFIX + name) for path in served), missing(PREFIX + name, "sessions.py")
+
+
+def test_page_of_gradio_has_the_head_that_early_scripts_begin():
+    page = (SCRIPTS.parent / "index.html").read_bytes()
+    assert page.count(HEAD) == 1, missing(HEAD.decode(), "early_scripts.py")
+    assert b"<script" not in page.partition(HEAD)[0]
+
+
 @pytest.fixture(scope="module")
 def scripts() -> str:
     """The scripts that Gradio ships."""
@@ -89,8 +106,50 @@ def test_words_of_gradio_are_those_that_the_page_replaces(scripts, word):
     assert word in scripts, missing(f"word {word}", "blocks.py")
 
 
-@pytest.mark.parametrize(
-    "name", ["upload-container", "source-selection", "standard-player", "uploading"]
-)
-def test_audio_of_gradio_has_the_classes_that_the_place_to_drop_is_styled_by(scripts, name):
-    assert name in scripts, missing(f"class {name}", "convert/columns.css")
+# what our modules look for in the page, and who does
+FOUND = {
+    "upload-container": "convert/columns.css",
+    "source-selection": "convert/columns.css",
+    "standard-player": "convert/columns.css",
+    "uploading": "convert/columns.css",
+    "data-tab-id": "static/address.js, drop.js and returning.js",
+    "tab-wrapper": "static/address.js",
+    "overflow-dropdown": "static/address.js",
+    "aria-dropeffect": "static/drop.js",
+    "tabitem": "static/keyboard.js",
+    "reset-button": "static/keyboard.js",
+    "source-select": "static/keyboard.js",
+    "number input for ": "static/keyboard.js",
+    "range slider for ": "static/keyboard.js",
+    "Upload file": "static/keyboard.js",
+    "Record audio": "static/keyboard.js",
+    "Select input device": "static/keyboard.js",
+    "Reset to default value": "static/keyboard.js",
+    "info-text": "static/page.css",
+    "audio.wav": "parts/recorded.py",
+    "queue/join": "body_limits.py and sessions.py",
+}
+# what Gradio does that the page works around, as its scripts have it: where one is gone, so can be what works around it
+DONE = {
+    "static/fields.js (pass)": r"===`Escape`\?\[!1,\w+\]:.{0,300}\[!0,\w+\]",  # any other key opens the list, Tab too
+    "the marks of convert/presets.py": r"on_blur\?\.\(\),\w+\.on_input\?\.\(\)",  # a list that is left says `input`
+    "static/audio-files.js": r"\.split\(`/`\);return \w+\.type\.startsWith\(",  # what a browser says that a file is
+    "_NOTHING of parts/memory.py": r"\{if\(\w+\)try\{let \w+=\w+\(JSON\.stringify",  # what is false is not stored
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_scripts_of_gradio_have_the_names_that_the_page_looks_for(scripts, name):
+    assert name in scripts, missing(name, FOUND[name])
+
+
+@pytest.mark.parametrize("defence", DONE)
+def test_scripts_of_gradio_still_do_what_the_page_works_around(scripts, defence):
+    assert re.search(DONE[defence], scripts), f"Gradio {gr.__version__} does not need {defence} any more."
+
+
+def test_style_sheets_name_only_classes_that_we_or_gradio_have(scripts):
+    sheets = "".join(DECLARATIONS.sub("{}", COMMENTS.sub("", one.read_text())) for one in PAGE.rglob("*.css"))
+    ours = "".join(one.read_text() for kind in ("*.py", "*.js") for one in PAGE.rglob(kind))
+    known = set(re.findall(r"[\w-]+", ours + scripts))
+    assert set(re.findall(r"\.(-?[A-Za-z_][\w-]*)", sheets)) - known == set()

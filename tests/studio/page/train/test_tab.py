@@ -16,6 +16,7 @@ from engine.training.plan import TrainingPlan
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 240_000  # for what the engine does, on a busy machine
+LEFT_MS = 2000  # after a list was left, which chose again what it had
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +75,15 @@ def state(page: Page):
     return page.locator("#train-state .fact").first
 
 
+def test_train_tab_without_a_voice_shows_what_will_be_seen_and_leads_to_create(page, open_tab):
+    open_tab(page, "Train")
+    expect(page.locator("#train-state")).to_contain_text("No voices to train yet.")
+    expect(page.locator("#train-preview")).to_contain_text("intelligibility")
+    expect(page.get_by_role("button", name="Start training")).to_have_count(0)
+    page.get_by_role("button", name="Create a voice").click()
+    expect(page.get_by_role("tab", name="Create", exact=True)).to_have_attribute("aria-selected", "true")
+
+
 def test_train_tab_continues_a_training_with_curves_and_auditions(
     studio_page, page, open_tab, brought, begun, photographed
 ):
@@ -82,6 +92,14 @@ def test_train_tab_continues_a_training_with_curves_and_auditions(
     choose(page, "Mia")
     expect(state(page)).to_contain_text("stopped, can be continued")
     expect(page.locator("timbre-curves .pill")).to_have_count(3)
+    expect(page.locator("#train-preview")).to_be_hidden()
+    heights = []
+    for height in (720, 1080):  # the curve is as high as the window lets it
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.wait_for_timeout(300)
+        heights.append(page.locator("timbre-curves svg").bounding_box()["height"])
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert heights[1] == pytest.approx(heights[0] + 360, abs=2)
     expect(page.locator("#train-estimate")).to_contain_text("from epoch 1 to")
     page.get_by_label("Epochs", exact=True).fill("3")
     page.get_by_label("Epochs", exact=True).press("Tab")
@@ -181,6 +199,10 @@ def test_train_tab_shows_errors_in_place_and_keeps_form_values(page, open_tab, b
     page.get_by_label("Epochs", exact=True).fill("77")
     page.get_by_label("Epochs", exact=True).press("Tab")
     expect(page.locator("#train-estimate")).to_contain_text("to 77")
+    page.get_by_role("combobox", name="Voice").focus()
+    page.keyboard.press("Tab")
+    page.wait_for_timeout(LEFT_MS)
+    expect(page.get_by_label("Epochs", exact=True)).to_have_value("77")  # to go through the list is to choose nothing
     page.wait_for_function("localStorage.getItem('timbre-train')")
     page.reload()
     open_tab(page, "Train")

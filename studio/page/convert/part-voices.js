@@ -1,0 +1,81 @@
+// The voices of a recording's parts: drawn over stretches of its lane, and chosen there.
+
+import { avatar } from "./avatar.js";
+import { drawRegion, painted, read, regionsOf, voiceMenu, write } from "./regions.js";
+
+const DRAWN = 6; // pixels of a part, at least
+const MENU = 190; // pixels that a menu takes
+
+export class PartVoices {
+  #voices = []; // [{start, voice}]
+  #drawn = null; // the part that is drawn: {from, to}
+  #roll;
+  #screen;
+  #recording;
+  #voiced;
+
+  /** recording(): {duration_s, first_s: where it begins}, or null; voiced(parts): called with what is chosen. */
+  constructor(roll, screen, recording, voiced) {
+    this.#roll = roll;
+    this.#screen = screen;
+    this.#recording = recording;
+    this.#voiced = voiced;
+  }
+
+  /** As regions.js writes them. */
+  set written(parts) {
+    this.#voices = read(parts ?? "");
+    this.#roll.redrawOver();
+  }
+
+  paint(context, plot, colours) {
+    const recording = this.#recording(), lane = recording && this.#roll.strips[0];
+    if (!lane) return;
+    const { duration_s: duration, first_s: first } = recording;
+    const draw = ({ start, end, voice }) => drawRegion(context, plot, lane, { voice, start: start + first, end: end + first }, colours);
+    regionsOf(this.#voices, duration).forEach(draw);
+    if (this.#drawn) draw({ ...this.#stretch, voice: null });
+  }
+
+  /** Draw a part, or offer another voice for one that is pressed; a press elsewhere is the roll's. */
+  begin(place, event) {
+    this.#screen.querySelector(".voice-menu")?.remove();
+    const recording = this.#recording();
+    if (!recording || this.#roll.stripAt(place) !== 0 || event.pointerType === "touch") return false;
+    const { duration_s: duration, first_s: first } = recording, at = place.seconds - first;
+    this.#drawn = { from: at, to: at };
+    const to = (seconds) => {
+      this.#drawn.to = Math.min(Math.max(seconds - first, 0), duration);
+      this.#roll.redrawOver();
+    };
+    const drop = () => {
+      const { start, end } = this.#stretch;
+      if ((end - start) * this.#roll.plot.pixelsPerSecond > DRAWN) return this.#offer(start, end, place.x);
+      const pressed = regionsOf(this.#voices, duration).find((one) => one.start <= at && at < one.end);
+      if (pressed) this.#offer(pressed.start, pressed.end, place.x);
+      this.#drawn = null;
+      this.#roll.seek(place.seconds);
+    };
+    this.#roll.follow(event, to, drop);
+    return true;
+  }
+
+  get #stretch() {
+    const { from, to } = this.#drawn;
+    return { start: Math.min(from, to), end: Math.max(from, to) };
+  }
+
+  #offer(start, end, x) {
+    const choose = (voice) => {
+      if (voice) this.#voices = painted(this.#voices, start, end, voice);
+      this.#drawn = null;
+      menu.remove();
+      this.#roll.redrawOver();
+      if (voice) this.#voiced(write(this.#voices));
+    };
+    const menu = voiceMenu(choose, avatar), bottom = this.#screen.clientHeight - this.#roll.offsetTop - this.#roll.strips[0].y + 4;
+    Object.assign(menu.style, { left: `${Math.min(x, this.#screen.clientWidth - MENU)}px`, bottom: `${bottom}px` });
+    this.#screen.append(menu);
+    menu.firstChild.focus();
+  }
+}
