@@ -88,7 +88,7 @@ export class LivePanel {
       input.dispatchEvent(new Event("change"));
     };
     Object.assign(input, { type: "text", inputMode: "numeric", ariaLabel: tr("Transpose") });
-    input.addEventListener("change", () => press(this.#auto, false));
+    for (const name of ["input", "change"]) input.addEventListener(name, () => press(this.#auto, false));
     return make("div", { class: "pills steps" }, button("\u2212", () => by(-1), { "aria-label": tr("Down a semitone") }), input, button("+", () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
   }
 
