@@ -243,7 +243,7 @@ class LiveSessions:
         low, high: the ends of the range as MIDI notes; None where it is not known.
         """
         return [
-            {"id": model.id, "name": model.name} | _range(model)
+            {"id": model.id, "name": model.name, **_range(model)}
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier

@@ -133,7 +133,8 @@ SHOWN = """() => {
 def melody(midi: int) -> dict[str, Any]:
     hertz = [440 * 2 ** ((midi - 69) / 12)] * round(100 * SECONDS)
     curve = {"step_s": 0.01, "hertz": hertz, "confidence": [0.9] * len(hertz)}
-    return {"duration_s": SECONDS, "curves": [curve], "notes": [{"start_s": 0.5, "end_s": 2.5, "midi": midi, "cents": 0}]}
+    note = {"start_s": 0.5, "end_s": 2.5, "midi": midi, "cents": 0}
+    return {"duration_s": SECONDS, "curves": [curve], "notes": [note]}
 
 
 def test_instrument_shows_what_is_to_be_sung_until_the_take_is_analysed(instrument):
