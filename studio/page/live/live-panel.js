@@ -95,7 +95,7 @@ export class LivePanel {
   #slider(name, label) {
     const { minimum, maximum, meaning, step } = this.#settings[name], input = this.#inputs[name], shown = make("output");
     const show = () => {
-      shown.textContent = minimum < 0 ? signed(Number(input.value)) : tr("{value}", { value: Number(input.value) });
+      shown.textContent = minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
       input.style.setProperty("--share", `${(100 * (input.value - minimum)) / (maximum - minimum)}%`);
     };
     Object.assign(input, { type: "range", step: step ?? (maximum > 1 ? 0.5 : 0.05) });
