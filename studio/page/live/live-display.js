@@ -15,7 +15,15 @@ const LEAST_SPAN = 19, ROOM = 2; // semitones of the axis
 const EASE = 0.15; // of the way that the axis goes with each picture
 const OUTLIERS = 0.03; // of the frames, at each end, that the axis need not show
 const LINES = [0, 4, 9], C_ONLY = [0], LEAST_PX = 14; // notes of an octave that have a line, and room for their names
+const COLOURS_MS = 1000; // that they are taken for the theme's
 const LEFT_PX = 40, RIGHT_PX = 52; // beside the curves
+
+/** Change a text or a property, and only where it differs: what the page does not style again, the conversion may use. */
+export function write(node, text) {
+  if (!node.firstChild) node.textContent = text;
+  else if (node.firstChild.data !== text) node.firstChild.data = text;
+}
+const put = (node, name, value) => node.style.getPropertyValue(name) === value || node.style.setProperty(name, value);
 
 /** A level meter: its node, and `show(peak, mean)` in dB. */
 export function level(label) {
@@ -28,14 +36,14 @@ export function level(label) {
     show(peak, mean) {
       now = [peak, mean].map((db, place) => Math.max(db, now[place] - FALL_DB, LOWEST_DB));
       if (peak > held || performance.now() - heldAt > HOLD_MS) [held, heldAt] = [Math.max(peak, LOWEST_DB), performance.now()];
-      [...now, held].forEach((db, place) => parts[place].style.setProperty("--share", share(db)));
+      [...now, held].forEach((db, place) => put(parts[place], "--share", share(db)));
       tube.classList.toggle("hot", held > WARM_DB);
-      said.textContent = held > LOWEST_DB ? tr("{held} dB", { held: Math.round(held) }) : "";
+      write(said, held > LOWEST_DB ? tr("{held} dB", { held: Math.round(held) }) : "");
     },
   };
 }
 
-const share = (db) => `${100 * Math.min(1, Math.max(0, 1 - db / LOWEST_DB))}%`;
+const share = (db) => `${Math.round(100 * Math.min(1, Math.max(0, 1 - db / LOWEST_DB)))}%`;
 
 /** The note that is sung and the one that is heard, in large letters, and between them how far it is from a note. */
 export class Notes {
@@ -55,11 +63,11 @@ export class Notes {
     if (!voiced.length) return;
     this.node.classList.remove("idle");
     const [sung, heard] = [0, 1].map((place) => voiced.reduce((sum, both) => sum + toMidi(both[place]), 0) / voiced.length);
-    [sung, heard].forEach((midi, place) => (this.#names[place].textContent = noteName(midi)));
+    [sung, heard].forEach((midi, place) => write(this.#names[place], noteName(midi)));
     const cents = Math.round(100 * (sung - Math.round(sung)));
-    this.#needle.style.left = `${50 + cents}%`;
+    put(this.#needle, "left", `${50 + cents}%`);
     this.#needle.classList.toggle("good", Math.abs(cents) <= IN_TUNE);
-    this.#cents.textContent = tr("{cents} cents", { cents: signed(cents) });
+    write(this.#cents, tr("{cents} cents", { cents: signed(cents) }));
   }
 
   clear() {
@@ -78,6 +86,7 @@ export class PitchPicture {
   #range = null; // of the voice: {low, high} as MIDI notes
   #axis = null; // [lowest, highest] MIDI note that is shown
   #isDue = false;
+  #colours = null; // {at, of: coloursOf(...)}
 
   constructor() {
     this.node = make("div", { class: "pitch" }, this.#canvas, this.#hint);
@@ -111,7 +120,7 @@ export class PitchPicture {
   draw() {
     const canvas = this.#canvas, width = canvas.clientWidth, height = canvas.clientHeight;
     if (!width || !height || document.hidden) return;
-    const context = sized(canvas, width, height), colours = coloursOf(canvas), plot = new Plot(SHOWN_S), [low, high] = this.#follow();
+    const context = sized(canvas, width, height), colours = this.#ofTheme(), plot = new Plot(SHOWN_S), [low, high] = this.#follow();
     plot.box = { x: LEFT_PX, y: 0, width: Math.max(1, width - LEFT_PX - RIGHT_PX), height };
     plot.usePicture({ scale: "note", lowest_hertz: toHertz(low), highest_hertz: toHertz(high) });
     this.#drawNotes(context, plot, colours);
@@ -122,6 +131,12 @@ export class PitchPicture {
     Object.assign(context, { strokeStyle: colours.accent, fillStyle: colours.pale, lineWidth: 1.5, font: `11px ${colours.font}` });
     line(context, now, 0, now, height);
     context.fillText(tr("now"), now + 6, 16);
+  }
+
+  #ofTheme() {
+    const now = performance.now();
+    if (!this.#colours || now - this.#colours.at > COLOURS_MS) this.#colours = { at: now, of: coloursOf(this.#canvas) };
+    return this.#colours.of;
   }
 
   #drawNotes(context, plot, colours) {

@@ -2,7 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
-import { LOWEST_DB, Notes, PitchPicture, level } from "./live-display.js";
+import { LOWEST_DB, Notes, PitchPicture, level, write } from "./live-display.js";
 import { clock } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
 
@@ -276,17 +276,18 @@ export class LivePanel {
 
   /** Show that it records, and how many seconds it has done so; null for none. */
   recorded(seconds) {
-    this.#time.textContent = seconds === null ? "" : clock(seconds, 0);
-    this.record.disabled = seconds !== null;
+    write(this.#time, seconds === null ? "" : clock(seconds, 0));
+    if (this.record.disabled !== (seconds !== null)) this.record.disabled = seconds !== null;
   }
 
   /** Show what the service measured, and the delay: {ms or null, algorithm, lost}. */
   metered(meter, { ms, algorithm, lost }) {
     if (lost > this.#lost) [this.#lost, this.#hurt] = [lost, performance.now()];
-    this.#light.dataset.light = meter.work > 1 ? "bad" : performance.now() - this.#hurt < HURT_MS ? "warn" : "good";
-    this.#delay.textContent = ms ?? "–";
-    this.#delaySaid.textContent = lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts");
-    this.figures.textContent = tr("Algorithm {algorithm} ms · CPU {work} %", { algorithm, work: Math.round(100 * meter.work) });
+    const light = meter.work > 1 ? "bad" : performance.now() - this.#hurt < HURT_MS ? "warn" : "good";
+    if (this.#light.dataset.light !== light) this.#light.dataset.light = light;
+    write(this.#delay, String(ms ?? "–"));
+    write(this.#delaySaid, lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts"));
+    write(this.figures, tr("Algorithm {algorithm} ms · CPU {work} %", { algorithm, work: Math.round(100 * meter.work) }));
     this.#notes.show(meter.curve);
     this.#pitch.add(meter.curve);
     if (this.isAuto && meter.fitting_transpose !== null && meter.fitting_transpose !== this.#value("transpose")) {
