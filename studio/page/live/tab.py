@@ -37,11 +37,11 @@ class LiveTab:
         return {self.live: shown(form | {"ticket": ticket})}
 
 
-def _form(voices: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _form(voices: Sequence[Mapping[str, object]]) -> dict[str, object]:
     """Return the voices that can convert, and the settings with their ranges."""
     settings = {
         field.name: {"value": field.default}
         | {name: field.metadata.get(name) for name in ("minimum", "maximum", "step", "meaning", "words")}
         for field in fields(LiveSettings)
     }
-    return {"voices": [voice | {"avatar": avatar_of(voice["name"])} for voice in voices], "settings": settings}
+    return {"voices": [{**voice, "avatar": avatar_of(str(voice["name"]))} for voice in voices], "settings": settings}
