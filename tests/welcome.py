@@ -1,10 +1,12 @@
 """The melody that a new visitor sees in the timeline: `python -m tests.welcome` writes it beside the Convert tab.
 
-It is the analysis of the sample, as <timbre-roll> draws it, and by how much each preview of it is transposed.
+It is the analysis of the sample, as <timbre-roll> draws it, by how much each preview of it is transposed, and the
+waveforms of all of them, so that none has to be fetched before it is played.
 """
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +20,13 @@ from studio.actions.analyses import SAMPLES_PLACE
 from studio.page.convert.welcome import MELODY, SAMPLE, VOICES
 
 _EVERY = 2  # frames: 20 ms are enough at first sight
+
+
+def waveform(path: Path) -> dict[str, object]:
+    """Return the highest level of each step, in 127ths of full scale."""
+    audio = read_audio(path)
+    steps = np.array_split(np.abs(audio.mono()), round(audio.duration_s * FRAME_RATE))
+    return {"step_s": round(audio.duration_s / len(steps), 6), "high": [round(127 * float(one.max())) for one in steps]}
 
 
 def semitones_above(before: Pitch, voice: str) -> np.ndarray:
@@ -43,7 +52,9 @@ def melody() -> dict[str, object]:
         "curves": [curve],
         "notes": [asdict(one) for one in find_notes(analysis.pitch, analysis.loudness_db)],
     }
-    return {"roll": roll, "transposed": transposed}
+    files = {"before": SAMPLES_PLACE / SAMPLE.path} | {voice: DEMO_VOICES / voice / PREVIEW_FILE for voice in VOICES}
+    waveforms = {name: waveform(path) for name, path in files.items()}
+    return {"roll": roll, "transposed": transposed, "waveforms": waveforms}
 
 
 if __name__ == "__main__":

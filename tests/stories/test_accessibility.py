@@ -113,6 +113,24 @@ def test_axe_finds_nothing_beside_results(new_visitor, open_tab, tmp_path):
     assert found == {name: [] for name in found}
 
 
+@pytest.mark.slow
+def test_axe_finds_nothing_while_live_runs(new_visitor, open_tab):
+    page = ready(new_visitor(viewport=WIDE))
+    open_tab(page, "Live")
+    page.locator("timbre-live summary").click()
+    page.get_by_role("button", name="Safe", exact=True).click()
+    page.locator("timbre-live .record").click()
+    page.locator("timbre-live .start").click()
+    expect(page.locator("timbre-live .time")).to_have_text("0:01", timeout=WORK_MS)
+    found = look(page)
+    page.set_viewport_size(PHONE)
+    page.get_by_role("button", name="Adjust").last.click()
+    found += look(page)
+    page.locator("timbre-live .start").click()
+    expect(page.locator("timbre-live .status")).to_contain_text("The recording is in History.", timeout=WORK_MS)
+    assert found == []
+
+
 def test_convert_button_is_in_view_within_fourteen_tab_stops_beside_the_sample_in_the_timeline(new_visitor):
     page = ready(new_visitor(viewport=WIDE))
     expect(page.locator("#convert-instrument .track").first).to_be_visible()  # three of the stops are its own
@@ -138,11 +156,17 @@ def test_arrow_keys_move_between_tabs_and_a_skip_link_passes_them(new_visitor):
     expect(page.get_by_role("button", name="Import")).to_be_focused()
 
 
-def test_touch_targets_are_large_enough_on_a_phone(new_visitor):
+def test_touch_targets_are_large_enough_on_a_phone(new_visitor, open_tab):
     page = ready(new_visitor(viewport=PHONE, has_touch=True))
     page.get_by_role("button", name="Speech", exact=True).click()
     expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     assert page.evaluate(SMALL) == []
+    open_tab(page, "Live")
+    page.get_by_role("button", name="Adjust").last.click()
+    page.locator("timbre-live summary").click()
+    assert page.evaluate(SMALL) == []
+    page.keyboard.press("Escape")
+    expect(page.locator("timbre-live .inspector")).to_be_hidden()
     tabs = page.locator("#tabs > .tab-wrapper [role=tab]:visible")
     cut = tabs.evaluate_all(
         "tabs => tabs.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"

@@ -201,7 +201,7 @@ def test_live_shows_levels_notes_and_delay_and_changes_voices_by_keys(page):
     assert drawn(page)
     live.locator(".start").click()
     expect(status(page)).to_contain_text("Stopped.")
-    expect(live.locator(".note b").first).to_have_text("\N{EN DASH}")
+    expect(live.locator(".notes")).to_have_class(re.compile("idle"))
 
 
 def drawn(page: Page) -> bool:

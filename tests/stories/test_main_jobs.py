@@ -16,7 +16,6 @@ from tests.load.jobs import NAME, PLAY, RECORDINGS, Job, drop
 from tests.load.trial_service import TrialService
 
 WORK_MS = 240_000
-MOST_AROUND_S = 20.0  # beside the conversion, on a busy machine; about 1 s where nothing else is going on
 
 
 @pytest.fixture
@@ -65,7 +64,6 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     first.ended()
     work_s = converted_s(studio_page)
     assert first.told("from a dropped file to its result", work_s) == 1
-    assert first.seconds - work_s < MOST_AROUND_S
 
     second = Job()
     second.do(page.get_by_role("button", name="Convert with Kathleen").click)
@@ -73,7 +71,6 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     second.ended()
     work_s = converted_s(studio_page)
     assert second.told("a second voice", work_s) == 1
-    assert second.seconds - work_s < MOST_AROUND_S
 
 
 def test_create_takes_six_actions_from_loose_files_to_a_conversion(page, made, open_tab):

@@ -13,7 +13,7 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
-//   welcome:   takes of a sample, as above, and its roll: shown until there is a recording
+//   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
 // {isOn}, `moved` {offset_s} (null for what was found), `comped` {choice}, `removed` {name} of the company, and `voiced` {parts}:
@@ -137,7 +137,7 @@ class Instrument extends Player {
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes(), offset = this.#backing;
     offset.found = takes?.offset_s ?? null;
-    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before };
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before, waveform: takes.waveform };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
     const isMixed = Boolean(takes?.company?.length), beside = isMixed ? takes.company : (this.#parts.company ?? []);
     const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? offset.shift : offset.now) : home);
@@ -356,7 +356,8 @@ class Instrument extends Player {
     const all = [...(this.data?.tracks ?? []), ...this.#company.lanes.filter(({ url }) => url)];
     for (const track of all) {
       if (this.#waveforms.has(track.url)) continue;
-      this.#waveforms.set(track.url, null);
+      this.#waveforms.set(track.url, track.waveform ? mirrored(track.waveform) : null);
+      if (track.waveform) continue; // it is fetched when it is played
       const sound = await (this.data?.tracks.includes(track) ? this.sound(track) : this.#company.sound(track.url)).catch(() => null);
       if (!sound?.waveform) continue;
       this.#waveforms.set(track.url, sound.waveform);
@@ -430,6 +431,11 @@ function fileOf(url) {
 
 function labelOf({ label, names }) {
   return names?.some(Boolean) ? label : tr(label);
+}
+
+/** A waveform with both of its sides. */
+function mirrored({ step_s, high }) {
+  return { step_s, high, low: high.map((one) => -one), most: Math.max(...high) };
 }
 
 /** The notes of a recording so many semitones higher: what is to be sung of it. */

@@ -25,16 +25,16 @@ def welcomed(visit: Visit, is_new: bool) -> str:
         return brought("welcome", None)
     try:
         melody = json.loads(MELODY.read_text(encoding="utf-8"))
-        tracks = [_track(visit, model, melody["transposed"][model]) for model in VOICES]
+        tracks = [_track(visit, model, melody) for model in VOICES]
     except NotFound:  # an installation without these voices
         return brought("welcome", None)
     before = f"{visit.studio.base_url('')}{analyses.SAMPLES_SERVED}/{SAMPLE.path}"
-    data = {"id": "welcome", "before": before, "chosen": 1, "tracks": tracks, "roll": melody["roll"]}
-    return brought("welcome", data)
+    first = {"before": before, "waveform": melody["waveforms"]["before"]}
+    return brought("welcome", {"id": "welcome", **first, "tracks": tracks, "roll": melody["roll"]})
 
 
-def _track(visit: Visit, model: str, transpose: float) -> dict[str, Any]:
+def _track(visit: Visit, model: str, melody: dict[str, Any]) -> dict[str, Any]:
     voice = visit.do(voice_details, model, "", visit.now_s)
     name = voice["name"]
-    heard = {"avatar": avatar_of(name), "url": voice["preview_url"]}
-    return {"label": name, "names": [name], "transpose": transpose, **heard}
+    drawn = {"transpose": melody["transposed"][model], "waveform": melody["waveforms"][model]}
+    return {"label": name, "names": [name], "avatar": avatar_of(name), "url": voice["preview_url"], **drawn}

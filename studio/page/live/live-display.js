@@ -1,7 +1,7 @@
 // What is seen of a performance in <timbre-live>: levels, both notes with cents, and both pitches as they go by.
 
 import { make } from "./dom.js";
-import { Plot, coloursOf, drawCurve, drawRange, line, nameRange, noteName, sized, toHertz, toMidi } from "./roll-drawing.js";
+import { Plot, coloursOf, drawRange, line, nameRange, noteName, sized, toHertz, toMidi } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
 
 export const LOWEST_DB = -60; // of the level meters
@@ -9,7 +9,8 @@ const WARM_DB = -3;
 const FALL_DB = 2, HOLD_MS = 1500; // of a level with each picture, and of its mark
 const MARKS_DB = [-6, -12, -24, -36, -48];
 const IN_TUNE = 10; // cents
-const FRAME_S = 0.01, SHOWN_S = 8; // of a curve
+const FRAME_S = 0.01, SHOWN_S = 8, EVERY = 2; // of a curve, and which of its frames are drawn
+const LEAP = 3; // semitones; wider steps are not joined
 const LEAST_SPAN = 19, ROOM = 2; // semitones of the axis
 const EASE = 0.15; // of the way that the axis goes with each picture
 const OUTLIERS = 0.03; // of the frames, at each end, that the axis need not show
@@ -76,6 +77,7 @@ export class PitchPicture {
   #curve = []; // [hertz as sung, as heard] of each frame, 0 where there is no note
   #range = null; // of the voice: {low, high} as MIDI notes
   #axis = null; // [lowest, highest] MIDI note that is shown
+  #isDue = false;
 
   constructor() {
     this.node = make("div", { class: "pitch" }, this.#canvas, this.#hint);
@@ -98,7 +100,12 @@ export class PitchPicture {
   add(curve) {
     this.#hint.hidden = true;
     this.#curve = [...this.#curve, ...curve].slice(-SHOWN_S / FRAME_S);
-    this.draw();
+    if (this.#isDue) return; // a machine that is busy draws less often
+    this.#isDue = true;
+    requestAnimationFrame(() => {
+      this.#isDue = false;
+      this.draw();
+    });
   }
 
   draw() {
@@ -109,8 +116,8 @@ export class PitchPicture {
     plot.usePicture({ scale: "note", lowest_hertz: toHertz(low), highest_hertz: toHertz(high) });
     this.#drawNotes(context, plot, colours);
     if (this.#range) drawRange(context, plot, this.#range, colours);
-    const offset_s = SHOWN_S - this.#curve.length * FRAME_S, now = plot.x(SHOWN_S);
-    [colours.wave, colours.accent].forEach((ink, place) => drawCurve(context, plot, { step_s: FRAME_S, offset_s, hertz: this.#curve.map((both) => both[place]) }, ink, colours, 2.5));
+    const now = plot.x(SHOWN_S);
+    [colours.wave, colours.accent].forEach((ink, place) => this.#drawCurve(context, plot, place, ink));
     if (this.#range) nameRange(context, plot, this.#range, colours);
     Object.assign(context, { strokeStyle: colours.accent, fillStyle: colours.pale, lineWidth: 1.5, font: `11px ${colours.font}` });
     line(context, now, 0, now, height);
@@ -127,6 +134,20 @@ export class PitchPicture {
       context.fillText(noteName(midi), box.x - 8, height);
     }
     context.textAlign = "left";
+  }
+
+  // One path and one stroke: what this costs, the conversion may lack.
+  #drawCurve(context, plot, place, ink) {
+    const first = SHOWN_S - this.#curve.length * FRAME_S;
+    let before = 0;
+    Object.assign(context, { strokeStyle: ink, lineWidth: 2.5, lineJoin: "round" });
+    context.beginPath();
+    for (let i = 0; i < this.#curve.length; i += EVERY) {
+      const hertz = this.#curve[i][place], isOn = before > 0 && Math.abs(12 * Math.log2(hertz / before)) < LEAP;
+      if (hertz > 0) context[isOn ? "lineTo" : "moveTo"](plot.x(first + i * FRAME_S), plot.y(hertz));
+      before = hertz;
+    }
+    context.stroke();
   }
 
   /** Return the lowest and the highest note of the axis, which follows what is sung. */

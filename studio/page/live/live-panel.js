@@ -88,14 +88,14 @@ export class LivePanel {
       input.dispatchEvent(new Event("change"));
     };
     Object.assign(input, { type: "text", inputMode: "numeric", ariaLabel: tr("Transpose") });
-    input.addEventListener("change", () => press(this.#auto, false));
+    for (const name of ["input", "change"]) input.addEventListener(name, () => press(this.#auto, false));
     return make("div", { class: "pills steps" }, button("\u2212", () => by(-1), { "aria-label": tr("Down a semitone") }), input, button("+", () => by(1), { "aria-label": tr("Up a semitone") }), this.#auto);
   }
 
   #slider(name, label) {
     const { minimum, maximum, meaning, step } = this.#settings[name], input = this.#inputs[name], shown = make("output");
     const show = () => {
-      shown.textContent = minimum < 0 ? signed(Number(input.value)) : tr("{value}", { value: Number(input.value) });
+      shown.textContent = minimum < 0 ? signed(Number(input.value)) : String(Number(input.value));
       input.style.setProperty("--share", `${(100 * (input.value - minimum)) / (maximum - minimum)}%`);
     };
     Object.assign(input, { type: "range", step: step ?? (maximum > 1 ? 0.5 : 0.05) });

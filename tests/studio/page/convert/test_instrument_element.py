@@ -160,6 +160,19 @@ def test_instrument_shows_the_melody_of_its_welcome_in_each_voice(instrument):
         assert instrument.evaluate(SHOWN)[0] == [midi]
 
 
+def test_instrument_fetches_the_voices_of_its_welcome_when_they_are_played(instrument):
+    asked: list[str] = []
+    instrument.on("request", lambda one: asked.append(one.url.rpartition("/")[2]))
+    wave = {"step_s": 0.01, "high": [12] * round(100 * SECONDS)}
+    track = takes()["tracks"][0] | {"url": "/sung.wav", "waveform": wave}
+    bring(instrument, "welcome", takes(recording=None, tracks=[track], waveform=wave) | {"roll": melody(57)})
+    strips = "document.querySelector('timbre-roll').data.strips.map(({ waveform }) => waveform.high.length)"
+    assert instrument.evaluate(strips) == [300, 300]
+    assert asked == ["recording.wav"]  # the chosen one
+    with instrument.expect_request("**/sung.wav"):
+        instrument.locator(".play").click()
+
+
 # ---- harmonies
 
 

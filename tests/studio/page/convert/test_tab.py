@@ -198,7 +198,7 @@ def restores_from_the_history(page: Page, open_tab) -> None:
     slider(page, "Transpose").fill("-1")
     page.get_by_role("radio", name="Gökhan").click()
     open_tab(page, "History")
-    page.locator("timbre-tasks .task-head", has_text="Kerstin").first.click()
+    page.locator("timbre-tasks .within .task-head", has_text="Kerstin").first.click()
     page.get_by_role("button", name="Open in Convert").first.click()
     expect(page.locator("#convert-facts")).to_contain_text("my vocal.wav · 2.0 s", timeout=WORK_MS)
     expect(page.get_by_role("radio", name="Kerstin").first).to_have_attribute("aria-checked", "true")

@@ -153,3 +153,8 @@ def test_style_sheets_name_only_classes_that_we_or_gradio_have(scripts):
     ours = "".join(one.read_text() for kind in ("*.py", "*.js") for one in PAGE.rglob(kind))
     known = set(re.findall(r"[\w-]+", ours + scripts))
     assert set(re.findall(r"\.(-?[A-Za-z_][\w-]*)", sheets)) - known == set()
+
+
+def test_client_of_gradio_asks_by_the_fetch_of_the_window(scripts):
+    asks = re.search(r"[^.\w]fetch\(\w+,\{\.\.\.\w+,headers:", scripts)
+    assert asks, missing("client that calls window.fetch", "static/restart.js")

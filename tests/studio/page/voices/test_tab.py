@@ -20,6 +20,7 @@ from tests.engine.rvc.test_index_file import INDEX
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
+BEGUN_MS = 2000  # in which a conversion would have begun
 ODD = "<img src=x onerror=alert(1)>"
 MADE_OF = {0: "koguchi", 4: "kerstin", 8: "kathleen"}  # demo voices instead of the checkpoints of a training
 SCORES = {"likeness": 0.9, "content": 0.8, "mel_distance": 0.5, "pitch_error_cents": 8.0, "voicing_error": 0.1}
@@ -114,6 +115,7 @@ def test_voices_tab_opens_a_voice_in_convert_without_converting(page, open_tab):
     button(page, "Open in Convert").click()
     expect(page.locator("#convert-voices [aria-checked=true] .name")).to_have_text("Kerstin")
     expect(page.locator("#convert-fit")).to_contain_text("Kerstin's range")
+    page.wait_for_timeout(BEGUN_MS)
     expect(page.locator("#convert-bar")).to_be_hidden()
     expect(page.locator("#convert-instrument .track")).to_have_count(0)
 
