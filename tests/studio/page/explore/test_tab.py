@@ -137,6 +137,29 @@ def test_explore_entrance_takes_the_recording_of_convert(new_visitor, open_tab):
     expect(result(page)).to_contain_text("speech.flac", timeout=WORK_MS)
 
 
+@pytest.fixture
+def later(tmp_path) -> Path:
+    """The sample of singing, half a second later."""
+    samples, rate = soundfile.read(SAMPLES / "singing.flac")
+    soundfile.write(tmp_path / "later.wav", np.concatenate([np.zeros(rate // 2), samples]), rate)
+    return tmp_path / "later.wav"
+
+
+def test_explore_tab_plays_two_recordings_from_the_same_moment(new_visitor, later):
+    page = new_visitor("Explore")
+    page.get_by_role("button", name="Singing", exact=True).click()
+    expect(result(page)).to_contain_text("singing.flac", timeout=WORK_MS)
+    put_in(page, "second", later)
+    expect(page.locator("#explore-compared")).to_contain_text("later.wav is 0.50 s later", timeout=WORK_MS)
+    offsets = "[0, 1].map(at => document.querySelector('#explore-roll timbre-roll').curve(at).offset_s.toFixed(1))"
+    starts = "document.querySelector('#explore-player timbre-player').data.tracks.map(one => one.offset_s.toFixed(1))"
+    assert page.evaluate(starts) == ["0.5", "0.0"]  # on a timeline that begins with the second
+    assert page.evaluate(offsets) == ["0.0", "-0.5"]  # on that of the first, which is shown
+    page.locator("#explore-player [role=radio]").nth(1).click()
+    expect(page.locator("#explore-roll .roll-stage")).to_have_attribute("aria-label", "Pitch of later.wav")
+    assert page.evaluate(offsets) == ["0.5", "0.0"]
+
+
 def test_explore_tab_shows_an_upload_error_and_keeps_the_result(new_visitor, seconds_of_silence, no_audio):
     page = new_visitor("Explore")
     put_in(page, "first", seconds_of_silence)
