@@ -19,7 +19,7 @@ TYPES = (Path(studio.__path__[0]) / "page" / "static" / "types.d.ts").read_text(
 NAMED = {"FactRow": "Fact", "TokenRow": "Token", "Facts": "FactsData"}
 TOLD = {"AskedDownload", "AskedOfTask", "ChosenEpoch", "ChosenTrack", "ChosenVoice", "TokenId"}
 # what the instrument is given besides, by studio/page/convert/takes.py
-OF_THE_INSTRUMENT = {"Track": {"offset_s", "brief", "avatar", "peaks"}}
+OF_THE_INSTRUMENT = {"Track": {"brief", "avatar", "peaks"}}
 RECORDS = [
     one
     for name, one in vars(element_data).items()
