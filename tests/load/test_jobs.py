@@ -27,13 +27,13 @@ MOST = {
 
 
 @pytest.fixture
-def service(studio_page) -> Iterator[TrialService]:
+def cleared(studio_page) -> Iterator[TrialService]:
     """The shared service, whose new voice is deleted afterwards."""
     yield studio_page
     with suppress(EngineError):
         studio_page.command("voices", "delete", NAME.lower(), "--yes")
 
 
-def test_main_jobs_but_training_take_as_few_actions_as_before(service):
-    took = measured(service.base_url, [name for name, does in JOBS.items() if does not in OF_TRAINING])
+def test_main_jobs_but_training_take_as_few_actions_as_before(cleared):
+    took = measured(cleared.base_url, [name for name, does in JOBS.items() if does not in OF_TRAINING])
     assert {one.job: one.actions for one in took} == MOST

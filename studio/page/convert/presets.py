@@ -5,7 +5,6 @@ Gradio's list sends `input` also when it is only left (6.31), which then finds n
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import gradio as gr
 from typing_extensions import TypedDict
@@ -56,7 +55,7 @@ class Presets:
         of_recording = (settings.fit.auto, settings.fit.transpose)
         self._controls = [control for control in settings.controls if control not in of_recording]
         filled, shown = [*self._controls, self.kept], [self.choice, self.kept]
-        page.on_seen(self._tab, lambda visit: {self.choice: self._listed(visit)}, [], [self.choice])
+        page.on_seen(self._tab, self._list, [], [self.choice])
         page.on(page.blocks.load, self._come_back, [self.kept], [self.choice])
         page.on(self.choice.input, self._apply, [self.choice], filled, notice=self.problem)
         page.on(self.save.click, self._keep, {self.choice, *settings.controls}, shown, notice=self.problem)
@@ -67,12 +66,12 @@ class Presets:
             js=_MARK, api_visibility="private", show_progress="hidden",
         )  # fmt: skip
 
-    def _listed(self, visit: Visit, **more: Any) -> gr.Dropdown:
-        return gr.Dropdown(choices=visit.do(preset_names), **more)
+    def _list(self, visit: Visit) -> Updates:
+        return {self.choice: gr.Dropdown(choices=visit.do(preset_names))}
 
     def _come_back(self, visit: Visit, kept: Kept | None) -> Updates:
-        name = kept and kept.get("name")
-        return {self.choice: self._listed(visit, value=name if name in visit.do(preset_names) else None)}
+        names, name = visit.do(preset_names), kept and kept.get("name")
+        return {self.choice: gr.Dropdown(choices=names, value=name if name in names else None)}
 
     def _apply(self, visit: Visit, name: str | None) -> Updates:
         if not name or name not in visit.do(preset_names):
@@ -91,7 +90,7 @@ class Presets:
         name = visit.do(save_preset, name, preset)
         said = tr("Saved as '{kept}'. On the command line: convert --preset '{kept2}'.", kept=name, kept2=name)
         return {
-            self.choice: self._listed(visit, value=name),
+            self.choice: gr.Dropdown(choices=visit.do(preset_names), value=name),
             self.kept: Kept(name=name, values=[given[control] for control in self._controls]),
             self.problem: inform(said),
         }
@@ -102,7 +101,7 @@ class Presets:
             raise Invalid([("name", tr("Choose the preset to delete first."))])
         visit.do(delete_preset, name)
         return {
-            self.choice: self._listed(visit, value=None),
+            self.choice: gr.Dropdown(choices=visit.do(preset_names), value=None),
             self.kept: None,
             self.problem: inform(tr("'{name}' is deleted.", name=name)),
         }
