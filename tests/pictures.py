@@ -24,6 +24,7 @@ WORK_MS = 240_000
 _COLOURS = 256
 _SETTLED_MS = 1500  # for what fades in
 _VOICE = "Koguchi"
+_ANALYSED = "document.querySelector('timbre-instrument timbre-roll').data.curves.at(-1)?.isSung"  # the take's own pitch
 
 
 def version() -> str:
@@ -45,6 +46,7 @@ def convert(page: Page) -> None:
     expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-instrument .track:not([data-welcome] *)")).to_have_count(2, timeout=WORK_MS)
+    page.wait_for_function(_ANALYSED, timeout=WORK_MS)
 
 
 def edit_pitch(page: Page) -> None:
