@@ -77,7 +77,7 @@ def save(shot: bytes, path: Path) -> None:
     text = PngInfo()
     text.add_text(STAMP, version())
     with Image.open(io.BytesIO(shot)) as image:
-        image.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE).save(path, pnginfo=text, optimize=True)
+        image.convert("RGB").quantize(_COLOURS, Image.Quantize.MEDIANCUT).save(path, pnginfo=text, optimize=True)
 
 
 def main() -> None:
