@@ -18,7 +18,7 @@ from studio.page.convert.instrument import brought, part
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import Recording
 from studio.page.convert.result import Result
-from studio.page.convert.scores import HARMONIES, harmony_text
+from studio.page.convert.scores import HARMONIES, harmony_text, key_text
 from studio.page.convert.state import Now
 from studio.page.convert.takes import view_of
 from studio.page.convert.voice import Voice
@@ -58,7 +58,7 @@ class Harmonies:
                 buttons = {
                     name: gr.Button("+ " + label, size="sm", scale=0, min_width=60) for name, label in HARMONIES.items()
                 }
-            choices = [(tr("Auto"), AUTO), *((name, name) for name in KEYS)]
+            choices = [(tr("Auto"), AUTO), *((key_text(name), name) for name in KEYS)]
             self.key = gr.Dropdown(choices, value=AUTO, label=tr("Key"), elem_id="convert-harmony-key")
             self.problem = notice("convert-harmonies-problem")
         self.part = part()

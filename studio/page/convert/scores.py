@@ -121,7 +121,13 @@ def harmony_text(settings: Mapping[str, object]) -> str:
     name, key = str(settings.get("harmony")), settings.get("harmony_key")
     if name not in HARMONIES or key not in KEYS or name == _DOUBLE:
         return HARMONIES.get(name, "")
-    return tr("{harmony} in {key}", harmony=HARMONIES[name], key=key)
+    return tr("{harmony} in {key}", harmony=HARMONIES[name], key=key_text(str(key)))
+
+
+def key_text(key: str) -> str:
+    """Return one of KEYS in the language of the page."""
+    note, mode = key.split()
+    return tr("{note} major", note=note) if mode == "major" else tr("{note} minor", note=note)
 
 
 def _best(is_best: bool) -> str | None:
