@@ -164,7 +164,8 @@ def shown_name(file_name: str) -> str:
 
     Browsers, and many libraries, send a quotation mark in a file name as %22 (WHATWG HTML, multipart/form-data).
     """
-    return composed(PurePath(file_name).name.replace("%22", '"'))[:_LONGEST_NAME]
+    plain = str.__str__(file_name)  # paths take no texts for people
+    return composed(PurePath(plain).name.replace("%22", '"'))[:_LONGEST_NAME]
 
 
 def verify_file(studio: Studio, audio: Path, file_name: str) -> Verdict:

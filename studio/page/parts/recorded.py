@@ -24,4 +24,5 @@ def name_of(path: str, is_recorded: bool, now_s: float) -> str:
     name = Path(path).name
     if not is_recorded or name != _OF_GRADIO:
         return name
-    return tr("Recording {value}.wav", value=time.strftime("%d %b %H.%M.%S", time.localtime(now_s)))
+    named = tr("Recording {value}.wav", value=time.strftime("%d %b %H.%M.%S", time.localtime(now_s)))
+    return str.__str__(named)  # of a file, which is the same in every language

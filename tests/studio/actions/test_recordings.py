@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import VoiceError
 from engine.provenance.installation import Installation
+from engine.texts import tr
 from engine.voices.card import load_card
 from engine.voices.package import export_voice, import_voice
 from engine.voices.voice import load_voice, save_voice
@@ -154,3 +155,7 @@ def test_recordings_that_cannot_be_read_are_named_as_their_owner_does(studio, tm
 
 def test_shown_name_restores_quotation_marks():
     assert shown_name("folder/say %22hey%22 100%.wav") == 'say "hey" 100%.wav'
+
+
+def test_shown_name_of_a_text_for_people_is_its_english():
+    assert type(shown_name(tr("Take {number}.wav", number=3))) is str
