@@ -1,21 +1,22 @@
 """The Create tab as visitors use it: recordings, who it is, consent, and what was found, until it is trained."""
 
 import json
-import shutil
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 import engine
+from engine.errors import EngineError
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING, SPEECH = SAMPLES / "singing.flac", SAMPLES / "speech.flac"
 HIGH = SAMPLES / "foreign" / "singing-high.flac"
 WORK_MS = 120_000  # for what the engine does, on a busy machine
-NAME = 'Mia <b>of</b> the "tests"'
+NAME, VOICE = 'Mia <b>of</b> the "tests"', "mia-b-of-b-the-tests"
 
 
 @pytest.fixture
@@ -51,9 +52,9 @@ def problem(page: Page):
 @pytest.fixture
 def made(studio_page) -> Iterator[Path]:
     """Where the recordings of the voice of these tests are, which is deleted in the end."""
-    home = studio_page.home / "datasets" / "mia-b-of-b-the-tests"
-    yield home
-    shutil.rmtree(home, ignore_errors=True)
+    yield studio_page.home / "datasets" / VOICE
+    with suppress(EngineError):
+        studio_page.command("voices", "delete", VOICE, "--yes")
 
 
 def test_create_tab_goes_from_files_and_microphone_to_the_train_tab(page, made, open_tab, photographed):
