@@ -45,7 +45,8 @@ class Voice:
         seen = [self.chosen, recording.analysed, alone]
         page.on_seen(tab, self.refresh, seen, self.outputs)
         page.on(alone.change, self.refresh, seen, self.outputs)
-        page.on(recording.analysed.change, self.suit, [*seen, self.is_open], self.outputs)
+        suited = page.on(recording.analysed.change, self.suit, [*seen, self.is_open], self.outputs)
+        suited.then(None, None, self.chosen, js=_CHOSEN, api_visibility="private", show_progress="hidden")
         page.on_data(self.cards.chosen, lambda visit, _: {self.is_open: False}, [], [self.is_open])
         page.on(self.chosen.change, self.hinted, [self.chosen], [self.hint, self.untrained])
         page.on(self.train.click, self.go_and_train, [self.chosen], [page.tabs, page.wishes["train"]])
@@ -82,14 +83,17 @@ class Voice:
     def suit(
         self, visit: Visit, model: str | None, analysed: Analysed | None, is_alone: bool, is_open: bool
     ) -> Values:
-        """Return updates that show all voices for a recording, and choose one for it where nobody has chosen yet."""
+        """Return updates that show all voices for a recording, and choose one for it where nobody has chosen yet.
+
+        The browser has the last word: somebody may have chosen meanwhile.
+        """
         if not (is_open and is_alone and analysed):
             return self.refresh(visit, model, analysed, is_alone)
         voices = _voices(visit)
         trained = [voice["id"] for voice in voices if not voice["untrained"]]
         suited = visit.do(suited_voice, trained, analysed) or model
-        data = {"voices": voices, "chosen": suited, "range": _range(analysed)}
-        return {self.cards: shown(data), self.chosen: suited, self.is_open: False, **self._hinted(voices, suited)}
+        data = {"voices": voices, "suited": suited, "range": _range(analysed)}
+        return {self.cards: shown(data), self.is_open: False, **self._hinted(voices, suited)}
 
     def hinted(self, visit: Visit, model: str | None) -> Values:
         """Return updates that hint at training where the chosen voice is untrained."""

@@ -1,9 +1,10 @@
 // <timbre-voices>: voices as cards to search, filter, listen to and choose from.
 //
 // data: {voices: [{id, name, description, gender, age, genre, voice_type, base_language, traits, vocal_range: {min,
-// max}, demo, avatar, uses: [words], preview_url, state}], chosen, range: {low, high, label}}. Without `chosen` the choice is kept. range (MIDI
-// numbers): that of a recording, drawn on every card for comparison. A `state` other than "completed" is shown on the
-// card, which can still be chosen. Sends `chosen` {id}, and `again` {model} to convert what was converted with another one.
+// max}, demo, avatar, uses: [words], preview_url, state}], chosen, suited, range: {low, high, label}}. Without `chosen` the
+// choice is kept; `suited` is chosen where nobody has yet. range (MIDI numbers): that of a recording, drawn on every card
+// for comparison. A `state` other than "completed" is shown on the card, which can still be chosen. Sends `chosen` {id}, and
+// `again` {model} to convert what was converted with another one.
 // Keys: arrows, Home and End move between the cards, P plays the preview of one.
 
 import { avatar } from "./avatar.js";
@@ -23,12 +24,15 @@ export class Voices extends Listener {
   #listening = new Listening(this, () => this.#mark());
   heard = this.#listening.heard;
   #search = null;
+  #hasChosen = false; // whether somebody has, since the page chose
   #revealed = null; // the card that was scrolled to
   #selects = {};
 
   set data(given) {
     const before = this.#data;
-    this.#data = given && { ...given, chosen: given.chosen ?? before?.chosen, range: given.range };
+    if (given?.chosen) this.#hasChosen = false;
+    const suited = this.#hasChosen ? null : given?.suited;
+    this.#data = given && { ...given, chosen: given.chosen ?? suited ?? before?.chosen, range: given.range };
     const written = (one, as) => as([one.voices, one.range]);
     const isSame = (as) => before && given && written(before, as) === written(given, as);
     // a preview that is playing is not interrupted by new links to the same files
@@ -51,6 +55,7 @@ export class Voices extends Listener {
 
   choose(id, tells = true) {
     this.#data.chosen = id;
+    this.#hasChosen = true;
     this.#mark();
     if (tells) tell(this, "chosen", { id });
   }
