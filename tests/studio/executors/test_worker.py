@@ -28,7 +28,7 @@ def test_read_order_refuses_invalid_lines(line):
 def test_worker_exits_when_its_server_is_gone_during_startup(installation):
     with installation.worker() as worker:
         worker.stdin.close()
-        assert worker.wait(PATIENCE_S) == 0
+        assert worker.wait(PATIENCE_S) in (0, DISTURBED)  # where loading takes longer than it is waited for
 
 
 def test_worker_arguments_do_not_contain_the_database_url(installation):
