@@ -111,6 +111,7 @@ def project_row(project: Mapping[str, Any], preferred: str, is_whole: bool = Fal
     return {
         "id": project["id"],
         "title": project["name"],
+        "is_name": True,
         "kind": ntr("{count} conversion · {voices}", "{count} conversions · {voices}", count=count, voices=voices),
         "state": "running" if active else "completed",
         "label": tr("Working") if active else "",
