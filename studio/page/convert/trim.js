@@ -16,7 +16,7 @@ export class Trim {
   #told;
   handles = ["start", "stop"].map((end) => this.#handle(end));
 
-  /** duration(): of the recording; moved(end): called while one moves; told({start_s, stop_s}): at the end, both null for the whole. */
+  /** duration(): of the recording; moved(end): called while one moves, or with null for both; told({start_s, stop_s}): at the end, both null for the whole. */
   constructor(roll, duration, moved, told) {
     this.#roll = roll;
     this.#duration = duration;
@@ -101,15 +101,14 @@ export class Trim {
 
   #move(end, seconds) {
     const { start, stop } = this.ends, duration = this.#duration(), shortest = Math.min(SHORTEST_S, duration);
-    if (end === "start") this.#keep({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop });
-    else this.#keep({ start, stop: Math.min(duration, Math.max(seconds, start + shortest)) });
-    this.#moved(end);
+    if (end === "start") this.#keep({ start: Math.max(0, Math.min(seconds, stop - shortest)), stop }, end);
+    else this.#keep({ start, stop: Math.min(duration, Math.max(seconds, start + shortest)) }, end);
   }
 
-  #keep(trim) {
+  #keep(trim, end = null) {
     const isWhole = trim && trim.start < FINE_STEP_S && trim.stop > this.#duration() - FINE_STEP_S;
     this.#kept = isWhole ? null : trim;
-    this.#moved(null);
+    this.#moved(end);
   }
 
   #tell() {
