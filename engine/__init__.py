@@ -17,8 +17,8 @@ _load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name):
-    """Load what is used for the first time. It may bring torch, whose threads are told before how to wait."""
-    from engine.cores import wait_quietly
+    """Load what is used for the first time. It may bring torch, whose environment is set before."""
+    from engine.cores import prepare_torch
 
-    wait_quietly()
+    prepare_torch()
     return _load(name)

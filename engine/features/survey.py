@@ -100,6 +100,7 @@ def survey_recording(
     if not envelopes:
         raise AudioError(tr("There is no sound to convert (0 samples)."))
     envelope = np.concatenate(envelopes)
+    envelopes.clear()  # of ten hours: 200 MB
     pitch = Pitch.joined(pitches)
     level = measure_level(envelope)
     listened = np.concatenate(features)

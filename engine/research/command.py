@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from engine.cores import wait_quietly
+from engine.cores import prepare_torch
 from engine.errors import EngineError
 from engine.progress import Report
 
@@ -25,7 +25,7 @@ PARTS = {
 
 def main(command: str, arguments: Sequence[str] | None = None) -> int:
     """Run a part of `benchmark` or of `pretraining`, and return the exit status."""
-    wait_quietly()  # before a part brings torch
+    prepare_torch()  # before a part brings torch
     given = list(sys.argv[1:] if arguments is None else arguments)
     parts = PARTS[command]
     named = bool(given) and given[0] in parts

@@ -18,7 +18,7 @@ from typer import TyperException
 from typer.core import TyperOption
 from typer.main import get_command
 
-from engine.cores import wait_quietly
+from engine.cores import prepare_torch
 from engine.texts import tr
 from studio.commands.analyse import analyse
 from studio.commands.arguments import RESULTS, AsJson
@@ -220,7 +220,7 @@ app.command()(demo)
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
-    wait_quietly()  # before anything brings torch
+    prepare_torch()  # before anything brings torch
     name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
     set_program_name(name)
     with writable_output():

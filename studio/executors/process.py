@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import studio
+from engine.cores import TORCH_ENVIRONMENT
 from studio.executors.worker import Order
 from studio.executors.worker_ids import owner_of
 
@@ -57,6 +58,4 @@ def environment_of(threads: int) -> dict[str, str]:
     home = str(Path(studio.__path__[0]).parent)
     path = os.pathsep.join(one for one in (home, os.environ.get("PYTHONPATH", "")) if one)
     numbers = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    # spinning idle threads take the processor from others: concurrent conversions took five times as long
-    waiting = {"OMP_WAIT_POLICY": "PASSIVE"}
-    return {**waiting, **os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}
+    return {**TORCH_ENVIRONMENT, **os.environ, "PYTHONPATH": path, **dict.fromkeys(numbers, str(threads))}

@@ -85,7 +85,7 @@ CALLED_BY_USERS = {
 # needs networks that are installed apart from the rest
 WITHOUT_EXAMPLE = {
     "engine.archives.extract_archive",
-    "engine.cores.wait_quietly",
+    "engine.cores.prepare_torch",
     "engine.evaluation.scores.compare",
     "engine.settings.from_values",
     *(f"engine.texts.{mark}" for mark in ("tr", "ntr", "numeral", "joined")),  # marks of our own texts

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import structlog
 
-from engine.cores import wait_quietly
+from engine.cores import prepare_torch
 from engine.texts import tr
 from studio.errors import StudioError
 from studio.executors.heartbeat import Stopping
@@ -76,7 +76,7 @@ def carry_out(order: RayOrder) -> tuple[str, str]:
 @functools.cache
 def _context(data: str, given: ServiceSettings) -> WorkerContext:
     """Create the process's context, once."""
-    wait_quietly()  # before anything brings torch
+    prepare_torch()  # before anything brings torch
     start_logs()
     start_tracing()
     settings = Settings(Path(data)) if data else load_settings()
