@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from platformdirs import user_data_path
 
 from engine.errors import ProvenanceError
-from engine.files import TakesPaths, replacing, write_atomically
+from engine.files import TakesPaths, close_to_others, make_private_folder, replacing, write_atomically
 from engine.texts import tr
 
 if TYPE_CHECKING:  # takes a moment to load
@@ -170,8 +170,7 @@ class Installation(TakesPaths):
 
         path = self.folder / _IDENTITY
         try:
-            if os.name != "nt" and path.stat().st_mode & 0o077:
-                path.chmod(0o600)
+            close_to_others(path, self.data)
             content = _read_pem(path)
             return read_identity(content, content)
         except (OSError, ValueError) as cause:
@@ -211,7 +210,7 @@ class Installation(TakesPaths):
         path = self.folder / _IDENTITY
         try:
             self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+            make_private_folder(self.folder)
             self._make_known(identity)
             with replacing(path, durable=True) as unfinished:
                 descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -232,7 +231,7 @@ class Installation(TakesPaths):
         if path.exists():
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             write_atomically(path, identity.certificates_pem(), durable=True)
         except OSError as cause:
             raise ProvenanceError(

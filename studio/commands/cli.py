@@ -6,6 +6,7 @@ command imports what it needs when it runs: `--help` stays fast.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -221,6 +222,7 @@ app.command()(demo)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
     wait_quietly()  # before anything brings torch
+    os.umask(os.umask(0o077) & 0o077)  # whoever runs it can use what it writes, whatever the umask keeps from others
     name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
     set_program_name(name)
     with writable_output():

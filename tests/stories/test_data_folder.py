@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -18,10 +20,10 @@ SAMPLE = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
 
 @pytest.fixture
 def home(tmp_path):
-    """A folder that anybody may read and write, with one of an earlier version in it, and no umask."""
+    """A folder that anybody may read and write, with another in it, and no umask."""
     before = os.umask(0)
     folder = tmp_path / "home"
-    (folder / "voices").mkdir(parents=True)
+    (folder / "mixes").mkdir(parents=True)
     yield folder
     os.umask(before)
 
@@ -37,7 +39,56 @@ def test_service_keeps_all_it_writes_private_under_umask_0(home):
         assert sent.is_success
         modes = {path: path.lstat().st_mode & 0o077 for path in (home, *home.rglob("*"))}
     assert len(modes) > 10
-    assert not [path for path, mode in modes.items() if mode]
+    assert {path for path, mode in modes.items() if mode} == {home, home / "mixes"}  # which others have made
+
+
+@pytest.fixture
+def as_owner():
+    """Run a command of the studio as whoever owns its files, without root's right to pass by modes."""
+    plain = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"] if os.geteuid() == 0 else []
+    if plain and shutil.which(plain[0]) is None:
+        pytest.skip("setpriv is not installed (apt install util-linux).")
+
+    def run(*command: str, home: Path) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "TIMBRE_STUDIO_HOME": str(home)}
+        return subprocess.run(
+            [*plain, sys.executable, "-m", "studio", *command], env=environment, cwd=SAMPLE.parents[2],
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def test_command_leaves_a_data_folder_that_must_not_be_written_to_as_it_is(tmp_path, as_owner):
+    """It made the folder writable."""
+    home = tmp_path / "kept"
+    home.mkdir(mode=0o555)
+    done = as_owner("voices", home=home)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert f'"{home}" cannot be used (nothing can be written to it)' in done.stderr
+    assert home.stat().st_mode & 0o777 == 0o555
+
+
+def test_command_names_a_database_of_another_user(tmp_path, as_owner):
+    """It said that the data folder is gone."""
+    home = tmp_path / "kept"
+    assert as_owner("voices", home=home).returncode == 0
+    (home / "studio.sqlite").chmod(0o400)
+    done = as_owner("voices", home=home)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "studio.sqlite\" is another user's, or cannot be written to" in done.stderr
+
+
+@pytest.mark.parametrize("umask", [0o777, 0o277, 0o027])
+def test_command_can_use_what_it_writes_whatever_the_umask(tmp_path, as_owner, umask):
+    """It showed a traceback, or said that the data folder is gone."""
+    before = os.umask(umask)
+    try:
+        done = as_owner("voices", home=tmp_path / "kept")
+    finally:
+        os.umask(before)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o700
 
 
 def test_service_says_that_its_data_folder_is_gone_once_and_makes_no_other(home):
