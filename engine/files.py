@@ -166,6 +166,19 @@ def close_to_others(file: Path, home: Path) -> None:
             file.chmod(found.st_mode & 0o700)
 
 
+def is_open_to_others(folder: Path) -> bool:
+    """Return whether other users of this machine can open a folder: its rights, and those of the folders above, say so.
+
+    >>> make_private_folder(Path("voices"))
+    >>> is_open_to_others(Path("voices"))
+    False
+    """
+    if os.name == "nt":  # rights are lists there
+        return False
+    place = folder.resolve()
+    return bool(place.stat().st_mode & 0o077) and all(one.stat().st_mode & 0o011 for one in place.parents)
+
+
 @contextmanager
 def replacing(path: Path, durable: bool = False) -> Iterator[Path]:
     """Yield a path beside `path` for a new file or folder; it replaces `path` once the block succeeds.
