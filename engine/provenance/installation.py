@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 
-from engine.errors import ProvenanceError
+from engine.errors import ProvenanceError, SettingsError
 from engine.files import TakesPaths, close_to_others, make_private_folder, replacing, write_atomically
+from engine.spelling import pasted_path
 from engine.texts import tr
 
 if TYPE_CHECKING:  # takes a moment to load
@@ -29,9 +30,15 @@ _MOST_KNOWN = 1000
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of everything that this installation keeps: TIMBRE_STUDIO_HOME, else the system's usual one."""
-    home = environment.get(HOME_VARIABLE, "").strip()
-    return Path(home).expanduser().absolute() if home else user_data_path("timbre-studio", appauthor=False)
+    """Return the folder of everything that this installation keeps: TIMBRE_STUDIO_HOME, else the system's usual one.
+
+    Raises SettingsError for a user's folder where there is no such user, and for the address of another machine.
+    """
+    home = pasted_path(environment.get(HOME_VARIABLE, ""))
+    if home.startswith("~"):
+        raise SettingsError(tr('There is no folder "{home}": set {home_variable} to a whole path.',
+                               home=home, home_variable=HOME_VARIABLE))
+    return Path(home).absolute() if home else user_data_path("timbre-studio", appauthor=False)
 
 
 @dataclass(frozen=True)

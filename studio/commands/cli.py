@@ -35,6 +35,7 @@ from studio.commands.mix import mix
 from studio.commands.notebooks import notebooks
 from studio.commands.output import writable_output
 from studio.commands.parsing import CommandGroup, leaves, translate_error
+from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
@@ -110,6 +111,7 @@ class Commands(CommandGroup):
         name, command, rest = super().resolve_command(ctx, args)
         for one in leaves(command) if command is not None else ():
             add_quiet(one)
+            read_pasted_paths(one)
         return name, command, rest
 
     def invoke(self, ctx: "Context") -> object:

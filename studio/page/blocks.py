@@ -49,7 +49,11 @@ if TYPE_CHECKING:
     import gradio as gr
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
-OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
+OFFLINE = {
+    "GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1",
+    # numbers that it reads when it is loaded, and this page does not use: with another text in one it ends there
+    "GRADIO_SERVER_PORT": "0", "GRADIO_NODE_NUM_PORTS": "1", "HF_HUB_ETAG_TIMEOUT": "9", "HF_HUB_DOWNLOAD_TIMEOUT": "9",
+}  # fmt: skip
 _DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
 _SMALL_B = 500  # and less is sent uncompressed

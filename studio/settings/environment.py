@@ -9,7 +9,7 @@ from engine.errors import SettingsError
 from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
 from engine.provenance.installation import VARIABLES as PREFIX
 from engine.songs.separator_file import FOLDER
-from engine.spelling import nearest
+from engine.spelling import nearest, pasted_path
 from engine.texts import tr
 from studio.languages.known import ENVIRONMENT as LANGUAGE_VARIABLE
 from studio.settings.options import read_settings
@@ -83,7 +83,8 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 def installation_of(settings: Settings, service: ServiceSettings) -> Installation:
     """Return what signs the results of this installation."""
-    certificate, key = (Path(text) if text else None for text in (service.certificate, service.certificate_key))
+    given = (service.certificate, service.certificate_key)
+    certificate, key = (Path(pasted_path(text)) if text else None for text in given)
     return Installation(settings.data, service.credentials == ON, certificate, key)
 
 

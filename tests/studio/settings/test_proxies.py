@@ -12,7 +12,7 @@ UNUSABLE = [
     "socks5://127.0.0.1:9", "socks5h://127.0.0.1:9", "socks4://127.0.0.1:9", "ftp://127.0.0.1:9", "direct://",
     "http://[::1", "http://127.0.0.1:port", "http://a..b:1", f"http://{'x' * 80}:1",
 ]  # fmt: skip
-USABLE = ["http://127.0.0.1:9", "https://proxy.test:3128", "127.0.0.1:9", "http://me:p@ss@proxy.test:80", " proxy.test "]
+USABLE = ["http://127.0.0.1:9", "https://proxy.test:3128", "127.0.0.1:9", "http://me:p@ss@proxy.test", " proxy.test "]
 
 
 @pytest.fixture(autouse=True)
