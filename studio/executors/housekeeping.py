@@ -1,5 +1,6 @@
 """Delete expired results and leftovers of crashes from time to time."""
 
+import math
 import os
 import re
 import shutil
@@ -20,7 +21,7 @@ from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import AnyRow, Database, Now
 from studio.store.drafts import DRAFTS, is_draft_id, moment_of
-from studio.store.holds import CAN_TELL, is_held
+from studio.store.holds import is_held
 from studio.store.kinds import ANALYSIS, CONVERSION
 from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.conversion import Conversion, Rendered
@@ -39,8 +40,8 @@ _TASK = re.compile("[0-9a-f]{24}")
 _PASSING = re.compile(rf"(voice|training|song)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
 _RECEIVED = re.compile("[0-9a-f]{16}|[0-9a-f]{24}")
 _ON_THE_PAGE = re.compile("tmp[a-z0-9_]{8}")  # by Python's tempfile
+_ANY_AGE_S = -math.inf  # also from the future: another machine's clock
 _UNFINISHED_S = 600.0  # what nobody has written to for so long was left by a killed process
-_UNHELD_S = 10.0  # a folder is held as soon as it has been made
 _UNFINISHED = re.compile(rf"\.(.+\.[0-9a-f]{{8}}|[0-9a-f]{{16}})\{UNFINISHED}")
 
 
@@ -247,11 +248,20 @@ def _parts(names: list[str]) -> Iterator[list[str]]:
 
 def _delete_passing(work: Path) -> int:
     """Delete uploads that no process holds any more, and packages and temporary folders unchanged for a day."""
-    received = _older(work / "incoming", _UNHELD_S if CAN_TELL else DAY_S, _RECEIVED)
-    passing = [path for path in received if not is_held(path)]
-    passing += _older(work / "outgoing", DAY_S, _RECEIVED)
+    passing = _older(work / "outgoing", DAY_S, _RECEIVED)
     passing += _older(work, DAY_S, _PASSING)
     passing += _older(work / "page", _UNFINISHED_S, _ON_THE_PAGE)  # cut-off uploads; what has arrived has folders
+    for path in passing:
+        _delete_path(path)
+    return len(passing) + delete_received(work)
+
+
+def delete_received(work: Path) -> int:
+    """Delete what dead processes were receiving; return how many folders. Those are held from their first moment on."""
+    place = work / "incoming"
+    held = {path: is_held(path) for path in _older(place, _ANY_AGE_S, _RECEIVED)}
+    old = set(_older(place, DAY_S, _RECEIVED))  # where it cannot be told
+    passing = [path for path, is_one in held.items() if is_one is False or (is_one is None and path in old)]
     for path in passing:
         _delete_path(path)
     return len(passing)

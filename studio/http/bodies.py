@@ -21,7 +21,7 @@ from engine.spelling import composed
 from engine.texts import ntr, numeral, tr
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
-from studio.store.holds import hold
+from studio.store.holds import make_held
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
@@ -216,8 +216,7 @@ class _Target:
         path = self.folder / str(len(self.files))
         try:
             if self._release is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._release = hold(self.folder)
+                self._release = make_held(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull(tr("The upload cannot be stored: the disk is full or not writable.")) from cause

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,11 @@ from tests.waiting import PATIENCE_S, wait_until
 
 pytestmark = pytest.mark.system
 
+_HALF_AN_UPLOAD = (
+    b"POST /convert HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 100000000\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+    b'Content-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n' + 3_000_000 * b"x"
+)
 SAMPLE = Path(__file__).parents[2] / "engine" / "samples" / "singing.flac"
 
 
@@ -40,6 +46,25 @@ def test_service_keeps_all_it_writes_private_under_umask_0(home):
         modes = {path: path.lstat().st_mode & 0o077 for path in (home, *home.rglob("*"))}
     assert len(modes) > 10
     assert {path for path, mode in modes.items() if mode} == {home, home / "mixes"}  # which others have made
+
+
+def test_service_deletes_at_its_start_what_a_killed_service_and_its_action_process_were_receiving(home):
+    """Files were left in `incoming` until an hour after the next start."""
+    incoming = home / "work" / "incoming"
+    with trial_service(home, executor="none") as service:
+        token = service.token()
+        slow = socket.create_connection(("127.0.0.1", httpx.URL(service.base_url).port))
+        slow.sendall(_HALF_AN_UPLOAD % token.encode())
+        wait_until(lambda: incoming.is_dir() and any(incoming.glob("*/0")))
+        service.process.kill()
+        service.process.wait(PATIENCE_S)
+        slow.close()
+    (left,) = incoming.iterdir()
+    by_an_action = incoming / ("a" * 16)  # as `scratch_folder` makes them; `test_apart` kills one that holds it
+    shutil.copytree(left, by_an_action)
+    (incoming / "notes").mkdir()  # nobody's of the studio
+    with trial_service(home, executor="none"):
+        assert [path.name for path in incoming.iterdir()] == ["notes"]
 
 
 @pytest.fixture

@@ -212,10 +212,10 @@ def test_sweep_deletes_recordings_without_a_task_after_a_day(database, folder_st
 
 def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage, me):
     work = storage.scratch
-    new, held = "1" * 16, "2" * 24
+    held = "2" * 24
     old = [f"incoming/{'a' * 16}", f"incoming/{'a' * 24}", f"outgoing/{'a' * 24}"]
     old += [f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}"]
-    kept = [f"incoming/{new}", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
+    kept = ["incoming/notes", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
     for name in (*old, *kept):
         (work / name).mkdir(parents=True)
         (work / name / "file").write_bytes(b"x")
@@ -228,7 +228,7 @@ def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage
     made_old(work / "incoming" / held)
     assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
     assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", "page", *kept[1:]])
-    assert sorted(path.name for path in (work / "incoming").iterdir()) == [new, held]
+    assert sorted(path.name for path in (work / "incoming").iterdir()) == [held, "notes"]
     assert not list((work / "page").iterdir())
     release()
     assert sweep(database, storage, KEPT).uploads == 1
@@ -251,14 +251,13 @@ def test_sweep_keeps_what_the_data_folder_held_before(database, storage, me):
     assert not [name for name in theirs if not (storage.scratch.parent / name).exists() or storage.head(name) is None]
 
 
-def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me, monkeypatch):
+def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me):
     """They lay there for a day."""
-    monkeypatch.setattr("studio.executors.housekeeping._UNHELD_S", 0.0)
     work = storage.scratch / "incoming"
     held, left = work / ("a" * 16), work / ("b" * 24)
-    for folder in (held, left):
-        folder.mkdir(parents=True)
-    program = "import sys; from pathlib import Path; from studio.store.holds import hold; hold(Path(sys.argv[1])); "
+    left.mkdir(parents=True)
+    program = "import sys; from pathlib import Path; from studio.store.holds import make_held as made; "
+    program += "made(Path(sys.argv[1])); "
     program += "print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", program, str(held)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
