@@ -3,7 +3,7 @@
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
 from typer.core import TyperArgument, TyperOption
 
@@ -23,7 +23,7 @@ _Parameter = TyperArgument | TyperOption
 
 
 class _Process(Protocol):
-    def __call__(self, ctx: "Context", value: Any) -> object: ...
+    def __call__(self, ctx: "Context", value: object) -> object: ...
 
 
 def read_pasted_paths(command: "Command") -> None:
@@ -40,7 +40,7 @@ def _takes_paths(parameter: _Parameter) -> bool:
 
 
 @in_one_sentence
-def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: Any) -> object:
+def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: object) -> object:
     """Process what a parameter is given, which is one text or several; its default is no text, or a path as it is."""
     if isinstance(value, str):
         value = _read(parameter, value)
