@@ -4,6 +4,7 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -130,6 +131,52 @@ def names_that_fit() -> Iterator[None]:
                 shown=shown,
             )
         ) from cause
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder that only this user can open, and those above it that are missing; others stay as they are.
+
+    Raises OSError.
+
+    >>> make_private_folder(Path("voices/mia"))
+    >>> oct(Path("voices").stat().st_mode)[-3:]
+    '700'
+    """
+    try:
+        folder.mkdir(mode=0o700)  # of its own: rights that a folder hands down to what is in it, umask does not take
+    except FileNotFoundError:
+        if folder.parent == folder:
+            raise
+        make_private_folder(folder.parent)
+        make_private_folder(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+
+
+def close_to_others(file: Path, home: Path) -> None:
+    """Take the rights of others from a file that was made in `home`; one that a link leads to elsewhere keeps them.
+
+    Nothing is raised where that cannot be: the file is another user's, or its file system knows no rights.
+    """
+    with suppress(OSError):
+        found = file.lstat()
+        is_own = stat.S_ISREG(found.st_mode) and file.resolve().is_relative_to(home.resolve())
+        if is_own and found.st_mode & 0o077:
+            file.chmod(found.st_mode & 0o700)
+
+
+def is_open_to_others(folder: Path) -> bool:
+    """Return whether other users of this machine can open a folder: its rights, and those of the folders above, say so.
+
+    >>> make_private_folder(Path("voices"))
+    >>> is_open_to_others(Path("voices"))
+    False
+    """
+    if os.name == "nt":  # rights are lists there
+        return False
+    place = folder.resolve()
+    return bool(place.stat().st_mode & 0o077) and all(one.stat().st_mode & 0o011 for one in place.parents)
 
 
 @contextmanager

@@ -32,6 +32,7 @@ Answer = dict[str, Any]  # of the service, as its reference describes it
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
+_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 LARGEST_ANSWER = 64 << 20  # bytes of JSON, unpacked
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _FILES = ("backing", "stem")  # of a song
@@ -120,7 +121,7 @@ class Client:
     """
 
     def __init__(self, base_url: str, token: str, timeout_s: float = 120.0, retry_s: float = 60.0) -> None:
-        self._http = httpx.Client(base_url=_address(base_url), timeout=httpx.Timeout(timeout_s, connect=CONNECT_S))
+        self._http = _http_client(_address(base_url), httpx.Timeout(timeout_s, connect=CONNECT_S))
         self._bearer = _Bearer(_checked_token(token))
         self._timeout_s, self._retry_s = timeout_s, retry_s
 
@@ -621,6 +622,17 @@ def _address(base_url: str) -> httpx.URL:
     if address is None:
         raise SettingsError("The service's address must begin with http:// or https://, and name a host.")
     return address
+
+
+def _http_client(address: httpx.URL, timeout: httpx.Timeout) -> httpx.Client:
+    """Return a client with the environment's proxies and certificates, which a service on this machine needs not."""
+    try:
+        return httpx.Client(base_url=address, timeout=timeout, trust_env=address.host not in _THIS_MACHINE)
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as cause:
+        raise SettingsError(
+            "The proxies or certificates that the environment names cannot be used: set ALL_PROXY, HTTP_PROXY and "
+            "HTTPS_PROXY to ones that begin with http://, and look at NO_PROXY and SSL_CERT_FILE."
+        ) from cause
 
 
 def _link(url: str) -> httpx.URL:

@@ -3,17 +3,22 @@
 import importlib
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError
+from engine.errors import EngineError, SettingsError
+from engine.files import is_open_to_others
+from engine.provenance.installation import HOME_VARIABLE
 from engine.texts import joined, numeral, tr
 from studio.languages.stored import Said
+from studio.settings.environment import load_settings, make_folder
+from studio.settings.proxies import unusable_variables
 
 if TYPE_CHECKING:  # loads the packages to examine
     from engine.audio.files import Audio
@@ -23,11 +28,14 @@ _SERVICE = (
     "fastapi", "uvicorn", "httptools", "python-multipart", "sqlalchemy", "alembic", "obstore", "httpx", "structlog",
     "prometheus-client", "filelock",
 )  # fmt: skip
+_PAGE = tr("the page")
+_LOAD_PAGE = "from studio.page.blocks import load_page; load_page()"
+_LOADED_WITHIN_S = 300.0
 INSTALL = tr("install the project again: pip install -e .")
 OPTIONAL = {
     tr("the HTTP service"): (_SERVICE, INSTALL),
     "PostgreSQL": (("psycopg",), "pip install 'psycopg[binary]>=3.3,<4'"),
-    tr("the page"): (("gradio",), "pip install 'gradio>=6.31,<7'"),
+    _PAGE: (("gradio",), "pip install 'gradio>=6.31,<7'"),
     "notebooks": (("jupyterlab", "ipywidgets"), "pip install jupyterlab ipywidgets"),
     tr("scores of speakers and words"): (
         ("resemblyzer", "speechmos", "pocketsphinx", "jiwer", "webrtcvad-wheels"),
@@ -75,9 +83,12 @@ def examine() -> Iterator[Finding]:
         yield _tried(tr("audio files"), _audio_files, "pip install --force-reinstall soundfile av soxr")
         yield _tried(tr("conversion"), _conversion, tr("fix the faults above, or report this with the whole output"))
     yield _disk()
+    yield _data_folder()
     yield _separation()
     for subject, (names, remedy) in OPTIONAL.items():
-        yield _optional(subject, names, remedy)
+        found = _optional(subject, names, remedy)
+        yield _loaded(found) if subject == _PAGE and not found.remedy else found
+    yield from _proxies()
 
 
 def _python() -> Finding:
@@ -180,11 +191,48 @@ def _disk() -> Finding:
     )
 
 
-def _separation() -> Finding:
-    from engine.provenance.installation import Installation
-    from engine.songs.separator_file import FOLDER, separator_state
+def _data_folder() -> Finding:
+    folder = load_settings().data
+    subject, shown = tr("data folder"), str(folder)
+    if not folder.exists():
+        return Finding(subject, tr("{folder}: made when it is needed", folder=shown))
+    try:
+        make_folder(folder)
+    except SettingsError as cause:
+        return Finding(subject, str(cause), tr("choose another folder, or make it writable"), works=False)
+    if is_open_to_others(folder):
+        return Finding(subject, tr("{folder}: others on this machine can open it", folder=shown), tr(
+            'if nobody else works in it: chmod 700 "{folder}"; else set {home_variable} to a folder of its own',
+            folder=shown, home_variable=HOME_VARIABLE,
+        ))
+    return Finding(subject, shown)
 
-    found = separator_state(Installation.from_environment().data / FOLDER)
+
+def _loaded(page: Finding) -> Finding:
+    """Load the page in a process of its own, as its start does: what stops that is the finding."""
+    command = [sys.executable, "-c", _LOAD_PAGE]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LOADED_WITHIN_S, check=False)
+    except subprocess.TimeoutExpired:
+        return replace(page, detail=tr("does not start"), remedy=INSTALL)
+    if done.returncode == 0:
+        return page
+    said = done.stderr.strip().rpartition("\n")[2] or str(done.returncode)
+    return replace(page, detail=tr("does not work: {cause}", cause=said), remedy=INSTALL)
+
+
+def _proxies() -> Iterator[Finding]:
+    """Yield what keeps downloads from working; nothing else uses proxies."""
+    for variable in unusable_variables():
+        yield Finding(tr("downloads"), tr("{variable} names a proxy that cannot be used", variable=variable), tr(
+            "for downloads alone: set it to one that begins with http://, or take it out of the environment",
+        ))
+
+
+def _separation() -> Finding:
+    from engine.songs.separator_file import separator_state
+
+    found = separator_state(load_settings().separators)
     return Finding(
         tr("separation of songs"),
         joined(tr(", "), (found.file.name, str(found.path or tr("not fetched")))),

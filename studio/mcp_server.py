@@ -27,6 +27,7 @@ from pydantic import Field, ValidationError, WithJsonSchema
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.errors import EngineError
 from engine.files import numbered, replacing
+from engine.spelling import pasted_path
 from studio.actions.account import name_of_take
 from studio.actions.conversions.conversion import ConversionRequest, check_conversion, submit_conversion
 from studio.actions.conversions.downloads import stored_take
@@ -220,7 +221,7 @@ def _is_written(stored: Path, target: Path) -> bool:
 def _path_of(text: str) -> Path:
     """Return an absolute path of this machine. Raises Invalid."""
     try:
-        return Path(text).expanduser().absolute()
+        return Path(pasted_path(text)).expanduser().absolute()
     except RuntimeError as cause:
         user = shown(text.partition("/")[0])
         raise Invalid([("path", f"There is no user {user} on this machine: give the whole path.")]) from cause

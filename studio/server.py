@@ -34,6 +34,7 @@ from studio.executors.apart import ApartActions
 from studio.executors.attendant import Attendant
 from studio.executors.courier import Courier
 from studio.executors.executor import Executor
+from studio.executors.housekeeping import delete_received
 from studio.executors.local import LocalExecutor
 from studio.executors.ray.executor import RayExecutor
 from studio.executors.recovery import end_training
@@ -109,6 +110,7 @@ def run_server(settings: Settings, service: ServiceSettings, announce: Callable[
     with contextlib.ExitStack() as opened:
         studio = open_studio(settings, service)
         opened.callback(studio.close)
+        delete_received(settings.work)  # what a killed service has left
         executor = executor_of(settings, service)
         if executor is not None:
             studio = replace(studio, wake=executor.wake)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 
-from engine.errors import ProvenanceError
-from engine.files import TakesPaths, replacing, write_atomically
+from engine.errors import ProvenanceError, SettingsError
+from engine.files import TakesPaths, close_to_others, make_private_folder, replacing, write_atomically
+from engine.spelling import pasted_path
 from engine.texts import tr
 
 if TYPE_CHECKING:  # takes a moment to load
@@ -29,9 +30,15 @@ _MOST_KNOWN = 1000
 
 
 def data_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of everything that this installation keeps: TIMBRE_STUDIO_HOME, else the system's usual one."""
-    home = environment.get(HOME_VARIABLE, "").strip()
-    return Path(home).expanduser().absolute() if home else user_data_path("timbre-studio", appauthor=False)
+    """Return the folder of everything that this installation keeps: TIMBRE_STUDIO_HOME, else the system's usual one.
+
+    Raises SettingsError for a user's folder where there is no such user, and for the address of another machine.
+    """
+    home = pasted_path(environment.get(HOME_VARIABLE, ""))
+    if home.startswith("~"):
+        raise SettingsError(tr('There is no folder "{home}": set {home_variable} to a whole path.',
+                               home=home, home_variable=HOME_VARIABLE))
+    return Path(home).absolute() if home else user_data_path("timbre-studio", appauthor=False)
 
 
 @dataclass(frozen=True)
@@ -170,8 +177,7 @@ class Installation(TakesPaths):
 
         path = self.folder / _IDENTITY
         try:
-            if os.name != "nt" and path.stat().st_mode & 0o077:
-                path.chmod(0o600)
+            close_to_others(path, self.data)
             content = _read_pem(path)
             return read_identity(content, content)
         except (OSError, ValueError) as cause:
@@ -211,7 +217,7 @@ class Installation(TakesPaths):
         path = self.folder / _IDENTITY
         try:
             self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.folder.mkdir(mode=0o700, exist_ok=True)
+            make_private_folder(self.folder)
             self._make_known(identity)
             with replacing(path, durable=True) as unfinished:
                 descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -232,7 +238,7 @@ class Installation(TakesPaths):
         if path.exists():
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             write_atomically(path, identity.certificates_pem(), durable=True)
         except OSError as cause:
             raise ProvenanceError(

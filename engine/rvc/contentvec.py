@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from engine.errors import VoiceError
-from engine.files import named, shown_name
+from engine.files import make_private_folder, named, shown_name
 from engine.rvc.checkpoint import as_file, load_pickle, tensors_of
 from engine.rvc.configuration import LAYERS
 from engine.rvc.foreign_files import refuse_foreign
@@ -179,7 +179,7 @@ def install(source: Path) -> Path:
     """
     path = _file_in(source)
     target = contentvec_path()
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(target.parent)
     unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
     try:
         run_apart("engine.rvc.contentvec:convert", path, target=unfinished)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import SeparationError
-from engine.files import replacing
+from engine.files import make_private_folder, replacing
 from engine.pinned import PinnedFile
 from engine.progress import Report, no_report
 from engine.texts import tr
@@ -126,7 +126,7 @@ def accept_separator(path: Path, folder: Path, pinned: PinnedFile | None = None,
     pinned.refuse_other(path, report)
     target = folder / pinned.file_name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
         with replacing(target, durable=True) as unfinished:
             shutil.copyfile(path, unfinished)
     except OSError as cause:

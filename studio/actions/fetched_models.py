@@ -19,6 +19,7 @@ from engine.songs.separator_file import FETCH, accept_separator, separator_state
 from engine.texts import tr
 from studio.errors import DiskFull, Unavailable, WrongState
 from studio.settings.environment import READ_ONLY, Settings, make_folder
+from studio.settings.proxies import certificates, proxy_for
 from studio.settings.service import ServiceSettings, is_for_this_machine
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -108,13 +109,16 @@ def _version(path: Path | None) -> tuple[int, int] | None:
 
 
 def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
-    """Fetch the rest of the file into `partial`. Raises httpx.HTTPError."""
+    """Fetch the rest of the file into `partial`. Raises httpx.HTTPError, SettingsError for an unusable proxy."""
     have = partial.stat().st_size if partial.exists() else 0
     if have >= pinned.size:
         partial.unlink()
         have = 0
     headers = {tr("Range"): f"bytes={have}-"} if have else {}
-    with httpx.stream("GET", pinned.url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=True) as answer:
+    with httpx.stream(
+        "GET", pinned.url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=True,
+        proxy=proxy_for(pinned.url), verify=certificates(), trust_env=False,  # these say what is wrong, by name
+    ) as answer:  # fmt: skip
         answer.raise_for_status()
         have = have if answer.status_code == _PARTIAL else 0
         with partial.open("ab" if have else "wb") as file:

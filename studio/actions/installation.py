@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -34,6 +35,8 @@ LIMITS = (
     "free_disk_mb",
 )  # fmt: skip
 _TASKS = "tasks"
+# what `packages` and `project_exports` keep; whoever chose a data folder that holds other things keeps those
+_PACKAGE = re.compile(r"([^/]+)/\1\.voice\.zip|_projects/.+")
 _IN_USE_S = 600.0  # an analysis younger than this may be on a page
 _MOST_COUNTED = 50_000  # files of an area; larger ones are not counted to the end
 
@@ -187,7 +190,10 @@ def clear_remakeable(studio: Studio, account: Account) -> None:
     What a page shows now, or a training uses, stays. Raises Unavailable.
     """
     delete_analyses(studio.database, studio.storage, _IN_USE_S, account.id)
-    studio.storage.delete_below(f"{account_prefix(account)}{PACKAGES}")
+    packages = f"{account_prefix(account)}{PACKAGES}/"
+    for key in list(studio.storage.list_keys(packages)):
+        if _PACKAGE.fullmatch(key.removeprefix(packages)):
+            studio.storage.delete(key)
     with studio.database.read() as connection:
         if any(waiting_and_running(connection, account.id, kind) for kind in KINDS if KINDS[kind].reads_dataset):
             return

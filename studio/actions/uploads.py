@@ -23,7 +23,7 @@ from studio.addresses import GuardedTransport, checked_address
 from studio.errors import Invalid, NotFound, TooLarge, Unavailable
 from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
-from studio.store.holds import hold
+from studio.store.holds import make_held
 from studio.store.studio import Studio
 
 SCHEME = "https://"
@@ -38,8 +38,7 @@ def scratch_folder(studio: Studio) -> Iterator[Path]:
     """Create a temporary folder and delete it afterwards. Raises DiskFull if there is no room to spare."""
     refuse_full_disk(studio)
     place = studio.settings.work / "incoming" / secrets.token_hex(8)
-    place.mkdir(parents=True)
-    release = hold(place)
+    release = make_held(place)
     try:
         yield place
     finally:

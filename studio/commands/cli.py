@@ -6,6 +6,7 @@ command imports what it needs when it runs: `--help` stays fast.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -34,6 +35,7 @@ from studio.commands.mix import mix
 from studio.commands.notebooks import notebooks
 from studio.commands.output import writable_output
 from studio.commands.parsing import CommandGroup, leaves, translate_error
+from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
@@ -109,6 +111,7 @@ class Commands(CommandGroup):
         name, command, rest = super().resolve_command(ctx, args)
         for one in leaves(command) if command is not None else ():
             add_quiet(one)
+            read_pasted_paths(one)
         return name, command, rest
 
     def invoke(self, ctx: "Context") -> object:
@@ -221,6 +224,7 @@ app.command()(demo)
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
     prepare_torch()  # before anything brings torch
+    os.umask(os.umask(0o077) & 0o077)  # whoever runs it can use what it writes, whatever the umask keeps from others
     name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
     set_program_name(name)
     with writable_output():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import SettingsError
+from engine.spelling import pasted_path
 from engine.texts import ntr, tr
 from studio.commands.arguments import Overwrite
 from studio.commands.confirmation import Yes, ask_before_deleting
@@ -148,8 +149,8 @@ def _id_of(studio: "Studio", name: str) -> str:
     from studio.actions.projects import projects_view
     from studio.actions.recordings import origin_of_file
 
-    if Path(name).is_file():
-        return origin_of_file(Path(name)).recording
+    if (path := Path(pasted_path(name))).is_file():
+        return origin_of_file(path).recording
     wanted = search(studio, studio.local, name)
     found = projects_view(studio, studio.local, "", time.time(), wanted=wanted, limit=_PAGE)["projects"]
     named = [one["id"] for one in found if one["name"] == name]

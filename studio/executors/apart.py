@@ -23,6 +23,7 @@ from engine.cores import usable_cores
 from engine.errors import EngineError, is_full_disk
 from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
+from studio.executors.housekeeping import delete_received
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
 from studio.settings.environment import Settings, installation_of
@@ -104,6 +105,7 @@ class _Process:
             except BaseException as cause:
                 self._log.warning("action_ended", action=action.name, reason=repr(cause))
                 self.end(at_once=True)
+                delete_received(self._studio.settings.work)  # that it has left
                 if isinstance(cause, EOFError | OSError):
                     raise Unavailable(_GONE, _RETRY_S, "interrupted") from cause
                 raise

@@ -1,10 +1,11 @@
 """Delete expired results and leftovers of crashes from time to time."""
 
+import math
 import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,8 @@ from studio.store import answers, deliveries
 from studio.store import rate_limits as rates
 from studio.store.catalogue import DATASETS, PACKAGES, TRAININGS, VOICES
 from studio.store.database import AnyRow, Database, Now
-from studio.store.drafts import DRAFTS, moment_of
-from studio.store.holds import CAN_TELL, is_held
+from studio.store.drafts import DRAFTS, is_draft_id, moment_of
+from studio.store.holds import is_held
 from studio.store.kinds import ANALYSIS, CONVERSION
 from studio.store.records.codec import UnknownRecord, read
 from studio.store.records.conversion import Conversion, Rendered
@@ -34,9 +35,13 @@ _KINDS = (VOICES, DATASETS, TRAININGS, PACKAGES, DRAFTS, _TASKS)
 _LATE_S = 3600.0  # after a task's end, files may still be written
 _LOOKED_BACK_S = 3 * DAY_S
 _DRAFTS_KEPT_S = 14 * DAY_S
+# names that the studio gives: whoever chose a data folder that holds other things keeps those
+_TASK = re.compile("[0-9a-f]{24}")
 _PASSING = re.compile(rf"(voice|training|song)-[0-9a-f]{{16}}|{GONE}[0-9a-f]{{16}}")
+_RECEIVED = re.compile("[0-9a-f]{16}|[0-9a-f]{24}")
+_ON_THE_PAGE = re.compile("tmp[a-z0-9_]{8}")  # by Python's tempfile
+_ANY_AGE_S = -math.inf  # also from the future: another machine's clock
 _UNFINISHED_S = 600.0  # what nobody has written to for so long was left by a killed process
-_UNHELD_S = 10.0  # a folder is held as soon as it has been made
 _UNFINISHED = re.compile(rf"\.(.+\.[0-9a-f]{{8}}|[0-9a-f]{{16}})\{UNFINISHED}")
 
 
@@ -165,7 +170,7 @@ def _delete_inputs(database: Database, storage: Storage) -> int:
     deleted = 0
     for prefix in _prefixes(database):
         place = storage.folder(f"{prefix}tasks")
-        old = {path.name for path in _older(place, DAY_S)} if place is not None else set()
+        old = {path.name for path in _older(place, DAY_S, _TASK)} if place is not None else set()
         known: set[str] = set()
         for some in _parts(sorted(old)):
             with database.read() as connection:
@@ -183,7 +188,8 @@ def _delete_drafts(database: Database, storage: Storage) -> int:
         touched: dict[str, float] = {}
         for key in list(storage.list_keys(f"{prefix}{DRAFTS}")):
             draft, _, rest = key.removeprefix(f"{prefix}{DRAFTS}/").partition("/")
-            touched[draft] = max(touched.get(draft, 0.0), moment_of(rest) or 0.0)
+            if is_draft_id(draft):
+                touched[draft] = max(touched.get(draft, 0.0), moment_of(rest) or 0.0)
         for draft, last_s in touched.items():
             if time.time() - last_s > _DRAFTS_KEPT_S:
                 storage.delete_below(f"{prefix}{DRAFTS}/{draft}")
@@ -242,30 +248,32 @@ def _parts(names: list[str]) -> Iterator[list[str]]:
 
 def _delete_passing(work: Path) -> int:
     """Delete uploads that no process holds any more, and packages and temporary folders unchanged for a day."""
-    kinds: list[tuple[Path, float, Callable[[Path], object]]] = [
-        (work / "incoming", _UNHELD_S if CAN_TELL else DAY_S, lambda path: not is_held(path)),
-        (work / "outgoing", DAY_S, lambda path: True),
-        (work, DAY_S, lambda path: _PASSING.fullmatch(path.name)),
-    ]
-    deleted = 0
-    for place, age_s, is_passing in kinds:
-        for path in _older(place, age_s):
-            if is_passing(path):
-                _delete_path(path)
-                deleted += 1
-    for path in _older(work / "page", _UNFINISHED_S):  # uploads of the page that were cut off; the others have folders
-        if path.is_file():
-            _delete_path(path)
-            deleted += 1
-    return deleted
+    passing = _older(work / "outgoing", DAY_S, _RECEIVED)
+    passing += _older(work, DAY_S, _PASSING)
+    passing += _older(work / "page", _UNFINISHED_S, _ON_THE_PAGE)  # cut-off uploads; what has arrived has folders
+    for path in passing:
+        _delete_path(path)
+    return len(passing) + delete_received(work)
 
 
-def _older(place: Path, age_s: float) -> list[Path]:
-    """Return the entries of a folder unchanged for so long by this machine's clock."""
+def delete_received(work: Path) -> int:
+    """Delete what dead processes were receiving; return how many folders. Those are held from their first moment on."""
+    place = work / "incoming"
+    held = {path: is_held(path) for path in _older(place, _ANY_AGE_S, _RECEIVED)}
+    old = set(_older(place, DAY_S, _RECEIVED))  # where it cannot be told
+    passing = [path for path, is_one in held.items() if is_one is False or (is_one is None and path in old)]
+    for path in passing:
+        _delete_path(path)
+    return len(passing)
+
+
+def _older(place: Path, age_s: float, names: re.Pattern[str]) -> list[Path]:
+    """Return the entries of a folder with such names unchanged for so long by this machine's clock."""
     found = []
     with suppress(OSError), os.scandir(place) as entries:
         for entry in entries:
             with suppress(OSError):  # deleted meanwhile
-                if time.time() - entry.stat(follow_symlinks=False).st_mtime > age_s:
+                unchanged_s = time.time() - entry.stat(follow_symlinks=False).st_mtime
+                if names.fullmatch(entry.name) and unchanged_s > age_s:
                     found.append(Path(entry.path))
     return found

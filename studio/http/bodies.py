@@ -21,7 +21,7 @@ from engine.spelling import composed
 from engine.texts import ntr, numeral, tr
 from studio.errors import DiskFull, Invalid, NotReadable, StudioError, TooLarge
 from studio.http.field_names import FieldNames, shown_name
-from studio.store.holds import hold
+from studio.store.holds import make_held
 
 LONGEST_FIELD = 16 << 10  # bytes
 LONGEST_NAME = 100  # characters of a field's name
@@ -51,11 +51,15 @@ class UploadedFile:
 
 @dataclass(frozen=True)
 class Form:
-    """The fields of a body by name. ignored: names of those that the call does not have and that were left out."""
+    """The fields of a body by name. ignored: names of those that the call does not have and that were left out.
+
+    unquoted: names of those that JSON gives as a number, true or false.
+    """
 
     fields: Mapping[str, str]
     files: Mapping[str, UploadedFile]
     ignored: tuple[str, ...] = ()
+    unquoted: frozenset[str] = frozenset()
 
     @property
     def fingerprint(self) -> str:
@@ -163,6 +167,7 @@ class _Target:
     fields: dict[str, str] = field(default_factory=dict)
     files: dict[str, UploadedFile] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)  # names of fields that the call does not have
+    unquoted: set[str] = field(default_factory=set)
     parts: int = 0
     _open: FileIO | None = None
     _release: Callable[[], None] | None = None
@@ -178,7 +183,7 @@ class _Target:
 
     def form(self) -> Form:
         self.names.without(self.others)
-        return Form(self.fields, self.files, tuple(self.others))
+        return Form(self.fields, self.files, tuple(self.others), frozenset(self.unquoted))
 
     def has(self, name: str) -> bool:
         """Whether the call has a field of this name; others are noted."""
@@ -211,8 +216,7 @@ class _Target:
         path = self.folder / str(len(self.files))
         try:
             if self._release is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._release = hold(self.folder)
+                self._release = make_held(self.folder)
             self._open = FileIO(path, "x")
         except OSError as cause:
             raise DiskFull(tr("The upload cannot be stored: the disk is full or not writable.")) from cause
@@ -393,6 +397,8 @@ class _Plain:
                 ))
             if self._target.has(name) and value is not None:
                 self._target.add_field(name, _plain_text(name, value))
+                if not isinstance(value, str):
+                    self._target.unquoted.add(name)
 
 
 def _urlencoded_fields(body: bytes) -> list[tuple[str, str]]:

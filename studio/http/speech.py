@@ -13,7 +13,7 @@ from engine.texts import tr
 from studio.errors import NotFound, TooLarge, Unavailable
 from studio.http.uploads import INCOMING
 from studio.settings.service import MEGABYTE
-from studio.store.holds import hold
+from studio.store.holds import make_held
 from studio.store.studio import Studio
 
 _PATIENCE_S = 120.0
@@ -34,8 +34,7 @@ async def spoken(
     if not service.speech_url:
         raise NotFound(_NONE + _hint(studio), "no_speech_service")
     place = studio.settings.work / INCOMING / secrets.token_hex(12)
-    await to_thread.run_sync(lambda: place.mkdir(parents=True))
-    release = hold(place)
+    release = await to_thread.run_sync(make_held, place)
     try:
         recording = place / "speech.wav"
         asked = {"model": service.speech_model, "voice": service.speech_voice, "input": text, "speed": speed}

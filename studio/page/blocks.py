@@ -8,7 +8,9 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
@@ -38,6 +40,7 @@ from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
 from studio.page.tab_names import tabs_of
 from studio.page.uploads import PageUploads, UploadNames
+from studio.settings.proxies import without_proxies
 from studio.settings.service import MEGABYTE, ServiceSettings, is_for_this_machine
 from studio.store.accounts import Account
 from studio.store.studio import Studio
@@ -46,7 +49,11 @@ if TYPE_CHECKING:
     import gradio as gr
 
 # before importing gradio, which otherwise looks hosts up and, with Node installed, starts a second server
-OFFLINE = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1"}
+OFFLINE = {
+    "GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_SSR_MODE": "False", "HF_HUB_OFFLINE": "1",
+    # numbers that it reads when it is loaded, and this page does not use: with another text in one it ends there
+    "GRADIO_SERVER_PORT": "0", "GRADIO_NODE_NUM_PORTS": "1", "HF_HUB_ETAG_TIMEOUT": "9", "HF_HUB_DOWNLOAD_TIMEOUT": "9",
+}  # fmt: skip
 _DELETE_CACHE_S = (3600, 86400)  # interval, and age of what is deleted
 _DELETE_DEMO_CACHE_S = (600, 3600)
 _SMALL_B = 500  # and less is sent uncompressed
@@ -66,10 +73,20 @@ _GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"
 
 
+@without_proxies()
+def load_page() -> None:
+    """Load the page's library and all its modules, as a start of the page does. Raises whatever stops that."""
+    os.environ.update(OFFLINE)
+    import_module("gradio")
+    for found in walk_packages([str(Path(__file__).parent)], f"{__package__}."):
+        import_module(found.name)
+
+
+@without_proxies()
 def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     """Mount the page at "/", behind the app's own routes."""
-    os.environ.update(OFFLINE)
     os.environ.setdefault("GRADIO_TEMP_DIR", str(studio.settings.work / "page"))
+    load_page()
     import gradio as gr
     from gradio.utils import get_upload_folder
 

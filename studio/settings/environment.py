@@ -9,7 +9,7 @@ from engine.errors import SettingsError
 from engine.provenance.installation import HOME_VARIABLE, ON, Installation, data_folder
 from engine.provenance.installation import VARIABLES as PREFIX
 from engine.songs.separator_file import FOLDER
-from engine.spelling import nearest
+from engine.spelling import nearest, pasted_path
 from engine.texts import tr
 from studio.languages.known import ENVIRONMENT as LANGUAGE_VARIABLE
 from studio.settings.options import read_settings
@@ -54,16 +54,26 @@ VANISHED = tr("The data folder is gone. Put it back where it was, or start the s
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder of the studio if needed. Raises SettingsError if that fails."""
+    """Make a folder of the studio, which only this user can open; one that is there keeps its rights.
+
+    Raises SettingsError if that fails, or nothing can be written there.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError as cause:
+        leads_nowhere = folder.is_symlink() and not folder.exists()
+        raise _unusable(folder, tr("it is a link to nothing") if leads_nowhere else tr("it is a file")) from cause
     except OSError as cause:
-        why = tr("it is a file") if isinstance(cause, FileExistsError) else cause.strerror or str(cause)
-        text = tr(
-            'The folder "{folder}" cannot be used ({why}): set {home_variable} to another folder.',
-            folder=folder, why=why, home_variable=HOME_VARIABLE,
-        )
-        raise SettingsError(text) from cause
+        raise _unusable(folder, cause.strerror or str(cause)) from cause
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unusable(folder, tr("nothing can be written to it"))
+
+
+def _unusable(folder: Path, why: str) -> SettingsError:
+    return SettingsError(tr(
+        'The folder "{folder}" cannot be used ({why}): set {home_variable} to another folder.',
+        folder=folder, why=why, home_variable=HOME_VARIABLE,
+    ))
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -73,7 +83,8 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 def installation_of(settings: Settings, service: ServiceSettings) -> Installation:
     """Return what signs the results of this installation."""
-    certificate, key = (Path(text) if text else None for text in (service.certificate, service.certificate_key))
+    given = (service.certificate, service.certificate_key)
+    certificate, key = (Path(pasted_path(text)) if text else None for text in given)
     return Installation(settings.data, service.credentials == ON, certificate, key)
 
 

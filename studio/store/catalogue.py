@@ -493,7 +493,7 @@ def name_sort_key(name: str) -> str:
 def _folders(storage: Storage, account: Account) -> set[str]:
     """Return the names of the account's folders, complete or damaged."""
     found: set[str] = set()
-    for kind in (VOICES, DATASETS):
+    for kind in (VOICES, DATASETS, TRAININGS, PACKAGES):
         folder = storage.folder(f"{account_prefix(account)}{kind}")
         found |= {entry.name for entry in os.scandir(folder)} if folder and folder.is_dir() else set()
     return found

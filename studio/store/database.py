@@ -24,6 +24,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Float
 
 from engine.errors import SettingsError
+from engine.files import close_to_others
+from engine.provenance.installation import HOME_VARIABLE
 from engine.texts import tr
 from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED, make_folder
@@ -159,6 +161,11 @@ def _create_sqlite(file: str | None) -> None:
         raise SettingsError(tr("The database must be a file that all processes of the studio can open."))
     make_folder(Path(file).parent)
     _keep_private(Path(file))
+    if Path(file).exists() and not os.access(file, os.R_OK | os.W_OK):
+        raise SettingsError(tr(
+            'The database "{file}" is another user\'s, or cannot be written to: set {home_variable} to another folder.',
+            file=file, home_variable=HOME_VARIABLE,
+        ))
 
 
 def _open_sqlite(url: URL, busy_s: float) -> Engine:
@@ -205,15 +212,15 @@ def _use_write_ahead_log(connection: sqlite3.Connection, busy_s: float) -> None:
 
 
 def _keep_private(file: Path) -> None:
-    """Let only this user read the database; SQLite gives its other files the same mode. A missing file is created.
+    """Let only this user read a database that lies here; SQLite gives its other files the same mode. A missing file is
+    created.
 
     A file that is there is not opened: closing it again would drop all of SQLite's locks of this process, and another
     process would then take away the write-ahead log (sqlite.org/howtocorrupt.html, 2.2).
     """
-    with suppress(OSError):  # another user's file, or a folder that cannot be written to: opening it says so
-        if not file.exists():
-            os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        file.chmod(0o600)
+    with suppress(OSError):  # it is there, or cannot be made: opening it says so
+        os.close(os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    close_to_others(file, file.parent)
 
 
 @contextmanager

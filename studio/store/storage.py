@@ -24,7 +24,7 @@ from obstore.exceptions import BaseError, PermissionDeniedError, PreconditionErr
 from obstore.store import LocalStore, S3Store
 
 from engine.errors import SettingsError, is_full_disk
-from engine.files import UNFINISHED, replacing, sync_to_disk
+from engine.files import UNFINISHED, make_private_folder, replacing, sync_to_disk
 from engine.texts import tr
 from studio.errors import DiskFull, NotFound, StudioError, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED
@@ -277,7 +277,7 @@ class FolderStorage(_Stored):
         def take_away(prefix: str) -> None:
             place, aside = self.folder(prefix), self.folder(f"{WORK_FOLDER}/{GONE}{secrets.token_hex(8)}")
             with suppress(NotFound), _understood():
-                self.scratch.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self.scratch)
                 place.rename(aside)
                 moved.append((place, aside))
 
@@ -306,12 +306,14 @@ Storage = ObjectStorage | FolderStorage  # with the same methods, which nobody h
 def open_storage(url: str, data: Path, create: bool = True) -> Storage:
     """Return the storage at `url` (s3://BUCKET/PREFIX?endpoint=...&region=...), or the data folder if it is empty.
 
-    It is not contacted yet: see `Storage.check`. create: whether the data folder is made where there is none. Raises
-    SettingsError for an invalid address, Unavailable for a folder that is gone.
+    It is not contacted yet: see `Storage.check`. create: whether the data folder, and that of temporary files in it,
+    are made where there are none. Raises SettingsError for an invalid address, Unavailable for a folder that is gone.
     """
+    if create:
+        _make(data / WORK_FOLDER)
     if url:
         return _open_s3(url, data)
-    if not (create or data.is_dir()):
+    if not data.is_dir():
         raise Unavailable(VANISHED, _RETRY_S, UNREACHABLE)
     return FolderStorage(data)
 
@@ -398,12 +400,12 @@ def _new_file(target: Path) -> Iterator[Path]:
 
 
 def _make(folder: Path) -> None:
-    """Create a folder; a file in the way is an error of the storage."""
-    try:
-        with _understood():
-            folder.mkdir(parents=True, exist_ok=True)
-    except NotFound as cause:
-        raise Unavailable(tr("There is a file where the storage needs a folder."), _RETRY_S, UNREACHABLE) from cause
+    """Make a folder of the storage; a file in the way is an error of it."""
+    with _understood():
+        try:
+            make_private_folder(folder)
+        except (FileExistsError, NotADirectoryError) as cause:
+            raise Unavailable(tr("There is a file where the storage needs a folder."), _RETRY_S, UNREACHABLE) from cause
 
 
 def _move(source: Path, target: Path) -> None:

@@ -5,7 +5,6 @@ A server and its worker processes each open their own; they share the database a
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
@@ -115,10 +114,6 @@ def open_studio(settings: Settings, service: ServiceSettings) -> Studio:
     Raises SettingsError for settings that cannot work, Unavailable if the database or storage is unreachable.
     """
     make_folder(settings.data)
-    for folder in (settings.data, *settings.data.iterdir()):
-        with suppress(OSError):  # another user's folder, as some hosts mount it
-            if folder.is_dir() and folder.stat().st_mode & 0o077:
-                folder.chmod(0o700)  # digests of tokens, and all recordings
     database = open_database(database_url(service.database_url, settings.data))
     try:
         upgrade(database)

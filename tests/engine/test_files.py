@@ -1,3 +1,4 @@
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -7,7 +8,9 @@ from engine.errors import SettingsError
 from engine.files import (
     as_path,
     beside,
+    close_to_others,
     fitting_name,
+    make_private_folder,
     named,
     names_that_fit,
     numbered,
@@ -138,3 +141,40 @@ def test_named_path_gives_its_name_to_no_other_path(tmp_path):
     for other in (path.parent / "take.wav", path.with_suffix(".mp3"), Path(path), as_path(str(path))):
         assert shown_name(other) == other.name
     assert shown_name(path.parent / "take.wav", "the take") == "the take"
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_make_private_folder_closes_what_it_makes_and_leaves_what_is_there(tmp_path, umask):
+    (tmp_path / "team").mkdir()
+    (tmp_path / "team").chmod(0o2775)
+    before = os.umask(umask)
+    try:
+        for _ in range(2):
+            make_private_folder(tmp_path / "team" / "voices" / "mia")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "team").stat().st_mode & 0o7777 == 0o2775
+    assert (tmp_path / "team" / "voices").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "team" / "voices" / "mia").stat().st_mode & 0o777 == 0o700
+
+
+def test_make_private_folder_raises_where_a_file_is_in_the_way(tmp_path):
+    (tmp_path / "voices").write_text("a file")
+    with pytest.raises(FileExistsError):
+        make_private_folder(tmp_path / "voices")
+    with pytest.raises(NotADirectoryError):
+        make_private_folder(tmp_path / "voices" / "mia")
+
+
+def test_close_to_others_leaves_links_and_other_files_as_they_are(tmp_path):
+    home, outside = tmp_path / "home", tmp_path / "outside"
+    for folder in (home, outside):
+        folder.mkdir()
+        (folder / "key").write_text("key")
+        (folder / "key").chmod(0o644)
+    (home / "link").symlink_to(outside / "key")
+    (home / "keys").symlink_to(outside)
+    for path in (home / "key", home / "link", home / "keys" / "key", home / "missing"):
+        close_to_others(path, home)
+    assert (home / "key").stat().st_mode & 0o777 == 0o600
+    assert (outside / "key").stat().st_mode & 0o777 == 0o644

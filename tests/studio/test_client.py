@@ -723,6 +723,13 @@ def test_convert_starts_one_conversion_per_idempotency_key(client, tmp_path):
     assert (refused.value.status, refused.value.code) == (422, "idempotency_key_reused")
 
 
+def test_client_of_a_service_on_this_machine_needs_no_proxy(monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    Client("http://127.0.0.1:7860", "token").close()
+    with pytest.raises(SettingsError, match="set ALL_PROXY"):
+        Client("https://studio.test", "token")
+
+
 def test_models_lists_the_demo_voices_and_filters_by_gender(client):
     demo = {"everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"}
     assert {voice["id"] for voice in client.models()} >= demo

@@ -1,3 +1,5 @@
+import pytest
+
 import engine.analysis.pitch
 from studio import doctor
 
@@ -56,3 +58,53 @@ def test_doctor_reports_any_exception_as_a_fault():
 
     finding = doctor._tried("sums", fail, "count again")
     assert str(finding).splitlines()[0].split(maxsplit=2) == ["FAULT", "sums", "does not work: ZeroDivisionError"]
+
+
+def page() -> doctor.Finding:
+    """What is found of the page, which is loaded in a process as its start does."""
+    return doctor._loaded(doctor.Finding("the page", "gradio"))
+
+
+@pytest.mark.system
+def test_doctor_finds_that_the_page_starts_beside_a_socks_proxy(monkeypatch):
+    """The page did not start, and the doctor was satisfied."""
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "[::1]")
+    assert str(page()).startswith("ok")
+    [downloads] = doctor._proxies()
+    assert str(downloads).startswith("note  downloads")
+    assert "ALL_PROXY" in downloads.detail
+
+
+@pytest.mark.system
+def test_doctor_finds_what_stops_the_page(monkeypatch, tmp_path):
+    (tmp_path / "gradio.py").write_text("import no_such_package_here")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = page()
+    assert found.detail == "does not work: ModuleNotFoundError: No module named 'no_such_package_here'"
+    assert str(found).startswith("note  the page")
+
+
+def test_doctor_names_a_data_folder_that_others_can_open_once(home):
+    assert str(doctor._data_folder()).startswith("ok")
+    assert not home.exists()
+    home.mkdir(mode=0o700, parents=True)
+    assert str(doctor._data_folder()).startswith("ok")
+    home.chmod(0o2775)
+    for above in (home.parent, *home.parent.parents):
+        if not above.stat().st_mode & 0o011:
+            above.chmod(0o711)  # pytest's own folders are closed
+    found = doctor._data_folder()
+    assert found.works
+    assert str(found).startswith("note  data folder")
+    assert f"{home}: others on this machine can open it" in found.detail
+    assert f'chmod 700 "{home}"' in found.remedy
+    assert home.stat().st_mode & 0o7777 == 0o2775
+
+
+def test_doctor_reports_a_data_folder_that_cannot_be_used(home):
+    home.parent.mkdir(parents=True, exist_ok=True)
+    home.write_text("a file")
+    found = doctor._data_folder()
+    assert str(found).startswith("FAULT")
+    assert "it is a file" in found.detail

@@ -9,7 +9,7 @@ from studio.actions.callbacks import callback_secret, callback_view, callback_vi
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
-from studio.http.routes.fields import Fields
+from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_callback_id
 from studio.http.routes.promises import CALLBACK_FIELD, parse_callback
 from studio.http.routes.schemas import Callbacks, CallbackSecret, CallbackView
@@ -31,7 +31,7 @@ async def list_callbacks(
     call: Calling,
     task_id: Annotated[str | None, Query(max_length=32, pattern="^[0-9a-z]+$")] = None,
     state: Literal["waiting", "delivered", "failed"] | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_CALLBACKS)] = 50,
+    limit: Annotated[int, Query(ge=1, le=MOST_CALLBACKS), WHOLE] = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's callbacks, newest first."""

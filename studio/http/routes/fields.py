@@ -1,9 +1,12 @@
-"""Read the fields of a form as values, reporting all problems at once."""
+"""Read the fields of a form as values, reporting all problems at once; those of addresses are read the same way."""
 
 import math
 import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+
+from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 from engine.errors import SettingsError
 from engine.settings import Limits, out_of_range
@@ -41,6 +44,8 @@ class Fields:
         value = self.value_of(name)
         if not value:
             self._wrong(name, tr("{name} is missing.", name=name))
+        elif name in self._form.unquoted:
+            self._wrong(name, tr("{name} must be text.", name=name))
         elif len(value) > longest:
             self._wrong(name, tr("{name} has more than {longest} characters.", name=name, longest=longest))
         return value
@@ -141,6 +146,12 @@ class Fields:
         """Read a text that may be left out; empty then."""
         return self.text(name, longest) if self.has(name) else ""
 
+    def words(self, name: str) -> str | None:
+        """Read a text as it stands, which may be empty; None if it is left out."""
+        if name in self._form.unquoted:
+            self._wrong(name, tr("{name} must be text.", name=name))
+        return self._form.fields.get(name)
+
     def number(self, name: str, lowest: float, highest: float) -> float | None:
         """Read a number in a range; None if it is left out."""
         if not self.has(name):
@@ -154,6 +165,23 @@ class Fields:
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))
+
+
+def _whole(value: object) -> object:
+    if isinstance(value, str) and not _WHOLE.fullmatch(value.strip()):  # pydantic takes 1.0 and 1_0, too
+        raise PydanticCustomError("int_parsing", "no whole number")
+    return value
+
+
+def _flag(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if (text := value.strip().lower()) not in _FLAGS:  # pydantic takes 1, on and yes
+        raise PydanticCustomError("bool_parsing", "neither true nor false")
+    return _FLAGS[text]
+
+
+WHOLE, FLAG = BeforeValidator(_whole), BeforeValidator(_flag)  # of parameters in addresses
 
 
 def shown(value: str) -> str:

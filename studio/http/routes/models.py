@@ -26,7 +26,7 @@ from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, file_field, problems
-from studio.http.routes.fields import Fields
+from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_model_id
 from studio.http.routes.profile_fields import PROFILE_FIELDS, parse_profile
 from studio.http.routes.promises import answers_of_start, promises_of, starting, true_to_the_queue
@@ -68,7 +68,7 @@ class _Wanted(BaseModel):
     voice_type: VoiceType | None = None
     base_language: Annotated[str | None, Field(pattern="^[a-z]{2}$")] = None
     q: Annotated[str | None, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", description="Words to find.")] = None
-    limit: Annotated[int | None, Field(ge=1, le=MOST_MODELS)] = None
+    limit: Annotated[int | None, Field(ge=1, le=MOST_MODELS), WHOLE] = None
     cursor: Cursor = None
 
 

@@ -16,7 +16,7 @@ from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, Described, body, problems
-from studio.http.routes.fields import Fields
+from studio.http.routes.fields import FLAG, WHOLE, Fields
 from studio.http.routes.identifiers import known_project_id
 from studio.http.routes.schemas import ProjectExport, Projects, ProjectView
 from studio.http.routes.setting_fields import parse_changes, setting_property
@@ -46,7 +46,7 @@ _CHANGES: Described = {
 async def list_projects(
     call: Calling,
     q: Words = "",
-    limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS)] = PAGE,
+    limit: Annotated[int, Query(ge=1, le=MOST_PROJECTS), WHOLE] = PAGE,
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's projects, the last changed first."""
@@ -84,8 +84,8 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
     async with call.form() as form:
         given = Fields(form)
         timeline = parse_changes(given, Timeline)
+        name = given.words("name")
         given.check()
-        name = form.fields.get("name")
         await call.quickly(change_project, call.studio, call.account, project_id, name, timeline)
     return JSONResponse(await _view(call, project_id))
 
@@ -100,7 +100,7 @@ async def change(call: Calling, project_id: str) -> JSONResponse:
 async def export(
     call: Calling,
     project_id: str,
-    dry: Annotated[bool, Query(description="Takes without their effects.")] = False,
+    dry: Annotated[bool, Query(description="Takes without their effects."), FLAG] = False,
 ) -> JSONResponse:
     """Return a link to the project as a zip for a DAW: stems that begin together, MIDI, tables of pitch and phrases."""
     project_id = known_project_id(project_id)

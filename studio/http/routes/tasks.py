@@ -15,7 +15,7 @@ from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Calling
 from studio.http.routes.checked import CheckedRoute
 from studio.http.routes.documentation import OF_UPLOADS, body, problems
-from studio.http.routes.fields import Fields
+from studio.http.routes.fields import WHOLE, Fields
 from studio.http.routes.identifiers import known_task_id
 from studio.http.routes.promises import PREFERENCE, answers_of_start, looked, promises_of, starting, true_to_the_queue
 from studio.http.routes.schemas import LabelledTake, StartedTask, Tasks, TaskView
@@ -42,7 +42,7 @@ async def list_tasks(
     call: Calling,
     state: State | None = None,
     kind: Kind | None = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_TASKS)] = 50,
+    limit: Annotated[int, Query(ge=1, le=MOST_TASKS), WHOLE] = 50,
     cursor: Cursor = None,
 ) -> JSONResponse:
     """List the account's tasks, newest first."""
@@ -146,13 +146,13 @@ _LABEL_FIELDS = {
     responses=problems(404, *OF_UPLOADS),
     openapi_extra=body(_LABEL_FIELDS, (), MULTIPART, URLENCODED, JSON),
 )
-async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100)]) -> JSONResponse:
+async def label(call: Calling, task_id: str, number: Annotated[int, Path(ge=1, le=100), WHOLE]) -> JSONResponse:
     """Name or star a take; a field that is left out stays as it is. The name is part of file names."""
     task_id = known_task_id(task_id)
     async with call.form() as form:
         fields = Fields(form)
         starred = fields.flag("starred", False) if fields.has("starred") else None
+        name = fields.words("name")
         fields.check()
-        name = form.fields.get("name")
         found = await call.quickly(label_take, call.studio, call.account, task_id, number, name, starred)
     return JSONResponse(found)

@@ -49,6 +49,21 @@ def test_identity_is_created_once_and_readable_only_by_the_owner(here):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+def test_identity_leaves_the_rights_of_what_links_lead_to(here, tmp_path):
+    """Hosts keep keys elsewhere, for a group, with a link in the data folder."""
+    here.identity()
+    kept = here.folder.rename(tmp_path / "kept") / "identity.pem"
+    kept.chmod(0o640)
+    here.folder.symlink_to(kept.parent)
+    here.identity()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+    here.folder.unlink()
+    here.folder.mkdir()
+    (here.folder / "identity.pem").symlink_to(kept)
+    here.identity()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o640
+
+
 def test_identity_file_holds_no_authority_key(here):
     here.identity()
     assert (here.folder / "identity.pem").read_bytes().count(b"PRIVATE KEY-----") == 2  # begin and end of one

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.errors import Cancelled, WrongFileError
+from engine.errors import Cancelled, SettingsError, WrongFileError
 from engine.progress import no_report
 from engine.songs.separator_file import checked_separator
 from studio.actions.fetched_models import Installs, can_install, fetch, refuse_without_separator, separator
@@ -66,6 +66,24 @@ def test_fetch_goes_on_where_another_was_stopped_while_it_waited(studio, pinned)
     assert Server.asked[0] is None
     assert len(Server.asked) == 2
     assert Server.asked[1] is not None
+
+
+def test_fetch_uses_a_proxy_that_works_beside_one_that_cannot_be_used(studio, pinned, monkeypatch):
+    proxy = pinned.url.removesuffix("/there")
+    monkeypatch.setenv("http_proxy", proxy)
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "[::1]")  # all three stopped httpx
+    elsewhere = replace(separator(studio.settings), file=replace(pinned, url="http://models.invalid/there"))
+    assert fetch(studio, elsewhere, no_report).read_bytes() == CONTENT
+
+
+def test_fetch_names_the_variable_of_a_proxy_that_cannot_be_used(studio, pinned, monkeypatch):
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "localhost")
+    elsewhere = replace(separator(studio.settings), file=replace(pinned, url="http://models.invalid/there"))
+    with pytest.raises(SettingsError, match="The proxy that all_proxy names cannot be used"):
+        fetch(studio, elsewhere, no_report)
+    assert Server.asked == []
 
 
 def test_fetch_replaces_a_damaged_separator(studio, pinned):

@@ -139,3 +139,12 @@ def test_clear_remakeable_deletes_only_old_analyses_packages_and_prepared_clips(
     assert 0 < after["analyses"] < before["analyses"]
     assert ids_of(studio.database, studio.local.id, "analysis") == {now}
     assert all(after[name] == before[name] for name in ("voices", "recordings", "conversions"))
+
+
+def test_clear_remakeable_keeps_what_the_data_folder_held_before(studio):
+    for name in ("packages/wool.zip", "packages/holidays/photos.zip", "packages/koguchi/other.zip"):
+        studio.storage.put_bytes(b"ours", name)
+    before = sorted(studio.storage.list_keys("packages"))
+    package_link(studio, studio.local, "koguchi", "", 0.0)
+    clear_remakeable(studio, studio.local)
+    assert sorted(studio.storage.list_keys("packages")) == before

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from engine.errors import ProfileError
+from studio.actions.uploads import scratch_folder
 from studio.errors import DiskFull, Invalid, Unavailable
 from studio.executors.apart import ApartActions
 from studio.settings.environment import load_settings
@@ -29,6 +30,12 @@ def say_where_and_hang(studio: Studio, place: Path) -> None:
     (place / "pid.part").write_text(str(os.getpid()))
     (place / "pid.part").rename(place / "pid")
     threading.Event().wait(PATIENCE_S)
+
+
+def receive_and_hang(studio: Studio, place: Path) -> None:
+    with scratch_folder(studio) as folder:
+        (folder / "recording").write_bytes(b"half of it")
+        say_where_and_hang(studio, place)
 
 
 def refuse(studio: Studio, kind: str) -> None:
@@ -93,6 +100,18 @@ def test_apart_actions_go_on_after_a_killed_process(studio, tmp_path):
     assert isinstance(error, Unavailable)
     assert error.code == "interrupted"
     assert studio.apart(studio.local, whereabouts).result(PATIENCE_S)
+
+
+def test_apart_actions_delete_what_a_killed_process_was_receiving_and_nothing_else(studio, tmp_path):
+    """It lay in `incoming` for an hour, or until the next start."""
+    incoming = studio.settings.work / "incoming"
+    with scratch_folder(studio) as own:
+        hanging = studio.apart(studio.local, receive_and_hang, tmp_path)
+        wait_until((tmp_path / "pid").exists)
+        assert len(list(incoming.iterdir())) == 2
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        assert isinstance(hanging.exception(PATIENCE_S), Unavailable)
+        assert list(incoming.iterdir()) == [own]
 
 
 def test_apart_actions_kill_a_process_that_takes_too_long(home, tmp_path):

@@ -200,7 +200,7 @@ def test_sweep_deletes_more_lost_attempts_and_outputs_than_one_batch(sqlite_data
 def test_sweep_deletes_recordings_without_a_task_after_a_day(database, folder_storage, me):
     guest = create_account(database, "guest")
     waiting = [queued(database, folder_storage, account)[1] for account in (me, guest)]
-    orphans = ["tasks/abc", f"accounts/{guest.id}/tasks/abc", "tasks/def"]
+    orphans = [f"tasks/{'a' * 24}", f"accounts/{guest.id}/tasks/{'a' * 24}", f"tasks/{'b' * 24}"]
     for place in orphans:
         folder_storage.put_bytes(b"x", f"{place}/input.wav")
     for place in (*waiting, *orphans[:2]):
@@ -212,32 +212,52 @@ def test_sweep_deletes_recordings_without_a_task_after_a_day(database, folder_st
 
 def test_sweep_deletes_abandoned_uploads_and_temporary_folders(database, storage, me):
     work = storage.scratch
-    old = ["incoming/abc", f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}", "outgoing/abc"]
-    kept = ["incoming/new", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
+    held = "2" * 24
+    old = [f"incoming/{'a' * 16}", f"incoming/{'a' * 24}", f"outgoing/{'a' * 24}"]
+    old += [f"gone-{'a' * 16}", f"voice-{'b' * 16}", f"training-{'c' * 16}"]
+    kept = ["incoming/notes", f"gone-{'d' * 16}", "cache", f"{'e' * 24}-1", "gone-fishing"]
     for name in (*old, *kept):
         (work / name).mkdir(parents=True)
         (work / name / "file").write_bytes(b"x")
-    (work / "incoming" / "file").write_bytes(b"x")
-    for name in (*old, "incoming/file", *kept[2:]):
+    (work / "page").mkdir()
+    (work / "page" / "tmpabc_1234").write_bytes(b"x")
+    for name in (*old, "page/tmpabc_1234", *kept[2:]):
         made_old(work / name)
-    (work / "incoming" / "held").mkdir()
-    release = hold(work / "incoming" / "held")
-    made_old(work / "incoming" / "held")
-    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 6}
-    assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", *kept[1:]])
-    assert sorted(path.name for path in (work / "incoming").iterdir()) == ["held", "new"]
+    (work / "incoming" / held).mkdir()
+    release = hold(work / "incoming" / held)
+    made_old(work / "incoming" / held)
+    assert asdict(sweep(database, storage, KEPT)) == {**NOTHING, "uploads": 7}
+    assert sorted(path.name for path in work.iterdir()) == sorted(["incoming", "outgoing", "page", *kept[1:]])
+    assert sorted(path.name for path in (work / "incoming").iterdir()) == [held, "notes"]
+    assert not list((work / "page").iterdir())
     release()
     assert sweep(database, storage, KEPT).uploads == 1
 
 
-def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me, monkeypatch):
+def test_sweep_keeps_what_the_data_folder_held_before(database, storage, me):
+    """With the home folder as data folder, its drafts and tasks, and what lay in ~/work/incoming, were deleted."""
+    theirs = [
+        "drafts/novel/chapter.txt", "tasks/2024/list.txt", "work/incoming/parcel/a.txt", "work/outgoing/b.txt",
+        "work/page/notes.txt", "work/page/tmp.txt", "trainings/marathon.txt", "packages/wool.txt",
+    ]  # fmt: skip
+    for name in theirs:
+        storage.put_bytes(b"ours", name)
+        path = storage.scratch.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"ours")
+        for one in (path, path.parent):
+            made_old(one, 400 * DAY_S)
+    assert asdict(sweep(database, storage, KEPT)) == NOTHING
+    assert not [name for name in theirs if not (storage.scratch.parent / name).exists() or storage.head(name) is None]
+
+
+def test_sweep_deletes_uploads_of_killed_processes_at_once(database, storage, me):
     """They lay there for a day."""
-    monkeypatch.setattr("studio.executors.housekeeping._UNHELD_S", 0.0)
     work = storage.scratch / "incoming"
-    held, left = work / "held", work / "left"
-    for folder in (held, left):
-        folder.mkdir(parents=True)
-    program = "import sys; from pathlib import Path; from studio.store.holds import hold; hold(Path(sys.argv[1])); "
+    held, left = work / ("a" * 16), work / ("b" * 24)
+    left.mkdir(parents=True)
+    program = "import sys; from pathlib import Path; from studio.store.holds import make_held as made; "
+    program += "made(Path(sys.argv[1])); "
     program += "print(flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", program, str(held)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:

@@ -37,3 +37,22 @@ def test_open_studio_and_open_database_refuse_a_home_that_is_a_file(tmp_path):
         open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())
     with pytest.raises(SettingsError, match="it is a file"):
         open_database(f"sqlite:///{tmp_path}/home/studio.sqlite")
+
+
+def test_open_studio_says_of_a_home_that_it_is_a_link_to_nothing(tmp_path):
+    (tmp_path / "home").symlink_to(tmp_path / "disk that is not there")
+    with pytest.raises(SettingsError, match="it is a link to nothing"):
+        open_studio(load_settings({HOME_VARIABLE: str(tmp_path / "home")}), ServiceSettings())
+    assert not (tmp_path / "disk that is not there").exists()
+
+
+@pytest.mark.parametrize("given", ["\"{home}\"", "'{home}'", "file://{home}", " {home} "])
+def test_load_settings_takes_a_home_as_it_is_pasted(tmp_path, given):
+    """Files of variables for containers keep quotes: a folder of that name was made in the current one."""
+    home = tmp_path / "studio"
+    assert load_settings({HOME_VARIABLE: given.format(home=home)}).data == home
+
+
+def test_load_settings_refuses_the_folder_of_a_user_who_is_not_there():
+    with pytest.raises(SettingsError, match='There is no folder "~no-such-user-here/studio"'):
+        load_settings({HOME_VARIABLE: "~no-such-user-here/studio"})
