@@ -19,7 +19,8 @@ from av.stream import Discard
 
 from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
-from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
+from engine.audio.spliced import Part, Spliced
+from engine.audio.structure import changes, damaged, structure_of, truncated
 from engine.audio.time_stamps import Clock
 from engine.errors import AudioError
 from engine.files import shown_name
@@ -45,7 +46,7 @@ class Decoder:
         self._path = path
         self._container, start = recognise(path)
         try:
-            parts = parts_of(path, self._container, start)
+            structure = structure_of(path, self._container, start)
             self._file = path.open("rb")
         except OSError as error:
             raise AudioError(tr(
@@ -53,6 +54,7 @@ class Decoder:
                 name=shown_name(path), strerror=error.strerror,
             )) from error
         try:
+            parts = structure.recordings
             self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
             self.rate, self.channels = self._links[0].rate, self._links[0].channels
             if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):

@@ -1,0 +1,74 @@
+"""Atoms of MP4, M4A and MOV (ISO/IEC 14496-12): how many there are, where they end, and what they say of a track's start.
+
+The edit list of a track says how many of its first samples come before the sound, which an encoder of AAC needs to get
+going. Files without one, as fragmented ones of browsers are, may say so in a comment of iTunes (iTunSMPB), or not at all.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+_MOST_ATOMS = 400_000  # of a file: 16 hours of fragments of a second
+_HOLDERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts", b"dinf", b"udta", b"meta", b"ilst", b"mvex", b"moof",
+            b"traf", b"----"}  # fmt: skip
+_NEEDED = {b"ftyp", b"moov", b"moof", b"mdat", b"styp", b"sidx", b"mfra", b"wide"}
+_LONGEST_NOTE = 4096  # bytes read of an atom
+
+
+@dataclass(frozen=True)
+class Atom:
+    """path: its name after those of the atoms that hold it; body, stop: where its content lies."""
+
+    path: tuple[bytes, ...]
+    body: int
+    stop: int
+
+    def content(self, file: BinaryIO) -> bytes:
+        """Return its first bytes."""
+        file.seek(self.body)
+        return file.read(min(_LONGEST_NOTE, self.stop - self.body))
+
+
+class TooManyAtoms(Exception):
+    """There are more than are looked at."""
+
+
+def atoms_of(file: BinaryIO, start: int, length: int) -> Iterator[Atom]:
+    """Yield the atoms of a file, each before those in it. Raises TooManyAtoms."""
+    waiting: list[tuple[int, int, tuple[bytes, ...]]] = [(start, length, ())]
+    count = 0
+    while waiting:
+        place, stop, path = waiting.pop()
+        if stop - place < 8:
+            continue
+        count += 1
+        if count > _MOST_ATOMS:
+            raise TooManyAtoms
+        file.seek(place)
+        head = file.read(16)
+        size, name, header = int.from_bytes(head[:4]), head[4:8], 8
+        if size == 1:
+            size, header = int.from_bytes(head[8:16]), 16
+        end = stop if size == 0 and not path and any(name) else place + size
+        if end - place < header:
+            continue
+        waiting.append((end, stop, path))
+        inner = (*path, name)
+        body, inside = place + header, min(end, stop)
+        yield Atom(inner, body, end if not path else inside)
+        if name in _HOLDERS and (not path or path[0] in _HOLDERS):
+            # of `meta`, QuickTime's has no version
+            skipped = 4 if name == b"meta" and head[12:16] not in (b"hdlr", b"mhdr", b"keys") else 0
+            waiting.append((body + skipped, inside, inner))
+
+
+def end_of_atoms(file: BinaryIO, start: int, length: int) -> int:
+    """Return where the last atom ends that decoding needs; the end of the file where that is not clear.
+
+    Raises TooManyAtoms.
+    """
+    stop = start
+    for atom in atoms_of(file, start, length):
+        if len(atom.path) == 1 and atom.path[0] in _NEEDED:
+            stop = atom.stop
+    return stop if start < stop <= length else length
