@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 from engine.analysis.style import Style
+from engine.audio.tracks import track_digest
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
 from engine.files import TakesPaths, names_that_fit, shown_name, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report, within
-from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
+from engine.provenance.statement import Statement, canonical_json, of_several
 from engine.songs.alignment import Alignment, align
 from engine.songs.mixing import Fader, Lane, Mix, channels_of, common_channels, mix_files
 from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, convert_parts
@@ -363,7 +364,7 @@ class _Judge:
 
 def stage_name(name: str, *made_of: object) -> str:
     """Name a stage by what it is made of: paths count by their contents, the rest as it is written."""
-    parts = [file_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
+    parts = [track_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
     return f"{name}-{sha256(canonical_json({'of': parts})).hexdigest()[:24]}"
 
 
