@@ -20,6 +20,7 @@ from av.stream import Discard
 
 from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
+from engine.audio.priming import priming_of, timing_note
 from engine.audio.spliced import Part, Spliced
 from engine.audio.structure import changes, damaged, structure_of, truncated
 from engine.audio.time_stamps import Clock
@@ -43,7 +44,7 @@ _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding a
 class Decoder:
     """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say.
 
-    tracks: its sound tracks where it may have several, and track the number of the one that is read; notes: what its owner should know of how it is read.
+    tracks: its sound tracks where it may have several, and track the number of the one that is read; notes: what its owner should know of how it is read; timing_note: also where its time matters.
     """
 
     def __init__(self, path: Path) -> None:
@@ -77,6 +78,7 @@ class Decoder:
             '"{name}" holds more sound than its header says. All of it is read.', name=shown_name(path)
         ) if structure.is_longer else None
         self.notes = tuple(filter(None, (longer, choice.note)))
+        self.timing_note = None if self._links[0].has_known_start else timing_note(path)
 
     def chunks(self) -> Iterator[Samples]:
         """Yield float32 (channels, n) from the beginning. Raises AudioError where the file proves to be damaged."""
@@ -170,7 +172,11 @@ class _Link:
             start_s = float((stream.start_time or 0) * (stream.time_base or 0))
             is_cut_out = self._container.name == "ogg" and start_s > _LATEST_START_S
             self._may_be_late = is_first and self._container.timed and not is_cut_out
-            self.sample_count = self._stated_length(stream)
+            stated = self._stated_length(stream)
+            self._primed = priming_of(self._container.name, self._codec, _first_packet(opened, stream), opened.metadata)
+            self._may_be_late &= not self._primed.is_taken
+            self.has_known_start = self._primed.is_known
+            self.sample_count = stated and min(self._primed.count or stated, stated - self._primed.samples)
 
     def _stated_length(self, stream: av.AudioStream) -> int | None:
         name = self._container.name
@@ -259,8 +265,8 @@ class _Link:
             position += silent + samples.shape[1]
 
     def _priming(self, first: av.AudioFrame) -> int:
-        """Return how many samples come before the sound of an Ogg Vorbis; elsewhere FFmpeg leaves them out itself."""
-        return first.samples if self._container.name == "ogg" and self._codec == "vorbis" else 0
+        """Return how many samples come before the sound that FFmpeg does not leave out itself, as in an Ogg Vorbis."""
+        return first.samples if self._container.name == "ogg" and self._codec == "vorbis" else self._primed.samples
 
     def _frames(self) -> Iterator[av.AudioFrame]:
         """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3."""
@@ -280,6 +286,13 @@ class _Link:
                     yield from frames
         except (av.FFmpegError, OSError, ValueError) as error:
             raise damaged(self._path) from error
+
+
+def _first_packet(opened: InputContainer, stream: av.AudioStream) -> av.Packet[Any] | None:
+    """Return the first packet of a track; None where there is none, which is for the decoder to judge."""
+    with suppress(av.FFmpegError, OSError, ValueError):
+        return next(opened.demux(stream), None)
+    return None
 
 
 def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:

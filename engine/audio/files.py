@@ -9,7 +9,7 @@ import io
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -179,6 +179,8 @@ class AudioSource:
         Samples per channel by the header: good enough for a progress bar, None if unknown.
     notes : tuple of str
         Sentences on how the file is read: which of several sound tracks, and that it holds more than its header says.
+    timing_note : str or None
+        That it may begin late, which matters beside other recordings: its encoder's delay is not known.
     tracks : tuple of Track
         The sound tracks, where the kind of file can have several.
     track : int
@@ -196,7 +198,8 @@ class AudioSource:
         self.rate = self._decoder.rate
         self.channels = self._decoder.channels
         self.sample_count = self._decoder.sample_count
-        self.notes, self.tracks, self.track = self._decoder.notes, self._decoder.tracks, self._decoder.track
+        self.notes, self.timing_note = self._decoder.notes, self._decoder.timing_note
+        self.tracks, self.track = self._decoder.tracks, self._decoder.track
         try:
             refuse_outside_limits(self.path, self.rate, self.channels)
             if self.sample_count == 0:
@@ -283,6 +286,33 @@ def open_audio(path: Path | str, track: int | None = None) -> AudioSource:
     132300
     """
     return AudioSource(path if track is None else on_track(path, track))
+
+
+def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
+    """Return sentences on how files are read, each once.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files.
+    is_timed : bool
+        Whether they lie beside each other, so that also those are named whose start is not known.
+
+    Returns
+    -------
+    list of str
+        As `notes` and `timing_note` of AudioSource.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        with open_audio(path) as source:
+            found |= dict.fromkeys((*source.notes, source.timing_note if is_timed else None))
+    return [note for note in found if note]
 
 
 def read_audio(path: Path | str, track: int | None = None) -> Audio:

@@ -18,7 +18,7 @@ from engine.texts import Text, ntr, tr
 
 SEVERAL = ("mov", "matroska", "ogg")  # containers that can have more than one
 SILENT_PEAK = 1e-3  # -60 dB: a track that nowhere reaches it holds no voice, while another does
-_MOST_TRACKS = 64
+MOST_TRACKS = 64
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Choice:
 def tracks_in(opened: InputContainer, container: Container) -> tuple[Track, ...]:
     """Return the sound tracks of an opened file."""
     tracks = []
-    for number, stream in enumerate(opened.streams.audio[:_MOST_TRACKS], 1):
+    for number, stream in enumerate(opened.streams.audio[:MOST_TRACKS], 1):
         codec = stream.codec_context.codec if stream.codec_context else None
         tracks.append(Track(
             number,

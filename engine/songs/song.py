@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 from engine.analysis.style import Style
+from engine.audio.files import notes_of
 from engine.audio.tracks import track_digest
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
@@ -312,7 +313,9 @@ def make_song(
     else:
         alignment = Alignment(0.0, tr("separated from the same song"))
     stems = [Stem(lead, song.lead.parts, song.lead.fader), *song.stems]
-    conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
+    given = [song.lead.path, *filter(None, [song.backing]), *(stem.path for stem in song.stems)]
+    notes = notes_of(given, is_timed=len(given) > 1) + _notes(alignment)
+    conversions, lanes, wrong = [], [], list[str]()
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
         named = "" if len(stems) == 1 else f'"{shown_name(stem.path if number else song.lead.path)}": '

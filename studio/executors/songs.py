@@ -8,7 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.audio.files import open_audio
+from engine.audio.files import notes_of
 from engine.conversion.settings import by_style
 from engine.files import named
 from studio.errors import NotFound
@@ -106,7 +106,7 @@ def make(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered:
         statement=done.statement,
         lanes={name: job.store(path) for name, path in zip(names, [vocal, backing, *stems], strict=True)},
         warning=done.warning,
-        notes=(*_reading_notes(source, whole.backing, *(stem.path for stem in whole.stems)), *done.notes),
+        notes=tuple(done.notes),
         mix=Mix(done.mix.gain_db, done.alignment.offset_s),
     )
 
@@ -129,7 +129,7 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         by_style(asked.preset, asked.settings), job.heartbeat.report,
         Work(job.context.device, job.context.installation), surveyed,
     )  # fmt: skip
-    notes = [*_reading_notes(source), find_two_pitches(source).sentence, done.notes_warning]
+    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.notes_warning]
     return replace(
         _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes))
     )
@@ -186,15 +186,6 @@ def _separator(job: Job) -> "OnnxSeparator":
     from engine.songs.separator_file import checked_separator
 
     return OnnxSeparator(checked_separator(job.context.settings.separators))
-
-
-def _reading_notes(*paths: Path | None) -> list[str]:
-    """Return what is to be known of how files are read."""
-    notes: list[str] = []
-    for path in filter(None, paths):
-        with open_audio(path) as opened:
-            notes += opened.notes
-    return notes
 
 
 def _measure(job: Job, path: Path) -> None:
