@@ -1,8 +1,4 @@
-"""Atoms of MP4, M4A and MOV (ISO/IEC 14496-12): how many there are, where they end, and what they say of a track's start.
-
-The edit list of a track says how many of its first samples come before the sound, which an encoder of AAC needs to get
-going. Files without one, as fragmented ones of browsers are, may say so in a comment of iTunes (iTunSMPB), or not at all.
-"""
+"""Atoms of MP4, M4A and MOV (ISO/IEC 14496-12): how many there are, and where those end that decoding needs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,21 +8,14 @@ _MOST_ATOMS = 400_000  # of a file: 16 hours of fragments of a second
 _HOLDERS = {b"moov", b"trak", b"mdia", b"minf", b"stbl", b"edts", b"dinf", b"udta", b"meta", b"ilst", b"mvex", b"moof",
             b"traf", b"----"}  # fmt: skip
 _NEEDED = {b"ftyp", b"moov", b"moof", b"mdat", b"styp", b"sidx", b"mfra", b"wide"}
-_LONGEST_NOTE = 4096  # bytes read of an atom
 
 
 @dataclass(frozen=True)
 class Atom:
-    """path: its name after those of the atoms that hold it; body, stop: where its content lies."""
+    """path: its name after those of the atoms that hold it; stop: where it ends."""
 
     path: tuple[bytes, ...]
-    body: int
     stop: int
-
-    def content(self, file: BinaryIO) -> bytes:
-        """Return its first bytes."""
-        file.seek(self.body)
-        return file.read(min(_LONGEST_NOTE, self.stop - self.body))
 
 
 class TooManyAtoms(Exception):
@@ -55,7 +44,7 @@ def atoms_of(file: BinaryIO, start: int, length: int) -> Iterator[Atom]:
         waiting.append((end, stop, path))
         inner = (*path, name)
         body, inside = place + header, min(end, stop)
-        yield Atom(inner, body, end if not path else inside)
+        yield Atom(inner, end if not path else inside)
         if name in _HOLDERS and (not path or path[0] in _HOLDERS):
             # of `meta`, QuickTime's has no version
             skipped = 4 if name == b"meta" and head[12:16] not in (b"hdlr", b"mhdr", b"keys") else 0

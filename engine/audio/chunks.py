@@ -1,8 +1,8 @@
 """Files of chunks (WAV, RF64, AIFF, CAF, W64): where each lies, and where the sound in one of them really ends.
 
-Recorders that were killed, and counts modulo 2**32, leave a size that is too small, or none. What follows the stated end
-is then sound too, unless it is chunks, tags, text or zeros. RIFF: Microsoft and IBM, 1991; RF64: EBU Tech 3306; AIFF:
-Apple, 1989; CAF: Apple, 2011; W64: Sonic Foundry.
+Recorders that were killed, and counts modulo 2**32, leave a size that is too small, or none. What follows the stated
+end is then sound too, unless it is chunks, tags, text or zeros. RIFF: Microsoft and IBM, 1991; RF64: EBU Tech 3306;
+AIFF: Apple, 1989; CAF: Apple, 2011; W64: Sonic Foundry.
 """
 
 import re
@@ -20,8 +20,8 @@ _SEARCHED = 1 << 20  # bytes at the end of a file in which its last chunks are l
 _MOST_TRIES = 20
 _NAMES = (
     b"LIST id3  ID3  bext iXML cue  smpl inst JUNK junk PAD  FLLR filr _PMX acid strc afsp C2PA umid link axml chna "
-    b"levl dbmd aXML fact PEAK plst note cart DISP bxml sxml LGWV SNDM AFAn COMM NAME AUTH (c)  ANNO MARK INST APPL COMT "
-    b"MIDI AESD SAXL CHAN BASC info strg mark regn midi ovvw peak edct uuid free pakt kuki chan list"
+    b"levl dbmd aXML fact PEAK plst note cart DISP bxml sxml LGWV SNDM AFAn COMM NAME AUTH (c)  ANNO MARK INST APPL "
+    b"COMT MIDI AESD SAXL CHAN BASC info strg mark regn midi ovvw peak edct uuid free pakt kuki chan list"
 )
 KNOWN = frozenset(_NAMES[place : place + 4] for place in range(0, len(_NAMES), 5))
 _ANY_KNOWN = re.compile(b"|".join(map(re.escape, sorted(KNOWN))))
@@ -69,8 +69,9 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkedFile:
-    """The chunks of a file. first, stop: where its sound begins and ends; is_longer: whether it ends behind the end that
-    the header states, which is a wrong one then."""
+    """The chunks of a file. first, stop: where its sound begins and ends; is_longer: whether that is behind the end
+    that the header states, which is wrong then; is_cut: whether it would be behind the end of the file.
+    """
 
     others: tuple[Chunk, ...]
     sound: Chunk | None = None

@@ -44,7 +44,8 @@ _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding a
 class Decoder:
     """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say.
 
-    tracks: its sound tracks where it may have several, and track the number of the one that is read; notes: what its owner should know of how it is read; timing_note: also where its time matters.
+    tracks: its sound tracks where it may have several, and track the number of the one that is read; notes: what its
+    owner should know of how it is read; timing_note: also where its time matters.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,7 +130,7 @@ class _Opener:
         return False
 
     def stream(self, opened: InputContainer, number: int) -> av.AudioStream:
-        """Return the sound track of this number. Raises AudioError without one, and for an encoding that is not read."""
+        """Return the track of this number. Raises AudioError without one, and for an encoding that is not read."""
         for other in opened.streams:
             other.discard = Discard.all
         stream = next(iter(opened.streams.audio[number - 1 :]), None)

@@ -308,7 +308,7 @@ def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
     AudioError
         If a file cannot be read.
     """
-    found: dict[str, None] = {}
+    found: dict[str | None, None] = {}
     for path in paths:
         with open_audio(path) as source:
             found |= dict.fromkeys((*source.notes, source.timing_note if is_timed else None))

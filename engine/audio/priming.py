@@ -22,8 +22,9 @@ _UNSTATED = {"mov": {"aac"}, "aac": {"aac"}, "mp3": {"mp3", "mp2"}, "wav": {"mp3
 
 @dataclass(frozen=True)
 class Priming:
-    """samples: to leave out at the start; count: of all that follow, where a comment says so; is_known: whether the file,
-    or its encoder, tells; is_taken: whether FFmpeg leaves them out, without a change of the time stamps."""
+    """samples: to leave out at the start; count: of all that follow, where a comment says so; is_known: whether the
+    file, or its encoder, says how many; is_taken: whether FFmpeg leaves them out, but keeps the time stamps.
+    """
 
     samples: int = 0
     count: int | None = None

@@ -228,8 +228,8 @@ def _ogg_links(path: Path, file: BinaryIO, start: int, stop: int, length: int) -
 
 
 def _end_of_webm(path: Path, file: BinaryIO, start: int, stop: int, length: int) -> int:
-    """Return where the elements end. Raises AudioError if one reaches beyond the file. Browsers record without the sizes
-    of the outer elements; then the blocks in them are followed.
+    """Return where the elements end. Raises AudioError if one reaches beyond the file. Browsers record without the
+    sizes of the outer elements; then the blocks in them are followed.
 
     stop: where padding and tags begin; what follows a whole segment, and is no element of its level, is junk.
     """
