@@ -16,7 +16,7 @@ from engine.audio.remainders import is_filling, without_tags
 STREAMING_SIZES = {0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 2**64 - 1}  # "unknown", as written by pipes
 SOUND = (b"data", b"SSND")
 MOST_CHUNKS = 10_000  # on either side of the sound
-_SEARCHED = 1 << 20  # bytes at the end of a file in which its last chunks are looked for
+_SEARCHED = 1 << 18  # bytes at the end of a file in which its last chunks are looked for
 _MOST_TRIES = 20
 _NAMES = (
     b"LIST id3  ID3  bext iXML cue  smpl inst JUNK junk PAD  FLLR filr _PMX acid strc afsp C2PA umid link axml chna "

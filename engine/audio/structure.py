@@ -24,6 +24,7 @@ _MOST_PAGES = 2_000_000  # of an Ogg: 11 hours with a page for each 20 ms
 _MOST_BLOCKS = 1_000_000  # of a WebM without sizes: 16 hours, as browsers record it
 _MOST_METADATA = 10_000  # blocks of a FLAC
 _MOST_BEHIND = 1_000  # elements after a WebM's segment
+_AU_WIDTHS = {3: 2, 4: 3, 5: 4, 6: 4, 7: 8}  # bytes of a sample, of encodings of AU with more than one
 _SEGMENT, _CLUSTER = 0x18538067, 0x1F43B675  # of a WebM, which holds them in this order
 _OUTER = (0x1A45DFA3, _SEGMENT, 0xEC, 0xBF)  # a header, a segment, filling and a checksum
 # chunks that FFmpeg needs to decode the sound
@@ -154,7 +155,8 @@ def _au(file: BinaryIO, start: int, length: int) -> Structure:
     end, stated = without_tags(file, start, length), first + size
     if size in STREAMING_SIZES or stated >= end:  # the decoder says where it is too short
         return Structure([[(start, end if stated < length or size in STREAMING_SIZES else length)]])
-    if end - stated < 8 or is_filling(file, stated, end):
+    frame = _AU_WIDTHS.get(int.from_bytes(header[12:16]), 1) * int.from_bytes(header[20:24])
+    if end - stated < frame or is_filling(file, stated, end):
         return Structure([[(start, stated)]])
     return Structure([[b".snd", (start + 4, start + 8), (end - first).to_bytes(4), (start + 12, end)]], True)
 
