@@ -27,8 +27,8 @@ def write_result(
     """Write a rendered file in this form; return why it carries no content credentials, if it should.
 
     recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples; it lies
-    where that does in a session. statement, installation: as of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target then
-    stays.
+    where that does in a session. statement, installation: as of AudioWriter. Raises AudioError if a file cannot be read
+    or written; an existing target then stays.
 
     >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
     >>> with open_audio("vocal.wav") as written:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.audio.chunks import LAYOUTS, Chunk, ChunkedFile, read_chunks
+from engine.audio.chunks import Chunk, ChunkedFile, read_chunks
 from engine.audio.containers import look_at
 from engine.audio.session_sheet import SessionSheet, read_sheet
 
