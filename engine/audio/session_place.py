@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.audio.chunks import Chunk, ChunkedFile, read_chunks
 from engine.audio.containers import look_at
 from engine.audio.session_sheet import SessionSheet, read_sheet
+from engine.framing.chunks import Chunk, ChunkedFile, read_chunks
 
 _LARGEST = 1 << 20  # bytes of a chunk that is read
 _MOST_MARKERS = 10_000

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.audio.atoms import TooManyAtoms, end_of_atoms
-from engine.audio.chunks import LAYOUTS, MOST_CHUNKS, STREAMING_SIZES, Chunk, ChunkedFile, read_chunks
 from engine.audio.containers import Container
 from engine.audio.last_frame import last_frame_stop
-from engine.audio.remainders import PROBE, is_filling, without_padding, without_tags
 from engine.audio.spliced import Part, length_of
 from engine.errors import AudioError
 from engine.files import shown_name
+from engine.framing.atoms import TooManyAtoms, end_of_atoms
+from engine.framing.chunks import LAYOUTS, MOST_CHUNKS, STREAMING_SIZES, Chunk, ChunkedFile, read_chunks
+from engine.framing.remainders import PROBE, is_filling, without_padding, without_tags
 from engine.texts import numeral, tr
 
 _MOST_LINKS = 1_000  # of an Ogg

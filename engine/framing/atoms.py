@@ -22,8 +22,8 @@ class TooManyAtoms(Exception):
     """There are more than are looked at."""
 
 
-def atoms_of(file: BinaryIO, start: int, length: int) -> Iterator[Atom]:
-    """Yield the atoms of a file, each before those in it. Raises TooManyAtoms."""
+def atoms_of(file: BinaryIO, start: int, length: int, most: int = _MOST_ATOMS) -> Iterator[Atom]:
+    """Yield the atoms of a file, each before those in it. Raises TooManyAtoms for more than `most`."""
     waiting: list[tuple[int, int, tuple[bytes, ...]]] = [(start, length, ())]
     count = 0
     while waiting:
@@ -31,7 +31,7 @@ def atoms_of(file: BinaryIO, start: int, length: int) -> Iterator[Atom]:
         if stop - place < 8:
             continue
         count += 1
-        if count > _MOST_ATOMS:
+        if count > most:
             raise TooManyAtoms
         file.seek(place)
         head = file.read(16)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from engine.audio.remainders import is_filling, without_tags
+from engine.framing.remainders import is_filling, without_tags
 
 STREAMING_SIZES = {0, 0x7FFF_F000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF, 2**64 - 1}  # "unknown", as written by pipes
 SOUND = (b"data", b"SSND")
