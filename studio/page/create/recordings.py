@@ -11,6 +11,7 @@ from studio.actions.voices.drafts import (
     DraftUpload,
     add_recorded,
     add_recordings,
+    choose_track,
     draft_view,
     drop_draft,
     remove_recording,
@@ -20,6 +21,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.track_choice import offered_choice, track_choice
 from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
@@ -53,7 +55,8 @@ class Recordings:
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
         )
-        self.outputs = [self.draft, self.gathered, self.said]
+        self.track, self.offered = track_choice("create-track"), gr.State("")  # the id of the recording that has it
+        self.outputs = [self.draft, self.gathered, self.said, self.track, self.offered]
 
     def again(self, visit: Visit, draft_id: str | None) -> Updates:
         """List the recordings of a draft that the browser remembers; it may say so after the tab was opened."""
@@ -61,7 +64,11 @@ class Recordings:
 
     def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
-        return {self.draft: draft_id, self.gathered: self._listed(visit, draft_id), self.said: silent()}
+        listed = self._listed(visit, draft_id)
+        return {
+            self.draft: draft_id, self.gathered: listed, self.said: silent(), self.track: offered_choice(None),
+            self.offered: "",
+        }  # fmt: skip
 
     def _listed(self, visit: Visit, draft_id: str | None) -> str:
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
@@ -72,6 +79,8 @@ class Recordings:
 
         def brought(visit: Visit, came: DraftUpload) -> Values:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
+            if came.choices:
+                updates |= {self.track: offered_choice(came.choices[0]), self.offered: came.choices[0].recording}
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
             elif came.values:
@@ -90,6 +99,11 @@ class Recordings:
                 return None
             came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
+
+        def choose(visit: Visit, track: int, recording: str, draft_id: str | None) -> Updates:
+            if draft_id:
+                visit.do_apart(choose_track, draft_id, recording, track)
+            return self.show(visit, draft_id)
 
         def remove(visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
             if draft_id:
@@ -112,6 +126,9 @@ class Recordings:
             self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
             notice=self.said, **in_turn,
         )  # fmt: skip
+        page.on(
+            self.track.input, choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said, **in_turn
+        )
         page.on_data(
             self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
             **in_turn,

@@ -4,6 +4,7 @@ import gradio as gr
 
 from engine.texts import joined, tr
 from studio.actions.analysis_views import AnalysisView
+from studio.actions.voices.drafts import TrackChoice
 
 
 def track_choice(elem_id: str) -> gr.Dropdown:
@@ -19,8 +20,21 @@ def shown_choice(view: AnalysisView | None) -> gr.Dropdown:
     if found is None:
         return gr.Dropdown(visible=False)
     choices = [
-        (joined(" · ", filter(None, (str(one["number"]), one["title"], one["language"], one["encoding"]))), one["number"])
+        _choice(one["number"], one["title"], one["language"], one["encoding"])
         for one in found["tracks"]
         if one["is_readable"]
     ]
     return gr.Dropdown(choices=choices, value=found["read"], visible=True)
+
+
+def offered_choice(found: TrackChoice | None) -> gr.Dropdown:
+    """Return the list for a recording of a draft; hidden for none."""
+    if found is None:
+        return gr.Dropdown(visible=False)
+    choices = [_choice(one.number, one.title, one.language, one.encoding) for one in found.tracks if one.is_readable]
+    label = tr("Sound track of {name}", name=found.name)
+    return gr.Dropdown(choices=choices, value=found.read, label=label, visible=True)
+
+
+def _choice(number: int, *facts: str) -> tuple[str, int]:
+    return joined(" · ", filter(None, (str(number), *facts))), number
