@@ -108,7 +108,9 @@ def choose_track(studio: Studio, account: Account, draft_id: str, recording: str
         alone = scratch / fitting_name(f"{name.stem} {track}", ".flac")
         cut_recording(whole, alone)
         gather(alone, scratch / "zip", scratch / "gathered", [], studio.service.free_disk_mb * MEGABYTE)
-        studio.storage.push_folder(scratch / "gathered", f"{prefix}/{recording.partition('/')[0]}")
+        for made in (scratch / "gathered").rglob("*.flac"):  # one, in a folder that is named by its duration
+            place = made.relative_to(scratch / "gathered").as_posix()
+            studio.storage.put_file(made, f"{prefix}/{recording.partition('/')[0]}/{place}")
         studio.storage.delete(found.key)
 
 

@@ -1,12 +1,7 @@
 """Files with several sound tracks: which is read, that it is said, and that any can be chosen."""
 
-import io
-from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import av
 import numpy as np
 import pytest
 
@@ -15,7 +10,7 @@ from engine.audio.files import open_audio, read_audio
 from engine.audio.tracks import track_digest
 from engine.errors import AudioError
 from engine.files import named, on_track
-from tests.engine.audio.encoded import tone
+from tests.engine.audio.encoded import several, tone
 
 RATE = 48_000
 LOW, HIGH = tone(48_000, RATE, hertz=200.0), tone(48_000, RATE, hertz=500.0)
@@ -23,37 +18,6 @@ SILENT = np.zeros((1, 48_000), np.float32)
 CONTAINERS = [("matroska", "pcm_s16le"), ("matroska", "aac"), ("mov", "pcm_s16le"), ("mp4", "aac"), ("webm", "libopus"),
               ("ogg", "libopus"), ("ogg", "flac")]  # fmt: skip
 FLAGGED = CONTAINERS[:4]  # with a mark for the track that players play
-
-
-def several(
-    sounds: Sequence[np.ndarray], container: str = "matroska", codec: str = "pcm_s16le", default: int = 0,
-    codecs: Sequence[str] = (), titles: Sequence[str] = (), **options: str,
-) -> bytes:  # fmt: skip
-    """A file with these sounds (1, n) as its tracks; default: the place of the one that players play."""
-    file = io.BytesIO()
-    with av.open(file, "w", format=container, options=options) as opened:
-        tracks: list[Any] = [opened.add_stream(one, rate=RATE, layout="mono") for one in codecs or [codec] * len(sounds)]
-        for number, track in enumerate(tracks):
-            track.codec_context.format = track.codec_context.codec.audio_formats[-1]
-            track.disposition = int(number == default)
-            if titles:
-                track.metadata["title"], track.metadata["language"] = titles[number], "deu"
-        for first in range(0, sounds[0].shape[1], 960):
-            for track, samples in zip(tracks, sounds, strict=True):
-                opened.mux(track.encode(frame_of(track, samples[:, first : first + 960], first)))
-        for track in tracks:
-            opened.mux(track.encode(None))
-    return file.getvalue()
-
-
-def frame_of(track: Any, samples: np.ndarray, first: int) -> av.AudioFrame:
-    kind = track.codec_context.format.name
-    integer = {"s16": np.int16, "s32": np.int32}.get(kind.rstrip("p"))
-    full = 1.0 if integer is None else float(np.iinfo(integer).max) - 200.0
-    values = np.ascontiguousarray((full * samples).astype(integer or np.float32))
-    frame = av.AudioFrame.from_ndarray(values, kind, "mono")
-    frame.sample_rate, frame.pts, frame.time_base = RATE, first, Fraction(1, RATE)
-    return frame
 
 
 def put(folder: Path, content: bytes, name: str = "film.mkv") -> Path:
