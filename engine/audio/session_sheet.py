@@ -1,4 +1,4 @@
-"""What iXML (ixml.info, 3.01) says of a recording and is still true of one made of it: names of tracks, scene, take, frames.
+"""What iXML (ixml.info, 3.01) says of a recording and is still true of one made of it: tracks, scene, take, time code.
 
 Sizes and times in it belong to the file that it lay in, so they are written anew.
 """

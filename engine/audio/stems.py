@@ -35,8 +35,8 @@ def write_stem(
 ) -> None:
     """Write a recording as a stem (.wav) at its own rate, with silence before and after it.
 
-    The file has the start of the stems as its time reference (BWF), and the markers of the recording. statement, installation: as of
-    AudioWriter, for synthetic recordings. Raises AudioError if a file cannot be read or written.
+    The file has the start of the stems as its time reference (BWF), and the markers of the recording. statement,
+    installation: as of AudioWriter, for synthetic recordings. Raises AudioError if a file cannot be read or written.
     """
     with open_audio(source) as recording:
         rate, channels = recording.rate, recording.channels

@@ -1,6 +1,6 @@
 """The sound tracks of a file, as films, phones and recorders of screens write several; which of them is read.
 
-The default one is, which players play, unless it is silent or its encoding cannot be read while another one is not and can.
+The default one is, which players play, unless it is silent or its encoding cannot be read, and another one is better.
 """
 
 from collections.abc import Callable, Sequence
@@ -119,7 +119,7 @@ def _note(path: Path, tracks: Sequence[Track], track: Track, why: Text | str = "
             name=shown_name(path), count=len(tracks), number=track.number, why=why,
         )
     return tr(
-        '"{name}" has {count} sound tracks. Track {number} is read, which players play; choose another one if it is not '
-        "the voice.",
+        '"{name}" has {count} sound tracks. Track {number} is read, which players play; choose another one if it is '
+        "not the voice.",
         name=shown_name(path), count=len(tracks), number=track.number,
     )

@@ -90,7 +90,8 @@ def start_conversion(
     """Check a conversion, move its recording into the storage and queue it; return the task's id.
 
     origin: what the recording is a part or a copy of; by default it is a recording of its own. Of several sound tracks
-    the one is converted that `on_track` gave the path. Raises as `check_conversion` and `submit_conversion` do; then nothing is left behind.
+    the one is converted that `on_track` gave the path. Raises as `check_conversion` and `submit_conversion` do; then
+    nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])

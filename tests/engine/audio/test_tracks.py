@@ -50,7 +50,7 @@ def test_open_audio_reads_the_track_that_players_play(
 def test_open_audio_reads_the_track_that_is_chosen(tmp_path: Path, container: str, codec: str) -> None:
     path = put(tmp_path, several([LOW, HIGH, SILENT], container, codec))
     for number, hertz in ((1, 200.0), (2, 500.0)):
-        for audio in (read_audio(path, number), read_audio(on_track(path, number)), read_audio(on_track(str(path), number))):
+        for audio in (read_audio(path, number), read_audio(on_track(path, number))):
             assert hertz_of(audio.samples) == pytest.approx(hertz, abs=2)
             assert audio.notes == ()
     assert np.abs(read_audio(path, 3).samples).max() < 1e-3  # a silent one too, if it is asked for
