@@ -171,7 +171,10 @@ class _Link:
             self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
             self._is_pcm = self._codec.startswith("pcm_")
             start_s = float((stream.start_time or 0) * (stream.time_base or 0))
-            is_cut_out = self._container.name == "ogg" and start_s > _LATEST_START_S
+            # a transport stream was cut out of one that runs
+            is_cut_out = self._container.name == "mpegts" or (
+                self._container.name == "ogg" and start_s > _LATEST_START_S
+            )
             self._may_be_late = is_first and self._container.timed and not is_cut_out
             stated = self._stated_length(stream)
             self._primed = priming_of(self._container.name, self._codec, _first_packet(opened, stream), opened.metadata)

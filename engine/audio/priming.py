@@ -17,7 +17,8 @@ from engine.files import shown_name
 from engine.texts import tr
 
 _FFMPEG, _FFMPEG_PRIMING = b"Lavc", 1024  # samples
-_UNSTATED = {"mov": {"aac"}, "aac": {"aac"}, "mp3": {"mp3", "mp2"}, "wav": {"mp3", "mp2"}}  # where it may not be stated
+_UNSTATED = {"mov": {"aac"}, "aac": {"aac"}, "mp3": {"mp3", "mp2"}, "wav": {"mp3", "mp2"},
+             "mpegts": {"aac", "mp3", "mp2"}}  # where it may not be stated  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def priming_of(container: str, codec: str, first: "av.Packet[Any] | None", metad
         return Priming()
     if first.has_sidedata("skip_samples"):
         return Priming(count=_itunes_count(metadata), is_taken=container == "mov")
-    if codec == "aac" and not first.pts and _FFMPEG in bytes(first):
+    if codec == "aac" and (not first.pts or container == "mpegts") and _FFMPEG in bytes(first):
         return Priming(_FFMPEG_PRIMING)
     return Priming(is_known=False)
 

@@ -60,6 +60,10 @@ def structure_of(path: Path, container: Container, start: int) -> Structure:
             return Structure([[(start, _end_of_webm(path, file, start, stop, length))]])
         if container.name == "flac":
             return Structure([_flac_parts(path, file, start, min(length, stop + PROBE))])
+        if container.name == "mpegts":
+            file.seek(start)
+            packet = 188 if file.read(1) == b"G" else 192  # with a time ahead of each
+            return Structure([[(start, min(length, stop + -(stop - start) % packet))]])
         return Structure([[(start, last_frame_stop(file, container.name, start, stop, length))]])
 
 

@@ -16,7 +16,7 @@ from engine.files import shown_name, track_of
 from engine.provenance.statement import file_digest
 from engine.texts import Text, ntr, tr
 
-SEVERAL = ("mov", "matroska", "ogg")  # containers that can have more than one
+SEVERAL = ("mov", "matroska", "ogg", "mpegts")  # containers that can have more than one
 SILENT_PEAK = 1e-3  # -60 dB: a track that nowhere reaches it holds no voice, while another does
 MOST_TRACKS = 64
 
@@ -63,14 +63,15 @@ def tracks_in(opened: InputContainer, container: Container) -> tuple[Track, ...]
     tracks = []
     for number, stream in enumerate(opened.streams.audio[:MOST_TRACKS], 1):
         codec = stream.codec_context.codec if stream.codec_context else None
+        channels = stream.codec_context.channels if stream.codec_context else 0
         tracks.append(Track(
             number,
             codec.long_name if codec else tr("an unknown encoding"),
-            codec is not None and codec.canonical_name in container.codecs,
+            codec is not None and codec.canonical_name in container.codecs and channels > 0,
             bool(stream.disposition & Disposition.default),
             stream.metadata.get("title", ""),
             stream.metadata.get("language", "").replace("und", ""),
-            stream.codec_context.channels if stream.codec_context else 0,
+            channels,
         ))
     return tuple(tracks)
 

@@ -74,6 +74,24 @@ class Recordings:
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
         return shown({"recordings": found})
 
+    def choose(self, visit: Visit, track: int, recording: str, draft_id: str | None) -> Updates:
+        """Put a sound track in the place of the recording that has several."""
+        if draft_id:
+            visit.do_apart(choose_track, draft_id, recording, track)
+        return self.show(visit, draft_id)
+
+    def remove(self, visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
+        """Remove a recording from the list."""
+        if draft_id:
+            visit.do(remove_recording, draft_id, str(data.get("id", "")))
+        return self.show(visit, draft_id)
+
+    def clear(self, visit: Visit, data: object, draft_id: str | None) -> Updates:
+        """Remove all recordings."""
+        if draft_id:
+            visit.do(drop_draft, draft_id)
+        return self.show(visit, None)
+
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
@@ -100,21 +118,6 @@ class Recordings:
             came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
-        def choose(visit: Visit, track: int, recording: str, draft_id: str | None) -> Updates:
-            if draft_id:
-                visit.do_apart(choose_track, draft_id, recording, track)
-            return self.show(visit, draft_id)
-
-        def remove(visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
-            if draft_id:
-                visit.do(remove_recording, draft_id, str(data.get("id", "")))
-            return self.show(visit, draft_id)
-
-        def clear(visit: Visit, data: object, draft_id: str | None) -> Updates:
-            if draft_id:
-                visit.do(drop_draft, draft_id)
-            return self.show(visit, None)
-
         # one at a time: each adds to the draft begun by the one before
         in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
@@ -127,14 +130,15 @@ class Recordings:
             notice=self.said, **in_turn,
         )  # fmt: skip
         page.on(
-            self.track.input, choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said, **in_turn
-        )
-        page.on_data(
-            self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
+            self.track.input, self.choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said,
             **in_turn,
         )  # fmt: skip
+        page.on_data(
+            self.gathered.removed, self.remove, [self.draft], self.outputs, notice=self.said,
+            trigger_mode="multiple", **in_turn,
+        )  # fmt: skip
         page.on(self.draft.change, self.again, [self.draft], [self.gathered])
-        page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
+        page.on_data(self.gathered.cleared, self.clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:

@@ -191,7 +191,7 @@ COMPRESSED = {
     "flac": content_of("flac"), "mp3": with_sndfile(WHOLE, RATE, format="MP3", subtype="MPEG_LAYER_III"),
     "ogg": with_sndfile(WHOLE, RATE, format="OGG", subtype="VORBIS"), "m4a": with_ffmpeg(WHOLE, RATE, "aac", "ipod"),
     "aac": with_ffmpeg(WHOLE, RATE, "aac", "adts"), "webm": with_ffmpeg(WHOLE, RATE, "libopus", "webm"),
-    "mka": with_ffmpeg(WHOLE, RATE, "flac", "matroska"),
+    "mka": with_ffmpeg(WHOLE, RATE, "flac", "matroska"), "mts": with_ffmpeg(WHOLE, RATE, "aac", "mpegts"),
 }  # fmt: skip
 
 
