@@ -83,7 +83,7 @@ TOLD = {
     "Opus": with_ffmpeg(SOUND, RATE, "libopus", "webm"), "Opus in MP4": with_ffmpeg(SOUND, RATE, "libopus", "mp4"),
     "Vorbis": with_sndfile(SOUND, RATE, format="OGG", subtype="VORBIS"),
 }  # fmt: skip
-EXACT = [name for name in TOLD if name not in ("Matroska", "ADTS", "a transport stream")]  # those that say where the sound ends, too
+EXACT = TOLD.keys() - {"Matroska", "ADTS", "a transport stream"}  # those that say where the sound ends, too
 
 
 @pytest.mark.parametrize("name", TOLD)

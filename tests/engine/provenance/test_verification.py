@@ -194,4 +194,4 @@ def test_statement_of_reads_the_comment_of_a_wav_that_has_a_place_and_lost_its_c
     content = made.read_bytes()
     made.write_bytes(content[: content.index(b"C2PA")])
     found = statement_of(made, here)
-    assert (found.voice, found.engine) == ("Mïa", "0.9")
+    assert (found.voice, found.engine) == ("mia", "0.9")
