@@ -17,6 +17,9 @@ from .audio.files import Recording as Recording
 from .audio.files import open_audio as open_audio
 from .audio.files import read_audio as read_audio
 from .audio.files import write_audio as write_audio
+from .audio.session_place import Marker as Marker
+from .audio.session_place import SessionPlace as SessionPlace
+from .audio.tracks import Track as Track
 from .conversion.comping import CompPart as CompPart
 from .conversion.comping import comp as comp
 from .conversion.comping import comp_files as comp_files
@@ -84,6 +87,7 @@ from .evaluation.scores import score_conversion as score_conversion
 from .features.clips import Clip as Clip
 from .features.clips import analysed_clips as analysed_clips
 from .features.retrieval import nearest_frames as nearest_frames
+from .files import on_track as on_track
 from .live.converter import LiveConverter as LiveConverter
 from .live.settings import LiveSettings as LiveSettings
 from .live.speaker import SpeakerProfile as SpeakerProfile

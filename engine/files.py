@@ -29,9 +29,11 @@ _NAME_KEPT = 60  # characters of the final name; at four bytes each they fit int
 
 
 class NamedPath(OwnPath):
-    """A path whose file has another name in texts than on the disk, such as the one it was sent with."""
+    """A path whose file has another name in texts than on the disk, such as the one it was sent with, or of whose sound
+    tracks a certain one is read."""
 
     shown = ""
+    track: int | None = None
 
 
 def named(path: Path, name: str) -> Path:
@@ -40,9 +42,42 @@ def named(path: Path, name: str) -> Path:
     >>> shown_name(named(Path("tasks/3/input.wav"), "Ave Maria.wav"))
     'Ave Maria.wav'
     """
-    path = NamedPath(path)
-    path.shown = name
-    return path
+    return _remembering(path, name, track_of(path))
+
+
+def on_track(path: Path | str, track: int | None) -> Path:
+    """Return a path from which whatever opens it reads this sound track; other paths made of it have none.
+
+    Parameters
+    ----------
+    path : Path or str
+        A file with several sound tracks.
+    track : int, optional
+        1 is the first; None leaves the choice to the file (see `engine.audio.tracks`).
+
+    Returns
+    -------
+    Path
+        For any function that takes the path of a recording.
+
+    Examples
+    --------
+    >>> track_of(on_track("film.mkv", 2))
+    2
+    """
+    path = as_path(path)
+    return _remembering(path, path.shown if isinstance(path, NamedPath) else "", track)
+
+
+def track_of(path: Path) -> int | None:
+    """Return the sound track that `on_track` gave a path."""
+    return path.track if isinstance(path, NamedPath) else None
+
+
+def _remembering(path: Path, name: str, track: int | None) -> Path:
+    made = NamedPath(path)
+    made.shown, made.track = name, track
+    return made
 
 
 def shown_name(path: Path, without: str = "") -> str:

@@ -48,6 +48,8 @@ class Analysis:
         Seconds, to within a sample at SAMPLE_RATE.
     dryness : Dryness
         Whether it is one dry voice.
+    notes : tuple of str
+        Sentences on how the file was read, as of `AudioSource`.
     """
 
     pitch: Pitch
@@ -56,6 +58,7 @@ class Analysis:
     vocal_range: VocalRange | None
     duration_s: float
     dryness: Dryness
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.loudness_db.shape != (len(self.pitch),):
@@ -78,8 +81,8 @@ class Analysis:
 
     @property
     def warning(self) -> str | None:
-        """Sentences for the user: that it is no dry vocal, or has tones beyond the range of notes."""
-        return joined(" ", filter(None, (self.dryness.warning, self.pitch.beyond_warning))) or None
+        """Sentences for the user: how the file was read, that it is no dry vocal, or has tones beyond the range."""
+        return joined(" ", filter(None, (*self.notes, self.dryness.warning, self.pitch.beyond_warning))) or None
 
     @property
     def times_s(self) -> np.ndarray:
@@ -147,7 +150,7 @@ def analyse_file(path: Path | str, report: Report = no_report) -> Analysis:
     3.0
     """
     with open_audio(path) as source:
-        return _analyse(mono_pieces(source), source.duration_s, report)
+        return replace(_analyse(mono_pieces(source), source.duration_s, report), notes=source.notes)
 
 
 def mono_pieces(source: AudioSource) -> Iterator[np.ndarray]:

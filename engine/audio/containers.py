@@ -1,7 +1,8 @@
 """Audio files that can be read: the one list, the limits, and how a file is told by its first bytes, not its suffix.
 
 WAV: Microsoft RIFF; RF64: EBU Tech 3306; BW64: ITU-R BS.2088. AIFF: Apple, 1989. Ogg: RFC 3533. WebM and MKA: RFC 8794
-(EBML) and RFC 9559 (Matroska). ID3v2: id3.org, 2000. MPEG audio frames: ISO/IEC 11172-3 and 13818-3.
+(EBML) and RFC 9559 (Matroska). MPEG-TS: ISO/IEC 13818-1. ID3v2: id3.org, 2000. MPEG audio frames: ISO/IEC 11172-3 and
+13818-3.
 """
 
 import re
@@ -59,6 +60,8 @@ CONTAINERS = (
               _PCM | {"adpcm_ima_qt", "gsm"}),
     Container("matroska", "WebM, MKA", (".webm", ".mka", ".mkv"), "audio/webm", _begins(rb"\x1aE\xdf\xa3"),
               (_STORED | {"vorbis"}) - {"pcm_alaw", "pcm_mulaw"}, timed=True),
+    Container("mpegts", "MPEG-TS", (".mts", ".m2ts"), "video/mp2t",
+              _begins(rb"(\x47.{187}){2}\x47|(.{4}\x47.{187}){2}.{4}\x47"), _MPEG | {"aac", "ac3", "eac3"}, timed=True),
     Container("caf", "CAF", (".caf",), "audio/x-caf", _begins(rb"caff"), _PCM | {"alac", "flac"}),
     Container("w64", "W64", (".w64",), "audio/x-w64", _begins(rb"riff\x2e\x91\xcf\x11"), _PCM),
     Container("au", "AU", (".au", ".snd"), "audio/basic", _begins(rb"\.snd"), _PCM),
@@ -89,7 +92,7 @@ FOREIGN = {
     "MPEG video": _begins(rb"\0\0\x01[\xb3\xba]"),
 }
 LOWEST_RATE, HIGHEST_RATE, MOST_CHANNELS = 8_000, 192_000, 8  # hertz, and channels, of what is read and written
-_HEAD = 32  # bytes that tell a container
+_HEAD = 400  # bytes that tell a container
 _JUNK = 1 << 17  # bytes in which the first frames of an MP3 are looked for
 _MOST_TAGS = 100
 _FRAMES = 3  # that must follow one another, unless the file ends

@@ -6,6 +6,7 @@ that a recording stays in time with its backing.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from itertools import chain, pairwise
 from pathlib import Path
@@ -19,10 +20,13 @@ from av.stream import Discard
 
 from engine.audio.channels import Samples
 from engine.audio.containers import Container, recognise
-from engine.audio.structure import Part, Spliced, changes, damaged, parts_of, truncated
+from engine.audio.priming import priming_of, timing_note
+from engine.audio.spliced import Part, Spliced
+from engine.audio.structure import changes, damaged, structure_of, truncated
 from engine.audio.time_stamps import Clock
+from engine.audio.tracks import SEVERAL, SILENT_PEAK, Choice, Track, choose, tracks_in
 from engine.errors import AudioError
-from engine.files import shown_name
+from engine.files import shown_name, track_of
 from engine.texts import tr
 
 _SILENCE = 65_536  # samples per channel of a gap that are given at a time
@@ -38,14 +42,18 @@ _STATE_ENDS = {"wav", "mov", "ogg"}  # those whose last block may have padding a
 
 
 class Decoder:
-    """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say."""
+    """An open audio file: `rate` in Hz, `channels`, and `sample_count` by its header, None if that does not say.
+
+    tracks: its sound tracks where it may have several, and track the number of the one that is read; notes: what its
+    owner should know of how it is read; timing_note: also where its time matters.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open a file. Raises AudioError for anything but complete, readable audio."""
         self._path = path
         self._container, start = recognise(path)
         try:
-            parts = parts_of(path, self._container, start)
+            structure = structure_of(path, self._container, start)
             self._file = path.open("rb")
         except OSError as error:
             raise AudioError(tr(
@@ -53,7 +61,12 @@ class Decoder:
                 name=shown_name(path), strerror=error.strerror,
             )) from error
         try:
-            self._links = [_Link(path, self._container, self._file, link, link is parts[0]) for link in parts]
+            parts = structure.recordings
+            opener = _Opener(path, self._container, self._file)
+            self.tracks = opener.tracks(parts[0])
+            choice = opener.choice(parts[0], self.tracks)
+            self.track = choice.number
+            self._links = [_Link(opener, link, link is parts[0], choice.number) for link in parts]
             self.rate, self.channels = self._links[0].rate, self._links[0].channels
             if any((link.rate, link.channels) != (self.rate, self.channels) for link in self._links):
                 raise changes(path)
@@ -62,6 +75,11 @@ class Decoder:
             raise
         counts = [link.sample_count for link in self._links]
         self.sample_count = None if None in counts else sum(count or 0 for count in counts)
+        longer = tr(
+            '"{name}" holds more sound than its header says. All of it is read.', name=shown_name(path)
+        ) if structure.is_longer else None
+        self.notes = tuple(filter(None, (longer, choice.note)))
+        self.timing_note = None if self._links[0].has_known_start else timing_note(path)
 
     def chunks(self) -> Iterator[Samples]:
         """Yield float32 (channels, n) from the beginning. Raises AudioError where the file proves to be damaged."""
@@ -73,62 +91,96 @@ class Decoder:
         self._file.close()
 
 
-class _Link:
-    """A recording in a file: all that it holds but in a chained Ogg, each link of which is one."""
+class _Opener:
+    """Opens the parts of a file with FFmpeg."""
 
-    def __init__(self, path: Path, container: Container, file: BinaryIO, parts: list[Part], is_first: bool) -> None:
-        self._path, self._container = path, container
-        self._file, self._parts = file, parts
-        with self._open() as opened:
-            stream = self._stream(opened)
-            self.rate, self.channels = int(stream.rate or 0), int(stream.channels or 0)
-            self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
-            self._is_pcm = self._codec.startswith("pcm_")
-            start_s = float((stream.start_time or 0) * (stream.time_base or 0))
-            is_cut_out = container.name == "ogg" and start_s > _LATEST_START_S
-            self._may_be_late = is_first and container.timed and not is_cut_out
-            self.sample_count = self._stated_length(stream)
+    def __init__(self, path: Path, container: Container, file: BinaryIO) -> None:
+        self.path, self.container, self.file = path, container, file
 
-    def _open(self) -> InputContainer:
-        content = Spliced(self._file, self._parts)
+    def open(self, parts: list[Part]) -> InputContainer:
+        """Open parts of the file. Raises AudioError."""
+        content = Spliced(self.file, parts)
         try:
             return av.open(
-                content, mode="r", format=self._container.name, buffer_size=_BUFFER, metadata_errors="replace"
+                content, mode="r", format=self.container.name, buffer_size=_BUFFER, metadata_errors="replace"
             )
         except (av.FFmpegError, OSError, ValueError) as error:
             raise AudioError(tr(
                 '"{name}" is damaged or incomplete, or is not audio.',
-                name=shown_name(self._path),
+                name=shown_name(self.path),
             )) from error
 
-    def _stream(self, opened: InputContainer) -> av.AudioStream:
-        """Return the first audio stream. Raises AudioError without one, and for an encoding that is not read."""
+    def tracks(self, parts: list[Part]) -> tuple[Track, ...]:
+        """Return the sound tracks, where there may be several."""
+        if self.container.name not in SEVERAL:
+            return ()
+        with self.open(parts) as opened:
+            return tracks_in(opened, self.container)
+
+    def choice(self, parts: list[Part], tracks: tuple[Track, ...]) -> Choice:
+        """Return which track is read. Raises AudioError for one that is not there."""
+        return choose(self.path, tracks, track_of(self.path), lambda number: self._is_silent(parts, number))
+
+    def _is_silent(self, parts: list[Part], number: int) -> bool:
+        """Return whether a track is silent; reading ends where it sounds. One that is damaged is not silent."""
+        with suppress(AudioError):
+            return all(
+                np.abs(piece).max(initial=0.0) < SILENT_PEAK for piece in _Link(self, parts, True, number).chunks()
+            )
+        return False
+
+    def stream(self, opened: InputContainer, number: int) -> av.AudioStream:
+        """Return the track of this number. Raises AudioError without one, and for an encoding that is not read."""
         for other in opened.streams:
             other.discard = Discard.all
-        stream = next(iter(opened.streams.audio), None)
+        stream = next(iter(opened.streams.audio[number - 1 :]), None)
         codec = stream.codec_context.codec if stream and stream.codec_context else None
-        if stream is None or (codec is None and self._container.name == "mov"):  # whose index may be cut off
-            raise AudioError(tr('"{name}" holds no audio, or is incomplete.', name=shown_name(self._path)))
-        if codec is None or codec.canonical_name not in self._container.codecs:
+        if stream is None or (codec is None and self.container.name == "mov"):  # whose index may be cut off
+            raise AudioError(tr('"{name}" holds no audio, or is incomplete.', name=shown_name(self.path)))
+        if codec is None or codec.canonical_name not in self.container.codecs:
             encoding = codec.long_name if codec else tr("an unknown encoding")
             raise AudioError(
                 tr(
                     '"{name}" holds {encoding}, which cannot be read: export it as WAV (PCM) or FLAC.',
-                    name=shown_name(self._path), encoding=encoding,
+                    name=shown_name(self.path), encoding=encoding,
                 )
             )
         channels = stream.codec_context.channels  # looked at once: each look frees a layout that is an unusual one
         if not channels:
-            raise damaged(self._path)
+            raise damaged(self.path)
         stream.discard = Discard.default
         # PyAV 18 would free such a layout with each frame too, so the decoder starts without one
         stream.codec_context.layout = f"{channels}C"
         # FFmpeg takes too much from the end of Vorbis in an Ogg and of ALAC in a CAF
-        if self._container.name == "caf" or (self._container.name, codec.canonical_name) == ("ogg", "vorbis"):
+        if self.container.name == "caf" or (self.container.name, codec.canonical_name) == ("ogg", "vorbis"):
             stream.codec_context.options = {"flags2": "skip_manual"}
         if codec.canonical_name == "flac":
             stream.codec_context.options = {"err_detect": "crccheck+explode"}
         return stream
+
+
+class _Link:
+    """A recording in a file: all that a track holds but in a chained Ogg, each link of which is one."""
+
+    def __init__(self, opener: _Opener, parts: list[Part], is_first: bool, track: int) -> None:
+        self._opener, self._path, self._container = opener, opener.path, opener.container
+        self._file, self._parts, self._track = opener.file, parts, track
+        with opener.open(parts) as opened:
+            stream = opener.stream(opened, track)
+            self.rate, self.channels = int(stream.rate or 0), int(stream.channels or 0)
+            self._codec, self._delay = stream.codec_context.codec.canonical_name, int(stream.codec_context.delay)
+            self._is_pcm = self._codec.startswith("pcm_")
+            start_s = float((stream.start_time or 0) * (stream.time_base or 0))
+            # a transport stream was cut out of one that runs
+            is_cut_out = self._container.name == "mpegts" or (
+                self._container.name == "ogg" and start_s > _LATEST_START_S
+            )
+            self._may_be_late = is_first and self._container.timed and not is_cut_out
+            stated = self._stated_length(stream)
+            self._primed = priming_of(self._container.name, self._codec, _first_packet(opened, stream), opened.metadata)
+            self._may_be_late &= not self._primed.is_taken
+            self.has_known_start = self._primed.is_known
+            self.sample_count = stated and min(self._primed.count or stated, stated - self._primed.samples)
 
     def _stated_length(self, stream: av.AudioStream) -> int | None:
         name = self._container.name
@@ -163,7 +215,7 @@ class _Link:
     def _mp3_length(self) -> int | None:
         """Return the length that an MP3 states: without a Xing, Info or VBRI header, which counts the frames, FFmpeg's
         is an estimate, and one that is too large where tags follow."""
-        self._file.seek(self._parts[0][0])
+        self._file.seek(int(self._parts[0][0]))
         start = self._file.read(256)
         for name, place in ((b"Xing", 8), (b"Info", 8), (b"VBRI", 14)):
             head = start[start.find(name) :] if name in start else b""
@@ -217,15 +269,15 @@ class _Link:
             position += silent + samples.shape[1]
 
     def _priming(self, first: av.AudioFrame) -> int:
-        """Return how many samples come before the sound of an Ogg Vorbis; elsewhere FFmpeg leaves them out itself."""
-        return first.samples if self._container.name == "ogg" and self._codec == "vorbis" else 0
+        """Return how many samples come before the sound that FFmpeg does not leave out itself, as in an Ogg Vorbis."""
+        return first.samples if self._container.name == "ogg" and self._codec == "vorbis" else self._primed.samples
 
     def _frames(self) -> Iterator[av.AudioFrame]:
         """Yield decoded frames. Junk after the last (old tags) is no damage to an MP3."""
         damage: Exception | None = None
         try:
-            with self._open() as opened:
-                for packet in opened.demux(self._stream(opened)):
+            with self._opener.open(self._parts) as opened:
+                for packet in opened.demux(self._opener.stream(opened, self._track)):
                     try:
                         frames = packet.decode()
                     except av.InvalidDataError as error:
@@ -238,6 +290,13 @@ class _Link:
                     yield from frames
         except (av.FFmpegError, OSError, ValueError) as error:
             raise damaged(self._path) from error
+
+
+def _first_packet(opened: InputContainer, stream: av.AudioStream) -> "av.Packet[Any] | None":
+    """Return the first packet of a track; None where there is none, which is for the decoder to judge."""
+    with suppress(av.FFmpegError, OSError, ValueError):
+        return next(opened.demux(stream), None)
+    return None
 
 
 def _with_last(frames: Iterator[av.AudioFrame]) -> Iterator[tuple[av.AudioFrame, bool]]:

@@ -18,6 +18,7 @@ import soundfile as sf
 
 from engine.audio.channels import Samples
 from engine.audio.result_format import DEPTHS, M4A_RATES, MP3_RATES
+from engine.audio.session_place import SessionPlace
 from engine.errors import AudioError
 from engine.texts import ntr, tr
 
@@ -84,19 +85,19 @@ def open_encoder(
     rate: int,
     channels: int,
     comment: str = "",
-    time_reference: int | None = None,
+    place: SessionPlace | None = None,
     mp3_kbps: int = 0,
     bits: int = DEPTHS[0],
 ) -> Encoder:
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
-    time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
+    place: of the file in its session; only .wav can hold it. mp3_kbps: the constant rate of
     .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. bits: 24 or 16 of
     .wav, .flac and .aiff. Raises AudioError if the format does not support the rate or channels, most of which
     `refuse_unwritable` says before.
     """
     if suffix == ".wav":
-        return WavEncoder(file, rate, channels, comment, time_reference, bits)
+        return WavEncoder(file, rate, channels, comment, place, bits)
     if suffix == M4A:
         return AacEncoder(file, rate, channels, comment)
     return SndfileEncoder(file, suffix, rate, channels, comment, mp3_kbps, bits)
@@ -124,14 +125,15 @@ class WavEncoder:
         rate: int,
         channels: int,
         comment: str = "",
-        time_reference: int | None = None,
+        place: SessionPlace | None = None,
         bits: int = DEPTHS[0],
     ) -> None:
+        place = (place or SessionPlace(rate)).at(rate)
         self._file, self._rate, self._channels, self._bits = file, rate, channels, bits
         self._dither = Dither()
         self._data_size = 0
-        self._tags = wav_comment(comment) if comment else b""
-        self._broadcast = b"" if time_reference is None else broadcast_extension(time_reference)
+        self._tags = place.marker_chunks() + (wav_comment(comment) if comment else b"")
+        self._broadcast = place.broadcast_chunk()
         file.write(wav_header(rate, channels, 0, before=self._broadcast, bits=bits))
 
     def write(self, block: Samples) -> None:
@@ -169,13 +171,6 @@ def wav_comment(text: str) -> bytes:
     content = text.encode() + b"\0"
     content += b"\0" * (len(content) % 2)
     return struct.pack("<4sI4s4sI", b"LIST", len(content) + 12, b"INFO", b"ICMT", len(content)) + content
-
-
-def broadcast_extension(time_reference: int) -> bytes:
-    """Return a bext chunk (EBU Tech 3285, version 1) that says at which sample of a song the file begins."""
-    low, high = time_reference & 0xFFFF_FFFF, time_reference >> 32
-    content = struct.pack("<256s32s32s10s8sIIH254x", b"", b"Timbre Studio", b"", b"", b"", low, high, 1)
-    return struct.pack("<4sI", b"bext", len(content)) + content
 
 
 def wav_header(

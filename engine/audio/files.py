@@ -9,7 +9,7 @@ import io
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +26,11 @@ from engine.audio.decoder import Decoder
 from engine.audio.encoders import open_encoder, refuse_unwritable
 from engine.audio.players import player
 from engine.audio.result_format import DEPTHS
+from engine.audio.session_place import SessionPlace, place_of
 from engine.audio.streams import BLOCK_S, Reader
 from engine.audio.structure import no_sound
 from engine.errors import AudioError, ProvenanceError
-from engine.files import as_path, replacing, shown_name, writing_errors
+from engine.files import as_path, on_track, replacing, shown_name, writing_errors
 from engine.provenance.installation import SWITCHED_OFF, Installation
 from engine.provenance.statement import Statement
 from engine.texts import ntr, numeral, tr
@@ -50,6 +51,10 @@ class Audio:
         Samples per second, in Hz.
     statement : Statement, optional
         How it was made, if it is synthetic; a file that it is written to says so.
+    place : SessionPlace, optional
+        Where the file that it was read from lies in a session; a .wav that it is written to lies there too.
+    notes : tuple of str
+        Sentences on how it was read, as of `AudioSource`.
 
     Raises
     ------
@@ -65,6 +70,8 @@ class Audio:
     samples: Samples
     rate: int
     statement: Statement | None = None
+    place: SessionPlace | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "samples", samples_of(self.samples))
@@ -170,6 +177,14 @@ class AudioSource:
         How many it has, 1 to 8.
     sample_count : int or None
         Samples per channel by the header: good enough for a progress bar, None if unknown.
+    notes : tuple of str
+        Sentences on how the file is read: which of several sound tracks, and that it holds more than its header says.
+    timing_note : str or None
+        That it may begin late, which matters beside other recordings: its encoder's delay is not known.
+    tracks : tuple of Track
+        The sound tracks, where the kind of file can have several.
+    track : int
+        The number of the one that is read, 1 for the first.
 
     Raises
     ------
@@ -183,6 +198,8 @@ class AudioSource:
         self.rate = self._decoder.rate
         self.channels = self._decoder.channels
         self.sample_count = self._decoder.sample_count
+        self.notes, self.timing_note = self._decoder.notes, self._decoder.timing_note
+        self.tracks, self.track = self._decoder.tracks, self._decoder.track
         try:
             refuse_outside_limits(self.path, self.rate, self.channels)
             if self.sample_count == 0:
@@ -241,13 +258,16 @@ class AudioSource:
         self.close()
 
 
-def open_audio(path: Path | str) -> AudioSource:
+def open_audio(path: Path | str, track: int | None = None) -> AudioSource:
     """Open an audio file to read block by block: `with open_audio(path) as source`, then `source.blocks()`.
 
     Parameters
     ----------
     path : Path or str
         A file of any kind and length.
+    track : int, optional
+        Which sound track of several to read, 1 for the first; by default the one of `on_track`, else the one that
+        players play, or another one where that is silent or cannot be read.
 
     Returns
     -------
@@ -265,16 +285,45 @@ def open_audio(path: Path | str) -> AudioSource:
     ...     sum(block.shape[1] for block in source.blocks(44100))
     132300
     """
-    return AudioSource(path)
+    return AudioSource(path if track is None else on_track(path, track))
 
 
-def read_audio(path: Path | str) -> Audio:
+def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
+    """Return sentences on how files are read, each once.
+
+    Parameters
+    ----------
+    paths : iterable of Path
+        The files.
+    is_timed : bool
+        Whether they lie beside each other, so that also those are named whose start is not known.
+
+    Returns
+    -------
+    list of str
+        As `notes` and `timing_note` of AudioSource.
+
+    Raises
+    ------
+    AudioError
+        If a file cannot be read.
+    """
+    found: dict[str | None, None] = {}
+    for path in paths:
+        with open_audio(path) as source:
+            found |= dict.fromkeys((*source.notes, source.timing_note if is_timed else None))
+    return [note for note in found if note]
+
+
+def read_audio(path: Path | str, track: int | None = None) -> Audio:
     """Read a whole audio file.
 
     Parameters
     ----------
     path : Path or str
         A file of any kind and length that fits in memory.
+    track : int, optional
+        Which sound track to read, as for `open_audio`.
 
     Returns
     -------
@@ -295,8 +344,9 @@ def read_audio(path: Path | str) -> Audio:
     Traceback (most recent call last):
     engine.errors.AudioError: ...
     """
-    with open_audio(path) as source:
-        return Audio(np.concatenate(list(source.blocks()), axis=1), source.rate)
+    with open_audio(path, track) as source:
+        samples = np.concatenate(list(source.blocks()), axis=1)
+        return Audio(samples, source.rate, place=place_of(source.path), notes=source.notes)
 
 
 Recording = Audio | Path | str | tuple[npt.ArrayLike, float]  # in memory, a file, or samples and their rate in Hz
@@ -346,8 +396,8 @@ class AudioWriter:
         credentials. If they cannot be signed, the file is written without, and `unsigned` gives the reason.
     installation : Installation, optional
         Signs the credentials; by default that of the environment.
-    time_reference : int, optional
-        The sample of a song at which the file begins; only .wav can hold it.
+    place : SessionPlace, optional
+        Where the file lies in a session, counted at any rate; only .wav can hold it.
     mp3_kbps : int
         Constant rate of .mp3 in thousands of bits per second; 0 is the best variable rate.
     bits : int
@@ -367,7 +417,7 @@ class AudioWriter:
         channels: int,
         statement: Statement | None = None,
         installation: Installation | None = None,
-        time_reference: int | None = None,
+        place: SessionPlace | None = None,
         mp3_kbps: int = 0,
         bits: int = DEPTHS[0],
     ) -> None:
@@ -386,9 +436,7 @@ class AudioWriter:
             self._unfinished = stack.enter_context(replacing(self.path))
             self._file: BinaryIO = self._unfinished.open("x+b")
             stack.callback(self._close)
-            self._encoder = open_encoder(
-                self._file, self._suffix, rate, channels, comment, time_reference, mp3_kbps, bits
-            )
+            self._encoder = open_encoder(self._file, self._suffix, rate, channels, comment, place, mp3_kbps, bits)
             stack.callback(self._encoder.abandon)  # which does nothing once it has finished
             self._stack = stack.pop_all()
 
@@ -473,7 +521,7 @@ def write_audio(path: Path | str, audio: Recording) -> None:
     >>> write_audio("louder.mp3", Audio(1.2 * read_audio("vocal.flac").samples, 44100))
     """
     audio = audio_of(audio)
-    with AudioWriter(path, audio.rate, audio.channels, audio.statement) as writer:
+    with AudioWriter(path, audio.rate, audio.channels, audio.statement, place=audio.place) as writer:
         writer.write(audio.samples)
     if writer.unsigned not in (None, SWITCHED_OFF):
         warnings.warn(tr(

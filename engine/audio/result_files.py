@@ -9,6 +9,7 @@ from engine.audio.channels import Samples
 from engine.audio.files import AudioWriter, open_audio
 from engine.audio.resampling import resampled_length
 from engine.audio.result_format import ResultFormat
+from engine.audio.session_place import place_of
 from engine.audio.streams import at_rate
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
@@ -25,9 +26,9 @@ def write_result(
 ) -> str | None:
     """Write a rendered file in this form; return why it carries no content credentials, if it should.
 
-    recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples. statement,
-    installation: as of AudioWriter. Raises AudioError if a file cannot be read or written; an existing target then
-    stays.
+    recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples; it lies
+    where that does in a session. statement, installation: as of AudioWriter. Raises AudioError if a file cannot be read
+    or written; an existing target then stays.
 
     >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
     >>> with open_audio("vocal.wav") as written:
@@ -38,9 +39,10 @@ def write_result(
         rate = form.rate_for(original.rate, target.suffix)
         is_back = rate == original.rate != SAMPLE_RATE
         count = sum(block.shape[1] for block in original.blocks()) if is_back else 0
+    place = place_of(rendered if rendered.suffix.lower() == ".wav" else recording)  # others hold none
     with (
         open_audio(rendered) as opened,
-        AudioWriter(target, rate, opened.channels, statement, installation, bits=form.depth) as writer,
+        AudioWriter(target, rate, opened.channels, statement, installation, place, bits=form.depth) as writer,
     ):
         is_whole = is_back and opened.sample_count == resampled_length(count, rate, opened.rate)
         blocks = at_rate(opened, rate)

@@ -1,11 +1,12 @@
 """Stems, recordings that begin and end together, so that another program can lay them under each other; and parts."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.session_place import SessionPlace, place_of
 from engine.audio.streams import stretch_of
 from engine.errors import SettingsError
 from engine.provenance.installation import Installation
@@ -34,14 +35,15 @@ def write_stem(
 ) -> None:
     """Write a recording as a stem (.wav) at its own rate, with silence before and after it.
 
-    The file has the start of the stems as its time reference (BWF), in samples. statement, installation: as of
-    AudioWriter, for synthetic recordings. Raises AudioError if a file cannot be read or written.
+    The file has the start of the stems as its time reference (BWF), and the markers of the recording. statement,
+    installation: as of AudioWriter, for synthetic recordings. Raises AudioError if a file cannot be read or written.
     """
     with open_audio(source) as recording:
         rate, channels = recording.rate, recording.channels
         lead, count = round(placing.lead_s * rate), round(placing.duration_s * rate)
-        reference = round(placing.origin_s * rate)
-        with AudioWriter(target, rate, channels, statement, installation, reference) as writer:
+        place = (place_of(source) or SessionPlace(rate)).at(rate).from_sample(-lead)
+        place = replace(place, time_reference=round(placing.origin_s * rate))
+        with AudioWriter(target, rate, channels, statement, installation, place) as writer:
             written = _write_silence(writer, lead)
             for block in recording.blocks():
                 writer.write(block)
@@ -65,7 +67,8 @@ def cut_recording(
     installation: Installation | None = None,
     mp3_kbps: int = 0,
 ) -> None:
-    """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate and with the same channels.
+    """Copy `source` from `start_s` to `stop_s` into `target`, at the same rate, with the same channels, and placed in
+    the session where the part was.
 
     The suffix of the target selects its format. statement, installation, mp3_kbps: as of AudioWriter.
     Raises SettingsError for a part that is too short or outside the recording, AudioError for a file that cannot be
@@ -79,8 +82,11 @@ def cut_recording(
     with open_audio(source) as recording:
         first = round(start_s * recording.rate)
         last = None if stop_s == float("inf") else round(stop_s * recording.rate)
+        place = place_of(source)
+        if place is not None:
+            place = place.at(recording.rate).from_sample(first, None if last is None else last - first)
         with AudioWriter(
-            target, recording.rate, recording.channels, statement, installation, mp3_kbps=mp3_kbps
+            target, recording.rate, recording.channels, statement, installation, place, mp3_kbps=mp3_kbps
         ) as writer:
             written = 0
             for piece in stretch_of(recording.blocks(), first, last):

@@ -19,6 +19,7 @@ import numpy as np
 from engine.analysis.loudness import SILENCE_DB, quietest_frame
 from engine.analysis.phrases import Phrase
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.session_place import place_of
 from engine.audio.streams import BLOCK_S, Reader, Source, at_engine_rate
 from engine.errors import EditError, SettingsError
 from engine.progress import Report, no_report
@@ -203,7 +204,9 @@ def comp_files(
     with ExitStack() as stack:
         sources = [stack.enter_context(open_audio(path)) for path in takes]
         rate = _refuse_unlike(sources)
-        writer = stack.enter_context(AudioWriter(target, rate, sources[0].channels, statement, installation))
+        writer = stack.enter_context(
+            AudioWriter(target, rate, sources[0].channels, statement, installation, place_of(sources[0].path))
+        )
         written, length_s = 0, sources[0].duration_s
         for piece in _pieces(sources, parts):
             writer.write(piece)

@@ -25,6 +25,7 @@ from engine.analysis.style import Style
 from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.players import players
+from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
 from engine.conversion.harmony import NONE, furthest
@@ -207,11 +208,12 @@ def convert(
     kept = zip(*_rendered(audio, renderer, progress), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
+    place = audio.place and audio.place.at(SAMPLE_RATE)
     made = [
-        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement), seed)
+        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
-    warning = _warning(renderer, transpose)
+    warning = _joined(*audio.notes, _warning(renderer, transpose))
     return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning)
 
 
@@ -271,9 +273,10 @@ def convert_file(
     chosen = renderer.settings
     _refuse_other_count(chosen, paths)
     statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
+    place = place_of(source)
     with ExitStack() as stack:
         writers = [
-            stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation))
+            stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation, place))
             for target in paths
         ]
         for pieces in _rendered(stack.enter_context(open_audio(source)), renderer, progress):
@@ -283,7 +286,7 @@ def convert_file(
     edit_data = _edit_data(renderer, transpose)
     return FileConversion(
         paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
-        _warning(renderer, transpose), _notes_warning(renderer, transpose),
+        _joined(*opened.notes, _warning(renderer, transpose)), _notes_warning(renderer, transpose),
     )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begi
 from engine.audio.channels import fold
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.session_place import place_of
 from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
@@ -248,7 +249,9 @@ def edit_file(
         renewed = [(earlier.patch, False) if is_same else (renderer.render, True) for is_same in same]
         used = replace(take.edit_data.settings, transpose=take.edit_data.transpose)
         statement = statement_for(voice, used, file_digest(take.source))
-        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, original.channels, statement, installation))
+        writer = stack.enter_context(
+            AudioWriter(target, SAMPLE_RATE, original.channels, statement, installation, place_of(original.path))
+        )
         for piece in splice.pieces(renewed):
             writer.write(piece)
     return FileEdit(target, plan, same.count(False), statement, writer.unsigned)

@@ -35,6 +35,7 @@ REMEDIES = {
     "short": tr("Add longer recordings; whole phrases are more useful than single sounds."),
     "no_voice": tr("Remove it, or replace it with a recording of singing or speech."),
     "unreadable": tr("Export it again as WAV or FLAC, or remove it."),
+    "reading": tr("Listen to it, and choose another sound track or export it again if it is not the voice."),
     "exact_duplicate": tr("Delete one of them; duplicates are not used for training."),
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),

@@ -378,13 +378,14 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
         clip = analysed_clip(path, cache, augmentations=0)
         with open_audio(path) as recording:
             quality = measure_quality(recording, clip)
+            notes = [finding("reading", "warn", note) for note in recording.notes]
     except (AudioError, OSError) as cause:
         reason = str(cause) if isinstance(cause, AudioError) else tr(
             '"{name}" cannot be read: {strerror}.',
             name=path.name, strerror=cause.strerror,
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = (*findings_in(quality), *findings_beyond(clip.pitch))
+    findings = (*notes, *findings_in(quality), *findings_beyond(clip.pitch))
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)

@@ -18,6 +18,7 @@ from engine.analysis.loudness import limit_peaks
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.channels import fold
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.session_place import place_of
 from engine.effects.settings import Effects, EffectSettings, effects_of
 from engine.errors import AudioError
 from engine.progress import Report, no_report
@@ -129,7 +130,7 @@ def apply_effects_to_file(
     if statement is not None:
         statement = stating_effects(statement, settings)
     written = 0
-    with AudioWriter(target, rate, channels, statement, installation) as writer:
+    with AudioWriter(target, rate, channels, statement, installation, place_of(Path(source))) as writer:
         for block in _prepared(blocks, settings, rate, channels):
             writer.write(block)
             written += block.shape[1]

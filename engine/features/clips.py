@@ -20,6 +20,7 @@ from engine.analysis.pitch import Pitch, detect_pitch
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, open_audio
 from engine.audio.streams import Source, at_engine_rate
+from engine.audio.tracks import track_digest
 from engine.errors import AudioError
 from engine.features.augmentations import VOICE_AUGMENTATIONS
 from engine.features.recording_content import RecordingContent
@@ -109,7 +110,7 @@ def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VO
 
     augmentations: the least number wanted. Raises AudioError if the file cannot be read.
     """
-    kept = cache / f"{file_digest(path)}.safetensors" if cache and path.is_file() else None
+    kept = cache / f"{track_digest(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
     if found is None or len(found.content) < augmentations:
         with open_audio(path) as recording:

@@ -4,6 +4,7 @@ Credentials can be removed, and tags can be written by anyone: a file without cr
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from c2pa import C2paError
 
 from engine.errors import AudioError
 from engine.files import as_path, shown_name
+from engine.framing.atoms import TooManyAtoms, atoms_of
+from engine.framing.chunks import ChunkedFile, read_chunks
 from engine.provenance.certificates import serial_of
 from engine.provenance.framing import is_untouched
 from engine.provenance.installation import Installation
@@ -28,6 +31,7 @@ _MEDIA_TYPES = {"wav": MEDIA_TYPES[".wav"], "flac": MEDIA_TYPES[".flac"], "mp3":
                 "mov": MEDIA_TYPES[".m4a"]}  # fmt: skip
 _STARTS = {b"fLaC": "flac", b"OggS": "ogg", b"FORM": "aiff", b"\x1aE\xdf\xa3": "matroska"}
 _BLOCK = 1 << 20  # bytes
+_MOST_ATOMS = 10_000  # of an M4A that is checked; ours have about 40
 _LONGEST_SHOWN = 200  # characters, of what a file says of itself
 _NOT_PROOF = tr("This doesn't prove that the audio is original: credentials can be removed.")
 _OUR_TAG = re.compile(rf"Synthetic: converted by {PROGRAM} (?P<engine>\S+) to the voice (?P<voice>[^.]+)\.")
@@ -98,13 +102,34 @@ def statement_of(path: Path, installation: Installation | None = None) -> Statem
 
 
 def _report(path: Path, name: str | None, anchors: bytes) -> dict[str, Any] | None:
-    if name not in _MEDIA_TYPES:
+    if name not in _MEDIA_TYPES or not _may_have_manifest(path, name):
         return None
     try:
         report = read_manifests(path, _MEDIA_TYPES[name], anchors)
     except C2paError:  # of the credentials, or of the file around them
         return None
     return report if report and report.get("active_manifest") in report.get("manifests", {}) else None
+
+
+def _may_have_manifest(path: Path, name: str) -> bool:
+    """Return whether the library of content credentials may look at a file. It needs the square of the number of boxes
+    in an M4A, and reads all zeros behind a WAV as chunks."""
+    if name == "wav":
+        return any(chunk.name == b"C2PA" for chunk in _chunks(path).others)
+    return name != "mov" or _has_few_atoms(path)
+
+
+def _has_few_atoms(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return sum(1 for _ in atoms_of(file, 0, path.stat().st_size, _MOST_ATOMS)) > 0
+    except TooManyAtoms:
+        return False
+
+
+def _chunks(path: Path) -> ChunkedFile:
+    with path.open("rb") as file:
+        return read_chunks(file, 0, path.stat().st_size, "wav")
 
 
 def _without_credentials(path: Path, name: str | None, tags: str | None) -> Verdict:
@@ -191,6 +216,10 @@ def _format(path: Path) -> str | None:
 
 def _tags(path: Path, name: str) -> str | None:
     """Return what the container's tags say about this program; None if nothing."""
+    if name == "wav":
+        return next((_shown(text) for text in _wav_texts(path) if PROGRAM in text), None)
+    if name == "mov" and not _has_few_atoms(path):
+        return None
     try:
         with av.open(str(path), format=name, metadata_errors="replace") as file:
             streams = [one.metadata for one in file.streams.audio]
@@ -198,6 +227,20 @@ def _tags(path: Path, name: str) -> str | None:
     except (av.FFmpegError, ValueError):
         return None
     return next((_shown(text) for text in tags if PROGRAM in text), None)
+
+
+def _wav_texts(path: Path) -> Iterator[str]:
+    """Yield the texts in the lists of a WAV (RIFF INFO)."""
+    for chunk in _chunks(path).others:
+        if chunk.name == b"LIST" and chunk.size <= _BLOCK:
+            with path.open("rb") as file:
+                file.seek(chunk.body)
+                content = file.read(chunk.size)
+            place = 4
+            while content[:4] == b"INFO" and place + 8 <= len(content):
+                size = int.from_bytes(content[place + 4 : place + 8], "little")
+                yield content[place + 8 : place + 8 + size].rstrip(b"\0").decode(errors="replace")
+                place += 8 + size + size % 2
 
 
 def _has_traces(path: Path) -> bool:

@@ -18,6 +18,7 @@ import scipy
 
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.session_place import SessionPlace, place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SettingsError
 from engine.files import TakesPaths, shown_name
@@ -194,9 +195,10 @@ def mix_files(
     with ExitStack() as stack:
         sounding = [lane.statement for lane, fader in zip(lanes, faders, strict=True) if lane.statement and fader.gain]
         statement = of_several(sounding) if sounding else None
-        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation))
+        place = _place_of(lanes)
+        writer = stack.enter_context(AudioWriter(target, SAMPLE_RATE, channels, statement, installation, place))
         exported = [
-            stack.enter_context(AudioWriter(path, SAMPLE_RATE, channels, lane.statement, installation))
+            stack.enter_context(AudioWriter(path, SAMPLE_RATE, channels, lane.statement, installation, place))
             for path, lane in zip(stems, lanes, strict=False)
         ]
         written = 0
@@ -284,6 +286,13 @@ class TruePeak:
     def db(self) -> float:
         """Return the peak so far in dB of full scale."""
         return 20.0 * float(np.log10(max(self._peak, 1e-6)))
+
+
+def _place_of(lanes: Sequence[Lane]) -> SessionPlace | None:
+    """Return where a mix lies in the session of the first lane that has a place in one."""
+    first = min(0, *(lane.offset for lane in lanes))
+    found = ((lane, place_of(lane.path)) for lane in lanes)
+    return next((place.at(SAMPLE_RATE).from_sample(first - lane.offset) for lane, place in found if place), None)
 
 
 def _correction_db(lane: Lane) -> float:

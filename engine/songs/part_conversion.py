@@ -17,6 +17,7 @@ from engine.analysis.loudness import measure_loudness, quietest_frame
 from engine.analysis.style import Style
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.session_place import place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import Chosen
@@ -195,7 +196,7 @@ def convert_parts(
         statement = _statement(statements, voices, stretches, source)
         with open_audio(source) as opened:
             channels = opened.channels
-        with AudioWriter(target, SAMPLE_RATE, channels, statement, work.installation) as writer:
+        with AudioWriter(target, SAMPLE_RATE, channels, statement, work.installation, place_of(source)) as writer:
             for piece in _assembled(source, place, stretches, count):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]

@@ -17,6 +17,7 @@ import soundfile as sf
 
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import open_audio
+from engine.audio.session_place import SessionPlace, append_place, place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.errors import AudioError, SeparationError
 from engine.files import as_path, replacing, shown_name, writing_errors
@@ -156,7 +157,8 @@ def separate_file(
     with open_audio(song) as opened, open_audio(song) as again:
         duration_s = opened.duration_s or 0.0
         reader = Reader(in_stereo(again), STEREO)
-        with float_file(vocal, STEREO) as sung, float_file(backing, STEREO) as played:
+        located = place_of(song)
+        with float_file(vocal, STEREO, located) as sung, float_file(backing, STEREO, located) as played:
             report(0.0, tr("separating"))
             for block in separator.vocal_of(in_stereo(opened)):
                 whole = reader.read(block.shape[1])
@@ -184,12 +186,15 @@ def in_stereo(source: Any) -> Iterator[np.ndarray]:
 
 
 @contextmanager
-def float_file(path: Path, channels: int) -> Iterator[sf.SoundFile]:
-    """Write a wav of 32-bit floats, which clips nothing; it appears when the block succeeds. Raises AudioError."""
+def float_file(path: Path, channels: int, place: SessionPlace | None = None) -> Iterator[sf.SoundFile]:
+    """Write a wav of 32-bit floats, which clips nothing, with its place in a session; it appears when the block
+    succeeds. Raises AudioError."""
     with writing_errors(path), replacing(path) as unfinished:
         try:
             with sf.SoundFile(unfinished, "w", SAMPLE_RATE, channels, format="WAV", subtype="FLOAT") as file:
                 yield file
+            if place is not None:
+                append_place(unfinished, place.at(SAMPLE_RATE))
         except sf.LibsndfileError as cause:
             raise AudioError(tr(
                 '"{name}" could not be written: {error_string}',

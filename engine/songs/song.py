@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Protocol, get_args
 
 from engine.analysis.style import Style
+from engine.audio.files import notes_of
+from engine.audio.tracks import track_digest
 from engine.conversion.settings import Chosen, chosen_by
 from engine.errors import SettingsError
 from engine.features.survey import Survey
 from engine.files import TakesPaths, names_that_fit, shown_name, write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report, within
-from engine.provenance.statement import Statement, canonical_json, file_digest, of_several
+from engine.provenance.statement import Statement, canonical_json, of_several
 from engine.songs.alignment import Alignment, align
 from engine.songs.mixing import Fader, Lane, Mix, channels_of, common_channels, mix_files
 from engine.songs.part_conversion import PartsConversion, VoiceNamed, Work, convert_parts
@@ -311,7 +313,9 @@ def make_song(
     else:
         alignment = Alignment(0.0, tr("separated from the same song"))
     stems = [Stem(lead, song.lead.parts, song.lead.fader), *song.stems]
-    conversions, lanes, notes, wrong = [], [], _notes(alignment), list[str]()
+    given = [song.lead.path, *filter(None, [song.backing]), *(stem.path for stem in song.stems)]
+    notes = notes_of(given, is_timed=len(given) > 1) + _notes(alignment)
+    conversions, lanes, wrong = [], [], list[str]()
     for number, stem in enumerate(stems):
         share = [start + (_CONVERTED - start) * (number + ahead) / len(stems) for ahead in (0, 1)]
         named = "" if len(stems) == 1 else f'"{shown_name(stem.path if number else song.lead.path)}": '
@@ -363,7 +367,7 @@ class _Judge:
 
 def stage_name(name: str, *made_of: object) -> str:
     """Name a stage by what it is made of: paths count by their contents, the rest as it is written."""
-    parts = [file_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
+    parts = [track_digest(one) if isinstance(one, Path) else repr(one) for one in made_of]
     return f"{name}-{sha256(canonical_json({'of': parts})).hexdigest()[:24]}"
 
 

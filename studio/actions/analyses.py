@@ -11,6 +11,7 @@ import numpy as np
 
 import engine
 from engine.analysis.comparison import Comparison, Performed, compare_recordings
+from engine.files import on_track, track_of
 from engine.texts import tr
 from studio.actions.recordings import Origin, check_recording, origin_of, origin_of_file, shown_name, suffix_of
 from studio.actions.submission import Work, new_task, submit_work
@@ -32,7 +33,8 @@ def start_analysis(
 ) -> str:
     """Move a recording into the storage and queue its analysis; return the task's id.
 
-    origin: what the recording is a part or a copy of; by default it is a recording of its own.
+    origin: what the recording is a part or a copy of; by default it is a recording of its own. Of several sound tracks
+    the one is read that `on_track` gave the path.
 
     Raises NotReadable for a file that is not audio, Invalid for a recording that is too long, TooMany, Unavailable,
     DiskFull; then nothing is left behind.
@@ -42,10 +44,18 @@ def start_analysis(
     asked = Analysis(
         f"{task.prefix}/input{suffix_of(file_name, recording)}",
         shown_name(file_name),
+        track=track_of(recording),
         **asdict(origin or origin_of_file(recording)),
     )
     work = Work(ANALYSIS, asked, cost=length.channel_seconds)
     return submit_work(studio, task, work, files={asked.input_key: recording})
+
+
+def analyse_track(studio: Studio, account: Account, task_id: str, track: int) -> str:
+    """Analyse another sound track of an analysed recording; return the id of its analysis. Raises as `start_analysis`,
+    and NotFound."""
+    with analysed_recording(studio, account, task_id) as (copy, file_name, origin):
+        return start_analysis(studio, account, on_track(copy, track), file_name, origin)
 
 
 def cancel_analysis(studio: Studio, account: Account, task_id: str) -> None:
@@ -81,7 +91,7 @@ def analysed_recording(studio: Studio, account: Account, task_id: str) -> Iterat
     task = find_analysis(studio, account, task_id)
     asked = task.asked_as(Analysis)
     with stored_copy(studio, asked.input_key, _GONE) as copy:
-        yield copy, asked.file_name, origin_of(asked) or origin_of_file(copy)
+        yield on_track(copy, asked.track), asked.file_name, origin_of(asked) or origin_of_file(copy)
 
 
 def find_analysis(studio: Studio, account: Account, task_id: str) -> Task:

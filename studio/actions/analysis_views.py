@@ -141,10 +141,28 @@ class AnalysedRecording(TypedDict):
     pitch_histogram: Sequence[NoteSeconds]
 
 
+class ShownTrack(TypedDict):
+    """A sound track of a file with several."""
+
+    number: int
+    title: str
+    language: str
+    encoding: str
+    is_readable: bool
+
+
+class ShownTracks(TypedDict):
+    """The sound tracks of a file with several, and the number of the one that was read."""
+
+    read: int
+    tracks: Sequence[ShownTrack]
+
+
 class AnalysisView(TypedDict):
     """What the page shows of a recording; what an analysis finds is empty until it is completed.
 
-    ahead: how many analyses end before it begins; origin: what its credentials or tags say of where it comes from.
+    ahead: how many analyses end before it begins; origin: what its credentials or tags say of where it comes from;
+    tracks: None for a file with one.
     """
 
     id: str
@@ -164,6 +182,7 @@ class AnalysisView(TypedDict):
     roll: RollData | None
     pictures: Mapping[str, ShownPicture]
     downloads: Sequence[Download]
+    tracks: ShownTracks | None
 
 
 def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str, now_s: float) -> AnalysisView:
@@ -187,6 +206,7 @@ def analysis_view(studio: Studio, account: Account, task_id: str, base_url: str,
         "roll": None,
         "pictures": {},
         "downloads": [],
+        "tracks": None,
     }
     return _explored(studio, task, view, base_url, now_s) if task.state == "completed" else view
 
@@ -258,6 +278,7 @@ def _explored(studio: Studio, task: Task, view: AnalysisView, base_url: str, now
         "audio_url": link(found.heard),
         "summary": read(ShownSummary, written(found.summary)),
         "origin": found.origin,
+        "tracks": read(ShownTracks, written(found.tracks)) if found.tracks else None,
         "notes": notes,
         "pitch_histogram": [{"midi": one.midi, "seconds": one.seconds} for one in found.pitch_histogram],
         "pictures": pictures,

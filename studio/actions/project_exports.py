@@ -16,8 +16,9 @@ from engine.analysis.phrases import Phrase, find_phrases
 from engine.analysis.pitch import TRUSTED
 from engine.analysis.timeline import Timeline, cue_sheet, marker_labels, pitch_table
 from engine.audio.files import open_audio
+from engine.audio.session_place import place_of
 from engine.audio.stems import Placing, write_stem
-from engine.files import replacing
+from engine.files import on_track, replacing
 from engine.progress import Report, no_report
 from engine.provenance.statement import Statement
 from engine.texts import tr
@@ -86,7 +87,8 @@ def export_project(
     It holds stems (.wav) of the recording and of all takes that begin and end together, the melody as MIDI with a
     marker for each phrase, the pitch curve and the phrases as tables (CSV), the phrases as labels, and project.json
     with the settings of each take. Files are named by where the stems begin in the song, and takes by their voice, a
-    number that counts through all conversions with it, and their name. timeline: in place of the project's. Raises
+    number that counts through all conversions with it, and their name. Stems have the time reference of the recording
+    in its session, if it has one and the timeline begins at 0. timeline: in place of the project's. Raises
     NotFound, also if nothing of it is left, AudioError, Invalid for a target that cannot be written, DiskFull.
     """
     project = find_project(studio.database, account.id, project_id)
@@ -119,6 +121,7 @@ class _Export:
         self._origin_s = min(one.start_s for one, _, _ in self._recordings)
         self._seconds = max(ends) - self._origin_s
         self._timeline = replace(timeline, start_s=timeline.start_s + self._origin_s)
+        self._begin_s = self._timeline.start_s if timeline.start_s else self._session_s() or self._timeline.start_s
         self._stem = f"{self._timeline.position(0.0)} {project.shown_name}"
 
     def write(self, target: Path, report: Report) -> None:
@@ -140,9 +143,17 @@ class _Export:
 
     def _written(self, sound: _Sound, path: Path | None) -> Path:
         source, stem = path or self._fetched(sound), self._place / "stem.wav"
-        placing = Placing(sound.start_s - self._origin_s, self._seconds, self._timeline.start_s)
+        placing = Placing(sound.start_s - self._origin_s, self._seconds, self._begin_s)
         write_stem(source, stem, placing, sound.statement, self._studio.installation)
         return stem
+
+    def _session_s(self) -> float | None:
+        """Return the second of the session at which the stems begin, if a recording says where it lies in one."""
+        for sound, path, _ in self._recordings:
+            place = place_of(path)
+            if place is not None and place.time_reference is not None:
+                return place.time_reference / place.rate - (sound.start_s - self._origin_s)
+        return None
 
     def _cues(self) -> Iterator[tuple[str, str, bytes | str]]:
         """Yield the parts of the cue sheet: kind, suffix and content. Times begin with the stems."""
@@ -186,7 +197,8 @@ class _Export:
         folder = self._place / sound.task.id
         folder.mkdir(exist_ok=True)
         try:
-            return self._studio.storage.fetch(sound.key, folder)
+            path = self._studio.storage.fetch(sound.key, folder)
+            return path if sound.take else on_track(path, sound.task.asked_as(Conversion).track)
         except NotFound as cause:
             raise NotFound(tr("A recording or a take of this project has been deleted."), "recording_gone") from cause
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.files import write_atomically, writing_errors
+from engine.files import on_track, write_atomically, writing_errors
 from engine.texts import tr
-from studio.commands.arguments import Overwrite, Recording
+from studio.commands.arguments import Overwrite, Recording, Track
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
@@ -33,10 +33,12 @@ def analyse(
     ] = None,
     midi: Annotated[Path | None, typer.Option(metavar="OUT", help=tr("Write the notes as MIDI."))] = None,
     overwrite: Overwrite = False,
+    track: Track = None,
     as_json: Annotated[bool, typer.Option("--json", help=tr("Print JSON, with pitch and notes."))] = False,
 ) -> None:
     """Analyse a recording: vocal style, range, pitch and notes."""
     find_recording(source)
+    source = on_track(source, track)
     refuse_unknown_plot(plot)
     plot, csv, midi = (path and free_path(path, overwrite, [source]) for path in (plot, csv, midi))
     from engine.analysis.notes import find_notes, notes_as_midi

@@ -14,6 +14,9 @@ Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: w
 VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
     "The voice to convert with; `voices` lists them.",
 ))]
+Track = Annotated[int | None, typer.Option("--track", metavar="N", min=1, help=tr(
+    "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
+))]
 AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))

@@ -44,6 +44,7 @@ def comp(
         find_recording(path)
     from engine.analysis.phrases import find_phrases
     from engine.analysis.recording import analyse_file
+    from engine.audio.files import notes_of
     from engine.conversion.comping import comp_files, joins, parts_of, refuse_other_recordings
 
     chosen = None if choose is None else [_number(one) - 1 for one in choose.split(",")]
@@ -57,6 +58,8 @@ def comp(
             return
         refuse_other_recordings(source, takes)
         parts = parts_of(starts_s, chosen)
+        for note in notes_of(takes, is_timed=True):
+            say(note)
         unsigned = comp_files(takes, parts, target, report, _voice_of_all(takes))
     if unsigned:
         say(tr("Without content credentials. {unsigned}", unsigned=unsigned))

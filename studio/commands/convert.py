@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from engine.errors import SettingsError
+from engine.files import on_track
 from engine.texts import tr
-from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, VoiceId
+from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Track, VoiceId
 from studio.commands.failures import in_one_sentence
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
@@ -97,6 +98,7 @@ def convert(
     ] = False,
     as_json: AsJson = False,
     device: DeviceOption = "auto",
+    track: Track = None,
     separate: Annotated[
         bool, typer.Option("--separate", help=tr("FILE is a whole song."), rich_help_panel=_SONGS)
     ] = False,
@@ -137,7 +139,8 @@ def convert(
     **given: str | None,
 ) -> None:
     """Convert recordings to another voice; prints the path of each result."""
-    recordings, names = find_recordings(sources), ResultNames(output, overwrite, skip_existing)
+    recordings = [on_track(one, track) for one in find_recordings(sources)]
+    names = ResultNames(output, overwrite, skip_existing)
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     values, form = _read(given)
     if song.is_used:

@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,9 +11,10 @@ import typer
 from typer.models import OptionInfo
 
 from engine.errors import ProfileError
+from engine.files import on_track
 from engine.progress import Report
 from engine.texts import tr
-from studio.commands.arguments import Overwrite
+from studio.commands.arguments import Overwrite, Track
 from studio.commands.failures import in_one_sentence
 from studio.commands.figures import refuse_unknown_plot, write_figure
 from studio.commands.progress import progress_bar
@@ -53,6 +55,7 @@ def create(
     consent_statement: Annotated[str | None, _stated(tr("What the person recorded has agreed to."))] = None,
     consent_by: Annotated[str | None, _stated(tr("Who agreed."))] = None,
     consent_date: Annotated[str | None, _stated(tr("Date of the agreement."), "YYYY-MM-DD")] = None,
+    track: Track = None,
 ) -> None:
     """Create a voice from recordings and examine them; prints the voice's id, which `train` takes."""
     from studio.actions.voices.datasets import create_examined
@@ -75,8 +78,8 @@ def create(
     given: dict[str, object] = {field: value for field, value in stated.items() if value is not None}
     if agreed := {field: value for field, value in consent.items() if value is not None}:
         given["consent"] = agreed
-    files = source[0] if len(source) == 1 else source
-    with local_studio() as studio:
+    with local_studio() as studio, _on_track(source, track) as chosen:
+        files = chosen[0] if len(chosen) == 1 else chosen
         with progress_bar() as progress:
             identifier, data_report = create_examined(studio, studio.local, files, given, progress)
         name = find_model(studio.database, studio.local, identifier).name
@@ -113,6 +116,22 @@ def report(
         return
     for line in report_lines(found, translated):
         typer.echo(line)
+
+
+@contextmanager
+def _on_track(sources: list[Path], track: int | None) -> Iterator[list[Path]]:
+    """Yield the sources; where a track is chosen, that of each recording as a file of its own."""
+    if track is None:
+        yield sources
+        return
+    from engine.audio.stems import cut_recording
+
+    with tempfile.TemporaryDirectory() as folder:
+        alone = [Path(folder) / f"{number}" / f"{path.stem}.flac" for number, path in enumerate(sources)]
+        for path, target in zip(sources, alone, strict=True):
+            target.parent.mkdir()
+            cut_recording(on_track(path, track), target)
+        yield alone
 
 
 def _examined(source: str, progress: Report) -> "DataReport":

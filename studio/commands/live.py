@@ -11,8 +11,9 @@ import typer
 
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
+from engine.files import on_track
 from engine.texts import ntr, numeral, tr
-from studio.commands.arguments import Overwrite
+from studio.commands.arguments import Overwrite, Track
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
@@ -42,6 +43,7 @@ def live(
         str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
     ] = "",
     overwrite: Overwrite = False,
+    track: Track = None,
     record: Annotated[
         Path | None, typer.Option("--record", metavar="FOLDER", help=tr("Also write dry.wav and converted.wav there."))
     ] = None,
@@ -67,7 +69,7 @@ def live(
         if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
             raise EngineError(tr("A recording is converted into a file: name it with --output."))
         target = free_path(Path(output), overwrite, [Path(source)])
-        _convert_file(Path(source), target, loaded, settings)
+        _convert_file(on_track(source, track), target, loaded, settings)
         typer.echo(target)
     else:
         _perform(loaded, settings, source, output, record)
@@ -92,6 +94,8 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     from studio.commands.progress import progress_bar
 
     audio = read_audio(source)
+    for note in audio.notes:
+        say(note)
     dryness = analyse(audio).dryness
     if dryness.presence.is_silent:
         raise EngineError(SILENT)
@@ -100,7 +104,7 @@ def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSet
     with progress_bar() as report:
         samples, converter = convert_recording(audio.mono(), audio.rate, voice, settings, report)
     statement = live_statement(voice, settings, source)
-    write_audio(target, Audio(samples[None], audio.rate, statement))
+    write_audio(target, Audio(samples[None], audio.rate, statement, audio.place))
     say(tr(
         "{name}; live this would come {delay_s} ms later.",
         name=voice.card.name, delay_s=numeral(1000 * converter.delay_s, ".0f"),

@@ -34,6 +34,7 @@ def mix(
     **given: str | None,
 ) -> None:
     """Mix a vocal with its backing, in place and at its level; prints the path of the mix."""
+    from engine.audio.files import notes_of
     from engine.audio.result_format import ResultFormat
     from engine.provenance.verification import statement_of
     from engine.songs.alignment import align
@@ -50,6 +51,8 @@ def mix(
         Lane(vocal, Fader(vocal_db), found.samples, original, statement_of(vocal, installation)),
         Lane(backing, Fader(backing_db), statement=statement_of(backing, installation)),
     ]
+    for note in notes_of(sources, is_timed=True):
+        say(note)
     with progress_bar() as report, rendered_in([target], backing, form, installation) as [rendered]:
         done = mix_files(lanes, rendered, report=report, installation=installation)
     say(tr(

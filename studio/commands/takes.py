@@ -14,6 +14,7 @@ from engine.audio.result_format import ResultFormat
 from engine.effects.chain import stating_effects
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
+from engine.files import on_track, track_of
 from engine.progress import Report
 from engine.provenance.statement import Statement
 from engine.texts import tr
@@ -192,7 +193,7 @@ def converted_task(
 def _copied(studio: "Studio", recording: Path, target: Path) -> Path:
     try:
         refuse_full_disk(studio, recording.stat().st_size)
-        return Path(shutil.copyfile(recording, target))
+        return on_track(shutil.copyfile(recording, target), track_of(recording))
     except OSError as cause:
         raise AudioError(tr(
             '"{name}" cannot be copied: {strerror}.',

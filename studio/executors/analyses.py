@@ -21,6 +21,8 @@ from studio.store.records.analysis import (
     FoundNote,
     FoundPitch,
     FoundRange,
+    FoundTrack,
+    FoundTracks,
     Picture,
     PitchSeconds,
     Summary,
@@ -51,7 +53,8 @@ def explore(job: Job) -> None:
     report = within(job.heartbeat.report, 0.0, _LOOKING_SHARE)
     source = job.recording(asked)
     found = explore_file(source, folder, 60 * job.context.service.longest_audio_minutes, report=report)
-    heard = source if source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
+    tracks, is_plain = _tracks(source)
+    heard = source if is_plain and source.suffix.lower() in HEARD else _playable(source, folder / "heard.flac")
     (folder / CURVES).write_text(_curves_json(found.curves))
     (folder / TABLE).write_text(_table(found.curves))
     (folder / MIDI).write_bytes(notes_as_midi(found.notes))
@@ -59,6 +62,7 @@ def explore(job: Job) -> None:
         duration_s=found.analysis.duration_s,
         summary=_summary(found),
         origin=_origin(job, source),
+        tracks=tracks,
         notes=tuple(
             FoundNote(round(note.start_s, 2), round(note.end_s, 2), note.midi, round(note.cents, 2))
             for note in found.notes
@@ -84,6 +88,15 @@ def _store(job: Job, folder: Path) -> None:
         raise Unavailable(
             tr("The pictures could not be stored. Try again."), _RETRY_S, "storage_unreachable"
         ) from cause
+
+
+def _tracks(source: Path) -> tuple[FoundTracks | None, bool]:
+    """Return the sound tracks of a file with several, and whether a browser plays of it what is read here."""
+    with open_audio(source) as recording:
+        found = tuple(
+            FoundTrack(one.number, one.title, one.language, one.encoding, one.is_readable) for one in recording.tracks
+        )
+        return FoundTracks(recording.track, found) if len(found) > 1 else None, len(found) < 2 and not recording.notes
 
 
 def _playable(source: Path, target: Path) -> Path:

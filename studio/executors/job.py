@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 
 from engine.audio.files import open_audio
 from engine.errors import AudioError
-from engine.files import named
+from engine.files import named, on_track
 from engine.provenance.installation import Installation
 from engine.texts import tr
 from engine.units import in_words
@@ -119,7 +119,7 @@ class Job:
             source = retry(lambda: storage.fetch(asked.input_key, self.folder), SHORT_PATIENCE_S)
         except NotFound as cause:
             raise NotFound(tr("The recording has been deleted: add it again."), "recording_gone") from cause
-        return named(source, asked.file_name or tr("the recording"))
+        return on_track(named(source, asked.file_name or tr("the recording")), asked.track)
 
     def store(self, path: Path) -> str:
         """Store a result of this attempt; return its key. Raises Unavailable, DiskFull."""

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.audio.files import notes_of
 from engine.conversion.settings import by_style
 from engine.files import named
 from studio.errors import NotFound
@@ -128,7 +129,7 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         by_style(asked.preset, asked.settings), job.heartbeat.report,
         Work(job.context.device, job.context.installation), surveyed,
     )  # fmt: skip
-    notes = [find_two_pitches(source).sentence, done.notes_warning]
+    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.notes_warning]
     return replace(
         _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes))
     )

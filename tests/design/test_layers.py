@@ -23,6 +23,7 @@ ENGINE = {
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
     "pinned": "files that are fetched on request, by their checksum",
+    "framing": "where the parts of a file lie, whatever they hold",
     "provenance": "what files say of how they were made, signed and verified",
     "zip_names": "names of files in zips, in whatever code page",
     "archives": "zips from anybody",

@@ -8,6 +8,7 @@ from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.audio.stems import cut_recording
 from engine.conversion.settings import AUTO, by_style
 from engine.effects.settings import OFF, Effects, effects_of, plain_effects
+from engine.files import on_track, track_of
 from engine.progress import Report
 from engine.texts import tr
 from studio.actions.account import name_of_take, preferences_of
@@ -88,8 +89,9 @@ def start_conversion(
 ) -> str:
     """Check a conversion, move its recording into the storage and queue it; return the task's id.
 
-    origin: what the recording is a part or a copy of; by default it is a recording of its own. Raises as
-    `check_conversion` and `submit_conversion` do; then nothing is left behind.
+    origin: what the recording is a part or a copy of; by default it is a recording of its own. Of several sound tracks
+    the one is converted that `on_track` gave the path. Raises as `check_conversion` and `submit_conversion` do; then
+    nothing is left behind.
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
@@ -142,6 +144,7 @@ def submit_conversion(
         untrained=checked.voice.is_untrained,
         song=None if song is None else song.record(task.prefix),
         form=None if request.form == PUBLISHED else request.form,
+        track=track_of(audio),
         **asdict(origin or origin_of_file(audio)),
     )
     files = {asked.input_key: audio}
@@ -225,6 +228,7 @@ def convert_again(studio: Studio, account: Account, task_id: str, model: str | N
             model or task.model_id or "", asked.settings, asked.preset, True, asked.effects, song,
             asked.form or PUBLISHED,
         )  # fmt: skip
+        copy = on_track(copy, asked.track)
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
 
@@ -250,6 +254,7 @@ def harmonize(
     }  # fmt: skip
     with stored_copy(studio, asked.input_key, _GONE) as copy:
         request = ConversionRequest(model or task.model_id or "", settings, asked.preset, True)
+        copy = on_track(copy, asked.track)
         return start_conversion(studio, account, copy, asked.file_name, request, origin=_origin(task))
 
 
@@ -258,7 +263,7 @@ def look_at_recording(studio: Studio, account: Account, task_id: str) -> str:
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     asked = task.asked_as(Conversion)
     with stored_copy(studio, asked.input_key, _GONE) as copy:
-        return start_analysis(studio, account, copy, asked.file_name, _origin(task))
+        return start_analysis(studio, account, on_track(copy, asked.track), asked.file_name, _origin(task))
 
 
 def look_at_take(studio: Studio, account: Account, task_id: str, take: int) -> str:

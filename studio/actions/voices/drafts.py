@@ -1,13 +1,17 @@
 """Drafts: recordings collected for a new voice until it is created."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from engine.audio.files import open_audio
+from engine.audio.stems import cut_recording
+from engine.audio.tracks import Track
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
 from engine.errors import EngineError
+from engine.files import fitting_name, named, on_track
 from engine.texts import ntr, numeral, tr
 from engine.voices.profile import is_blank, profile_as_json, read_profile
 from studio.actions.uploads import link_or_copy, refuse_large, scratch_folder
@@ -22,14 +26,25 @@ from studio.store.studio import Studio
 
 
 @dataclass(frozen=True)
+class TrackChoice:
+    """A recording of a draft that has several sound tracks, by its `id`; read: the number of the one that is read."""
+
+    recording: str
+    name: str
+    read: int
+    tracks: tuple[Track, ...]
+
+
+@dataclass(frozen=True)
 class DraftUpload:
-    """The result of adding files: their draft, the contents of a model.json among them, and a sentence for each file
-    refused."""
+    """The result of adding files: their draft, the contents of a model.json among them, a sentence for each file
+    refused, and what there is to choose."""
 
     draft_id: str
     added: int
     values: dict[str, object]
     refused: tuple[str, ...]
+    choices: tuple[TrackChoice, ...] = ()
 
 
 # ---- gathered
@@ -62,11 +77,41 @@ def add_recordings(
                 "A voice can have at most {most_files} recordings.",
                 most_files=numeral(LIMITS.most_files, ","),
             ))])
+        moment = new_moment(now_s)
+        choices = tuple(_choices(gathered, moment))
         if added:
-            studio.storage.push_folder(gathered, f"{_prefix(account, draft_id)}/{new_moment(now_s)}")
+            studio.storage.push_folder(gathered, f"{_prefix(account, draft_id)}/{moment}")
         if values:
             studio.storage.put_bytes(json.dumps(values).encode(), f"{_prefix(account, draft_id)}/{MODEL_FILE}")
-    return DraftUpload(draft_id, added, values, tuple(refused))
+    return DraftUpload(draft_id, added, values, tuple(refused), choices)
+
+
+def _choices(gathered: Path, moment: str) -> Iterator[TrackChoice]:
+    for path in sorted(gathered.rglob("*")):
+        if path.is_file():
+            with open_audio(path) as source:
+                if len(source.tracks) > 1:
+                    place = f"{moment}/{path.relative_to(gathered).as_posix()}"
+                    yield TrackChoice(place, path.name, source.track, source.tracks)
+
+
+def choose_track(studio: Studio, account: Account, draft_id: str, recording: str, track: int) -> None:
+    """Put one sound track of a recording, by its `id`, in the place of the recording. Raises NotFound, AudioError,
+    DiskFull, Unavailable."""
+    prefix = _prefix(account, _known(draft_id))
+    found = gathered_at(f"{prefix}/{recording}", prefix)
+    if found is None:
+        raise NotFound(tr("This recording is not part of the draft."), "recording_not_found")
+    name = PurePosixPath(found.name)
+    with scratch_folder(studio) as scratch:
+        whole = on_track(named(studio.storage.fetch(found.key, scratch / "fetched"), name.name), track)
+        alone = scratch / fitting_name(f"{name.stem} {track}", ".flac")
+        cut_recording(whole, alone)
+        gather(alone, scratch / "zip", scratch / "gathered", [], studio.service.free_disk_mb * MEGABYTE)
+        for made in (scratch / "gathered").rglob("*.flac"):  # one, in a folder that is named by its duration
+            place = made.relative_to(scratch / "gathered").as_posix()
+            studio.storage.put_file(made, f"{prefix}/{recording.partition('/')[0]}/{place}")
+        studio.storage.delete(found.key)
 
 
 def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:

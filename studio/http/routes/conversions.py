@@ -7,8 +7,10 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
 from engine.audio.result_format import PUBLISHED, ResultFormat
+from engine.audio.tracks import MOST_TRACKS
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF, EffectSettings, written_effects
+from engine.files import on_track
 from studio.actions.calls import PUBLISHED_SETTINGS
 from studio.actions.conversions.conversion import ConversionRequest, conversion_view, start_conversion
 from studio.actions.recordings import verify_file
@@ -59,6 +61,12 @@ FURTHER_FIELDS: Described = {
     },
     **setting_properties(ConversionSettings, PUBLISHED_SETTINGS),
     **{one.name: {**setting_property(one), "default": getattr(PUBLISHED, one.name)} for one in _OF_FORMAT},
+    "track": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MOST_TRACKS,
+        "description": "Which sound track of a film or a recording of the screen; by default the one players play.",
+    },
     **SONG_FIELDS,
 }
 _FIELDS = {"audio": _RECORDING, "model": _VOICE, **FURTHER_FIELDS}
@@ -97,6 +105,7 @@ async def started_conversion(
     form_words = {
         one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
     }
+    track = fields.maybe_whole("track", 1, MOST_TRACKS)
     promises = promises_of(call, fields)
     fields.check()
     song = parse_song(fields, model)
@@ -107,7 +116,7 @@ async def started_conversion(
             start_conversion,
             call.studio,
             call.account,
-            audio.path,
+            on_track(audio.path, track),
             audio.name,
             ConversionRequest(
                 known_model_id(model), settings, preset, untrained, effects, song, ResultFormat(**form_words)

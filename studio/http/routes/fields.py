@@ -158,6 +158,10 @@ class Fields:
             return None
         return float(self.setting(name, Limits(minimum=lowest, maximum=highest)))
 
+    def maybe_whole(self, name: str, lowest: int, highest: int) -> int | None:
+        """Return a whole number in a range; None if it is left out."""
+        return int(self.setting(name, Limits(minimum=lowest, maximum=highest))) if self.has(name) else None
+
     def _refuse_both(self, *value_of: str) -> None:
         self._wrong(
             value_of[1], tr("{one} is the same as {other}: send one of them.", one=value_of[1], other=value_of[0])

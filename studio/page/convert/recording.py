@@ -23,6 +23,7 @@ from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
 from studio.page.parts.recorded import recorded
 from studio.page.parts.sample_row import sample_row
+from studio.page.parts.track_choice import shown_choice, track_choice
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
 
@@ -60,6 +61,7 @@ class Recording:
             self.is_recorded = recorded(page, self.drop)
             with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
                 self.facts = gr.HTML(elem_id="convert-facts")
+                self.track = track_choice("convert-track")
                 self.explore = gr.Button(
                     tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
                 )
@@ -82,12 +84,15 @@ class Recording:
         page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [chosen], self.outputs, notice=problem, **IN_TURN)
-        outputs = [self.drop, self.offered, self.taken, self.part, self.facts, self.analysing, self.progress]
+        outputs = [
+            self.drop, self.offered, self.taken, self.part, self.facts, self.track, self.analysing, self.progress,
+        ]  # fmt: skip
         outputs += self.outputs
         self.watching.wire(page, self.look, [chosen], outputs, notice=problem)
         trimmed = page.on_data(self.instrument.trimmed, self.trim, [chosen], [chosen, self.kept], **IN_TURN, **LATEST)
         self.part_chosen = trimmed.then
         page.on(self.cancel.click, self.give_up, [chosen], outputs, notice=problem, **IN_TURN)
+        page.on(self.track.input, self.change_track, [self.track, chosen], self.outputs, notice=problem, **IN_TURN)
         page.on(self.change.click, self.put_away, [], outputs, notice=problem, **IN_TURN)
         page.on(self.explore.click, self.go_and_explore, [chosen], [page.tabs, page.wishes["explore"]])
 
@@ -147,8 +152,13 @@ class Recording:
             self.taken: gr.Row(visible=True),
             self.part: brought("recording", _lane(view, now)),
             self.facts: gr.HTML(_facts(view)),
+            self.track: shown_choice(view),
             self.analysed: _found(view, now.get("settled", False)),
         }
+
+    def change_track(self, visit: Visit, track: int, now: Chosen | None) -> Updates:
+        """Take another sound track of the recording."""
+        return self._replace(visit, now, analyses.change_track(visit, now["id"], track)) if now else None
 
     def trim(self, visit: Visit, stretch: Stretch, now: Chosen | None) -> Updates:
         if now is None:

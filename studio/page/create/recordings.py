@@ -11,6 +11,7 @@ from studio.actions.voices.drafts import (
     DraftUpload,
     add_recorded,
     add_recordings,
+    choose_track,
     draft_view,
     drop_draft,
     remove_recording,
@@ -20,6 +21,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.track_choice import offered_choice, track_choice
 from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
@@ -53,7 +55,8 @@ class Recordings:
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
         )
-        self.outputs = [self.draft, self.gathered, self.said]
+        self.track, self.offered = track_choice("create-track"), gr.State("")  # the id of the recording that has it
+        self.outputs = [self.draft, self.gathered, self.said, self.track, self.offered]
 
     def again(self, visit: Visit, draft_id: str | None) -> Updates:
         """List the recordings of a draft that the browser remembers; it may say so after the tab was opened."""
@@ -61,17 +64,41 @@ class Recordings:
 
     def show(self, visit: Visit, draft_id: str | None) -> Values:
         """Return updates that show a draft, or an empty list."""
-        return {self.draft: draft_id, self.gathered: self._listed(visit, draft_id), self.said: silent()}
+        listed = self._listed(visit, draft_id)
+        return {
+            self.draft: draft_id, self.gathered: listed, self.said: silent(), self.track: offered_choice(None),
+            self.offered: "",
+        }  # fmt: skip
 
     def _listed(self, visit: Visit, draft_id: str | None) -> str:
         found = visit.do(draft_view, draft_id, visit.base_url, visit.now_s) if draft_id else []
         return shown({"recordings": found})
+
+    def choose(self, visit: Visit, track: int, recording: str, draft_id: str | None) -> Updates:
+        """Put a sound track in the place of the recording that has several."""
+        if draft_id:
+            visit.do_apart(choose_track, draft_id, recording, track)
+        return self.show(visit, draft_id)
+
+    def remove(self, visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
+        """Remove a recording from the list."""
+        if draft_id:
+            visit.do(remove_recording, draft_id, str(data.get("id", "")))
+        return self.show(visit, draft_id)
+
+    def clear(self, visit: Visit, data: object, draft_id: str | None) -> Updates:
+        """Remove all recordings."""
+        if draft_id:
+            visit.do(drop_draft, draft_id)
+        return self.show(visit, None)
 
     def connect(self, page: Page, form: ProfileForm) -> None:
         """Wire the events; `form` is filled in from a ZIP archive with a profile."""
 
         def brought(visit: Visit, came: DraftUpload) -> Values:
             updates = self.show(visit, came.draft_id) | form.filled(came.values, only_said=True)
+            if came.choices:
+                updates |= {self.track: offered_choice(came.choices[0]), self.offered: came.choices[0].recording}
             if came.refused:
                 updates[self.said] = show_error(_rejected(came.refused))
             elif came.values:
@@ -91,16 +118,6 @@ class Recordings:
             came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
             return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
 
-        def remove(visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
-            if draft_id:
-                visit.do(remove_recording, draft_id, str(data.get("id", "")))
-            return self.show(visit, draft_id)
-
-        def clear(visit: Visit, data: object, draft_id: str | None) -> Updates:
-            if draft_id:
-                visit.do(drop_draft, draft_id)
-            return self.show(visit, None)
-
         # one at a time: each adds to the draft begun by the one before
         in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
@@ -112,12 +129,16 @@ class Recordings:
             self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
             notice=self.said, **in_turn,
         )  # fmt: skip
-        page.on_data(
-            self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
+        page.on(
+            self.track.input, self.choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said,
             **in_turn,
         )  # fmt: skip
+        page.on_data(
+            self.gathered.removed, self.remove, [self.draft], self.outputs, notice=self.said,
+            trigger_mode="multiple", **in_turn,
+        )  # fmt: skip
         page.on(self.draft.change, self.again, [self.draft], [self.gathered])
-        page.on_data(self.gathered.cleared, clear, [self.draft], self.outputs, notice=self.said, **in_turn)
+        page.on_data(self.gathered.cleared, self.clear, [self.draft], self.outputs, notice=self.said, **in_turn)
 
 
 def _rejected(reasons: tuple[str, ...]) -> str:

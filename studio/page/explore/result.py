@@ -14,6 +14,7 @@ from studio.page.parts.element import element, shown
 from studio.page.parts.element_data import ChosenTrack, PlayerData, Track
 from studio.page.parts.markup import markup
 from studio.page.parts.page import Updates, Visit
+from studio.page.parts.track_choice import shown_choice, track_choice
 from studio.page.parts.values import Values
 
 _PLAYER = "explore"
@@ -31,6 +32,7 @@ class Result:
                     with gr.Row(elem_classes="explore-acts"):
                         self.convert = gr.Button(tr("Open in Convert"), size="sm", elem_id="explore-convert")
                         self.clear = gr.Button(tr("Clear"), size="sm", elem_id="explore-clear")
+                    self.track = track_choice("explore-track")
                     self.compared = gr.HTML("", visible=False, elem_id="explore-compared", apply_default_css=False)
             self.player = element("player", events=("chosen",), elem_id="explore-player")
             self.roll = element("roll", elem_id="explore-roll")
@@ -48,7 +50,7 @@ class Result:
         """What `showing` may change."""
         return [
             self.whole, self.facts, self.compared, self.player, self.roll, self.sides, self.histogram, self.notes,
-            self.of_notes, self.convert,
+            self.of_notes, self.convert, self.track,
         ]  # fmt: skip
 
     def showing(self, visit: Visit, views: Sequence[AnalysisView]) -> Values:
@@ -67,6 +69,7 @@ class Result:
         updates = {
             self.whole: gr.Column(visible=True),
             self.facts: facts(views),
+            self.track: shown_choice(views[0]),
             self.histogram: shown({"parts": parts}),
             self.notes: shown({"notes": views[0]["notes"], "follows": _PLAYER}),
             self.of_notes: f"<h3>{markup(of_notes)}</h3>",

@@ -72,6 +72,7 @@ class ExploreTab:
         # not when the page loads: the browser's state is there only once the tab was opened
         page.on(tab.select, self.resume, [self.ids, self.seen, wish], outputs)
         page.on(wish.change, self.wished, [wish, self.seen], outputs, self.notice)
+        page.on(result.track.input, self.change_track, [result.track, self.ids, self.seen], outputs, self.notice)
         page.on(result.clear.click, self.clear, [], outputs, self.notice)
         page.on(result.convert.click, self.convert, [self.ids], [page.tabs, page.wishes["convert"]])
 
@@ -147,6 +148,15 @@ class ExploreTab:
         if not wish or not wish.get("recording"):
             return {}
         now = {_FIRST: wish["recording"], _SECOND: wish.get("compare")}
+        return {self.ids: now} | self.look(visit, now, before)
+
+    def change_track(self, visit: Visit, track: int, ids: Ids, before: Sequence[str]) -> Updates:
+        """Take another sound track of the first recording."""
+        which = _FIRST if ids[_FIRST] else _SECOND
+        analysis = ids[which]
+        if analysis is None:
+            return None
+        now = {**ids, which: analyses.change_track(visit, analysis, track)}
         return {self.ids: now} | self.look(visit, now, before)
 
     def clear(self, visit: Visit) -> Updates:

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.texts import joined, tr
-from studio.actions.analyses import cancel_analysis, start_analysis
+from studio.actions.analyses import analyse_track, cancel_analysis, start_analysis
 from studio.actions.analysis_views import AnalysisView, analysis_view
 from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
@@ -20,6 +20,11 @@ def start(visit: Visit, path: str, is_recorded: bool) -> str:
     with scratch_folder(visit.studio) as place:
         copy = receive_upload(visit.studio, Path(path), place / "recording")
         return visit.do(start_analysis, copy, name_of(path, is_recorded, visit.now_s))
+
+
+def change_track(visit: Visit, analysis: str, track: int) -> str:
+    """Analyse another sound track of a recording; return the analysis's id. Raises EngineError."""
+    return visit.do(analyse_track, analysis, track)
 
 
 def view(visit: Visit, analysis: str) -> AnalysisView:

@@ -5,8 +5,8 @@ import { compare, give } from "./places.js";
 
 const PLACES = "#convert-drop, #explore-first, #explore-second";
 // as engine/audio/containers.py lists them
-const ACCEPTED = "audio/*,video/*,.wav,.flac,.mp3,.ogg,.m4a,.aac,.aiff,.webm,.caf,.w64,.au,.wave,.bwf,.rf64,.mp2,.oga,.opus,"
-  + ".mp4,.mov,.m4b,.3gp,.aif,.aifc,.mka,.mkv,.snd";
+const ACCEPTED = "audio/*,video/*,.wav,.flac,.mp3,.ogg,.m4a,.aac,.aiff,.webm,.mts,.caf,.w64,.au,.wave,.bwf,.rf64,.mp2,.oga,.opus,"
+  + ".mp4,.mov,.m4b,.3gp,.aif,.aifc,.mka,.mkv,.m2ts,.snd";
 const AS_AUDIO = "audio/x-any";
 
 const isIn = (target) => target instanceof Element && target.closest(PLACES) !== null;

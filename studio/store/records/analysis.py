@@ -8,12 +8,14 @@ from studio.store.records.codec import Absent, Record
 
 @dataclass(frozen=True)
 class Analysis(Record):
-    """What is asked of an analysis; recording, start_s: see `studio.actions.recordings.Origin`."""
+    """What is asked of an analysis; recording, start_s: see `studio.actions.recordings.Origin`; track: the sound track
+    that was chosen, 1 for the first."""
 
     input_key: str
     file_name: str
     recording: str | None = None
     start_s: float = 0.0
+    track: Absent[int] = None
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,28 @@ class Picture(Record):
 
 
 @dataclass(frozen=True)
+class FoundTrack(Record):
+    """A sound track of a file with several. number: 1 for the first; title, language: empty without."""
+
+    number: int
+    title: str
+    language: str
+    encoding: str
+    is_readable: bool
+
+
+@dataclass(frozen=True)
+class FoundTracks(Record):
+    """The sound tracks of a file with several, and the number of the one that was read."""
+
+    read: int
+    tracks: tuple[FoundTrack, ...]
+
+
+@dataclass(frozen=True)
 class Explored(Record):
-    """What an analysis has found. curves, table, midi, heard: keys of files; origin: None before 0.9."""
+    """What an analysis has found. curves, table, midi, heard: keys of files; origin: None before 0.9; tracks: of a file
+    with several."""
 
     duration_s: float
     summary: Summary
@@ -103,3 +125,4 @@ class Explored(Record):
     heard: str
     pictures: tuple[Picture, ...]
     origin: Absent[str] = None
+    tracks: Absent[FoundTracks] = None

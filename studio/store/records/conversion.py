@@ -128,7 +128,8 @@ Live = Mapping[str, bool | int | float | str | None]  # fields of engine.live.se
 class Conversion(Record):
     """What is asked of a conversion; at most one of edit, comp, song and live.
 
-    settings: fields of ConversionSettings that were given; recording, start_s: see `studio.actions.recordings.Origin`.
+    settings: fields of ConversionSettings that were given; recording, start_s: see `studio.actions.recordings.Origin`;
+    track: the sound track of the recording that was chosen, 1 for the first.
     """
 
     input_key: str
@@ -146,6 +147,7 @@ class Conversion(Record):
     song: Absent[Song] = None
     live: Absent[Live] = None
     form: Absent[ResultFormat] = None  # of the takes' files; None is the published one
+    track: Absent[int] = None
 
     @property
     def takes(self) -> int:

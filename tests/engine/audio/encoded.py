@@ -10,6 +10,7 @@ import av
 import numpy as np
 import soundfile as sf
 
+TRACK_RATE = 48_000
 LAYOUTS = {1: "mono", 2: "stereo", 3: "3.0", 4: "quad", 5: "5.0", 6: "5.1", 7: "6.1", 8: "7.1"}
 ANY_RATE = (8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000)
 MPEG_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
@@ -76,6 +77,38 @@ def remuxed(content: bytes, kind: str, container: str) -> bytes:
                 packet.stream = stream
                 target.mux(packet)
     return file.getvalue()
+
+
+def several(
+    sounds: Sequence[np.ndarray], container: str = "matroska", codec: str = "pcm_s16le", default: int = 0,
+    codecs: Sequence[str] = (), titles: Sequence[str] = (), **options: str,
+) -> bytes:  # fmt: skip
+    """A file with these sounds (1, n) as its tracks; default: the place of the one that players play."""
+    file = io.BytesIO()
+    with av.open(file, "w", format=container, options=options) as opened:
+        names = codecs or [codec] * len(sounds)
+        tracks: list[Any] = [opened.add_stream(one, rate=TRACK_RATE, layout="mono") for one in names]
+        for number, track in enumerate(tracks):
+            track.codec_context.format = track.codec_context.codec.audio_formats[-1]
+            track.disposition = int(number == default)
+            if titles:
+                track.metadata["title"], track.metadata["language"] = titles[number], "deu"
+        for first in range(0, sounds[0].shape[1], 960):
+            for track, samples in zip(tracks, sounds, strict=True):
+                opened.mux(track.encode(_frame_at(track, samples[:, first : first + 960], first)))
+        for track in tracks:
+            opened.mux(track.encode(None))
+    return file.getvalue()
+
+
+def _frame_at(track: Any, samples: np.ndarray, first: int) -> av.AudioFrame:
+    kind = track.codec_context.format.name
+    integer = {"s16": np.int16, "s32": np.int32}.get(kind.rstrip("p"))
+    full = 1.0 if integer is None else float(np.iinfo(integer).max) - 200.0
+    values = np.ascontiguousarray((full * samples).astype(integer or np.float32))
+    frame = av.AudioFrame.from_ndarray(values, kind, "mono")
+    frame.sample_rate, frame.pts, frame.time_base = TRACK_RATE, first, Fraction(1, TRACK_RATE)
+    return frame
 
 
 @dataclass(frozen=True)
@@ -189,6 +222,11 @@ KINDS = (
     _coded("mov", "adpcm_ima_qt", "mov", channels=2, level_db=1.5, floor_db=-40.0, longer=64),
     _coded("mov", "amr_nb", "3gp", "libopencore_amrnb", channels=1, rates=(8_000,), level_db=6.0, floor_db=-40.0,
            longer=320),
+    _coded("mpegts", "aac", "mpegts", channels=6, rates=_AAC_RATES, longer=1024, **_LOSSY),
+    _coded("mpegts", "mp3", "mpegts", "libmp3lame", channels=2, rates=MPEG_RATES[3:], longer=3 * 1152, **_LOSSY),
+    _coded("mpegts", "mp2", "mpegts", channels=2, rates=MPEG_RATES[3:], longer=2 * 1152, **_LOSSY),
+    _coded("mpegts", "ac3", "mpegts", channels=6, rates=(32_000, 44_100, 48_000), longer=2 * 1536, **_LOSSY),
+    _coded("mpegts", "eac3", "mpegts", channels=6, rates=(32_000, 44_100, 48_000), longer=2 * 1536, **_LOSSY),
     _coded("matroska", "opus", "webm", "libopus", rates=(48_000,), **_LOSSY),
     _coded("matroska", "opus", "matroska", "libopus", rates=(48_000,), **_LOSSY),
     _coded("matroska", "flac", "matroska", step=S16),

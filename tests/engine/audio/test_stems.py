@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.audio.files import Audio, AudioWriter, read_audio, write_audio
+from engine.audio.session_place import SessionPlace
 from engine.audio.stems import Placing, cut_recording, write_stem
 from engine.errors import AudioError, SettingsError
 
@@ -36,7 +37,7 @@ def test_write_stem_pads_the_recording_with_silence(folder, count, lead, more, c
 
 @pytest.mark.parametrize("reference", [0, 28_000, 2**33 + 5])
 def test_audio_writer_writes_a_time_reference_readable_by_ffmpeg(tmp_path, reference):
-    with AudioWriter(tmp_path / "stem.wav", RATE, 1, time_reference=reference) as writer:
+    with AudioWriter(tmp_path / "stem.wav", RATE, 1, place=SessionPlace(RATE, reference)) as writer:
         writer.write(np.zeros((1, 100), np.float32))
     with av.open(tmp_path / "stem.wav") as file:
         assert (file.metadata["time_reference"], file.metadata["encoded_by"]) == (str(reference), "Timbre Studio")

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.audio.files import Audio, read_audio, write_audio
+from engine.audio.files import Audio, AudioWriter, read_audio, write_audio
+from engine.audio.session_place import Marker, SessionPlace
 from engine.errors import AudioError
-from engine.provenance import certificates
+from engine.provenance import certificates, verification
 from engine.provenance.installation import Installation
 from engine.provenance.statement import Statement
-from engine.provenance.verification import verify
+from engine.provenance.verification import statement_of, verify
 from engine.voices.card import DEMO_VOICES, PREVIEW_FILE
 from tests.waiting import wait_until
 
@@ -168,3 +169,29 @@ def test_attach_credentials_signs_an_m4a_and_keeps_its_samples(here, audio, tmp_
     attach_credentials(tmp_path / "made.m4a", ".m4a", STATEMENT, here.identity())
     assert verify(tmp_path / "made.m4a", here).state == "made_here"
     assert np.array_equal(read_audio(tmp_path / "made.m4a").samples, read_audio(tmp_path / "plain.m4a").samples)
+
+
+def test_verify_looks_at_padding_and_small_parts_within_a_limit(tmp_path, monkeypatch):
+    """The library of content credentials and FFmpeg get nothing whose parts they count for minutes."""
+    seen: list[object] = []
+    monkeypatch.setattr(verification, "read_manifests", lambda path, *_: seen.append(path))
+    monkeypatch.setattr(verification.av, "open", lambda path, **_: seen.append(path))
+    with AudioWriter(tmp_path / "a.wav", 8000, 1) as writer:
+        writer.write(np.zeros((1, 800), np.float32))
+    padded = (tmp_path / "a.wav").read_bytes() + bytes(1 << 20)
+    small = b"\0\0\0\x20ftypM4A \0\0\2\0M4A isomiso2mp41" + b"\0\0\0\x08free" * 20_000
+    for name, content in (("padded.wav", padded), ("small.m4a", small)):
+        (tmp_path / name).write_bytes(content)
+        assert verify(tmp_path / name).state == "no_credentials"
+    assert not seen
+
+
+def test_statement_of_reads_the_comment_of_a_wav_that_has_a_place_and_lost_its_credentials(here, audio, tmp_path):
+    made = tmp_path / "a.wav"
+    place = SessionPlace(audio.rate, 48_000, (Marker(10, b"verse"),))
+    with AudioWriter(made, audio.rate, audio.channels, STATEMENT, here, place) as writer:
+        writer.write(audio.samples)
+    content = made.read_bytes()
+    made.write_bytes(content[: content.index(b"C2PA")])
+    found = statement_of(made, here)
+    assert (found.voice, found.engine) == ("mia", "0.9")

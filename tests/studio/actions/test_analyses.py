@@ -6,8 +6,10 @@ import pytest
 import soundfile
 import structlog
 
+from engine.files import track_of
 from studio.actions.analyses import (
     SAMPLES,
+    analyse_track,
     analysed_recording,
     cancel_analysis,
     compare_analyses,
@@ -21,6 +23,7 @@ from studio.executors.job import WorkerContext
 from studio.executors.voice_cache import VoiceCache
 from studio.executors.work import run_task
 from studio.store.tasks import claim, find, list_tasks
+from tests.engine.audio.encoded import several, tone
 
 MOST_WAITING = 20  # analyses of an account
 BASE = "http://127.0.0.1:1"
@@ -252,3 +255,42 @@ def test_take_sample_queues_an_analysis_each_time(studio, sample):
 def test_take_sample_refuses_an_unknown_sample(studio):
     with pytest.raises(NotFound, match="no sample 'Yodel'"):
         take_sample(studio, studio.local, "Yodel")
+
+
+@once
+def test_analyse_track_analyses_another_sound_track_of_a_film(studio, tmp_path):
+    (tmp_path / "film.mkv").write_bytes(several([tone(48_000, 48_000, hertz=200.0), tone(48_000, 48_000, hertz=400.0)]))
+    first = looked_at(studio, tmp_path / "film.mkv", "film.mkv")
+    view = view_of(studio, first)
+    assert view["tracks"]["read"] == 1
+    assert [(one["number"], one["is_readable"]) for one in view["tracks"]["tracks"]] == [(1, True), (2, True)]
+    assert view["summary"]["warning"].startswith('"film.mkv" has 2 sound tracks. Track 1 is read')
+    other = analyse_track(studio, studio.local, first, 2)
+    context = WorkerContext(
+        studio.settings, studio.service, studio.database, studio.storage, VoiceCache(), Stopping(0.0),
+        structlog.get_logger(),
+    )  # fmt: skip
+    run_task(context, claim(studio.database, "worker", ["analysis"], 60))
+    view = view_of(studio, other)
+    assert view["tracks"]["read"] == 2
+    assert "sound tracks" not in (view["summary"]["warning"] or "")
+    assert max(one["midi"] for one in view["pitch_histogram"]) == 67
+    heard = content(studio, view["audio_url"])
+    assert heard[:4] == b"fLaC"  # a browser would play the first
+    with analysed_recording(studio, studio.local, other) as (copy, name, origin):
+        assert (track_of(copy), name) == (2, "film.mkv")
+        assert origin.recording == find(studio.database, studio.local.id, first).parameters["recording"]
+    with pytest.raises(NotReadable, match="no track 3"):
+        analyse_track(studio, studio.local, first, 3)
+
+
+@once
+def test_explore_gives_the_page_all_of_a_file_that_is_longer_than_its_header(studio, vocal):
+    audio = vocal(2.0)
+    contents = bytearray(audio.read_bytes())
+    contents[40:44] = (16_000).to_bytes(4, "little")
+    audio.write_bytes(contents)
+    view = view_of(studio, looked_at(studio, audio))
+    assert view["duration_s"] == pytest.approx(2.0, abs=0.01)
+    assert content(studio, view["audio_url"])[:4] == b"fLaC"  # a browser would believe the header
+    assert "holds more sound than its header says" in view["summary"]["warning"]

@@ -6,9 +6,12 @@ import json
 import zipfile
 from pathlib import PurePath
 
+import numpy as np
 import pytest
 import soundfile
 
+from engine.audio.files import AudioWriter
+from engine.audio.session_place import SessionPlace, place_of
 from studio.actions.analyses import start_analysis
 from studio.actions.conversions.conversion import (
     ConversionRequest,
@@ -92,3 +95,21 @@ def test_export_project_refuses_a_project_without_takes_and_a_missing_folder(stu
     with pytest.raises(NotFound, match="left to export"):
         export_project(studio, studio.local, find(studio.database, studio.local.id, waiting).recording, tmp_path)
     assert not list(tmp_path.glob("*.zip*"))
+
+
+def test_export_project_places_stems_where_the_recording_lies_in_its_session(studio, tmp_path, finish):
+    with AudioWriter(tmp_path / "take.wav", 48_000, 1, place=SessionPlace(48_000, 48_000 * 3600 + 12_345)) as writer:
+        writer.write(np.full((1, 96_000), 0.1, np.float32))
+    analysis = start_analysis(studio, studio.local, tmp_path / "take.wav", "take.wav")
+    convert_recording(studio, studio.local, analysis, ConversionRequest("kathleen", {}), (0.5, 2.0))
+    project = find(studio.database, studio.local.id, finish()).recording
+    for start_s, expected_s in ((0.0, 3600.5 + 12_345 / 48_000), (8.0, 8.5)):
+        change_project(studio, studio.local, project, "Song", {"start_s": start_s})
+        with zipfile.ZipFile(export_project(studio, studio.local, project, tmp_path)) as archive:
+            stems = [name for name in archive.namelist() if name.endswith(".wav")]
+            for name in stems:
+                (tmp_path / "stem.wav").write_bytes(archive.read(name))
+                place = place_of(tmp_path / "stem.wav")
+                assert place is not None
+                assert place.time_reference == round(expected_s * place.rate)
+        assert len(stems) == 2

@@ -11,6 +11,7 @@ import soundfile
 from engine.audio.files import read_audio
 from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.errors import SettingsError
+from engine.files import on_track
 from engine.voices.card import DEMO_VOICES
 from studio.actions.account import change_preferences
 from studio.actions.analyses import start_analysis
@@ -35,6 +36,7 @@ from studio.store.folder_import import import_folders
 from studio.store.idempotency import Idempotency
 from studio.store.records.conversion import Conversion
 from studio.store.tasks import claim, complete, fail, find, list_tasks
+from tests.engine.audio.encoded import several, tone
 
 BASE = "http://127.0.0.1:1"
 NOW_S = 1_800_000_000.0
@@ -385,3 +387,34 @@ def test_convert_and_look_at_refuse_tasks_of_another_account(studio, other, conv
             act(studio, other, converted)
     with pytest.raises(NotFound):
         convert_recording(studio, other, looked_at, ConversionRequest("kerstin", {}))
+
+
+def film(folder) -> Path:
+    path = folder / "film.mkv"
+    path.write_bytes(several([tone(96_000, 48_000, hertz=200.0), tone(96_000, 48_000, hertz=400.0)]))
+    return path
+
+
+def test_start_conversion_keeps_the_sound_track_that_is_chosen(studio, tmp_path):
+    request = ConversionRequest("kathleen", {})
+    task = start_conversion(studio, studio.local, on_track(film(tmp_path), 2), "film.mkv", request)
+    assert find(studio.database, studio.local.id, task).asked_as(Conversion).track == 2
+    again = convert_again(studio, studio.local, task, "koguchi")
+    assert find(studio.database, studio.local.id, again).asked_as(Conversion).track == 2
+    plain = start_conversion(studio, studio.local, film(tmp_path), "film.mkv", request)
+    assert "track" not in find(studio.database, studio.local.id, plain).parameters
+    with pytest.raises(NotReadable, match=r'"film.mkv" has 2 sound tracks, so there is no track 3'):
+        start_conversion(studio, studio.local, on_track(film(tmp_path), 3), "film.mkv", request)
+
+
+def test_convert_recording_takes_the_sound_track_of_its_analysis(studio, tmp_path):
+    analysis = start_analysis(studio, studio.local, on_track(film(tmp_path), 2), "film.mkv")
+    whole = convert_recording(studio, studio.local, analysis, ConversionRequest("kathleen", {}))
+    assert find(studio.database, studio.local.id, whole).asked_as(Conversion).track == 2
+    part = convert_recording(studio, studio.local, analysis, ConversionRequest("kathleen", {}), (0.5, 1.5))
+    asked = find(studio.database, studio.local.id, part).asked_as(Conversion)
+    cut = tmp_path / "cut.wav"
+    cut.write_bytes(b"".join(studio.storage.read(asked.input_key)))
+    samples = read_audio(cut).samples[0]
+    assert np.argmax(np.abs(np.fft.rfft(samples))) == pytest.approx(400, abs=1)  # Hz, of a second
+    assert asked.track is None

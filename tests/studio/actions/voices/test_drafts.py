@@ -11,6 +11,7 @@ from studio.actions.trainings.training import train_model
 from studio.actions.voices.drafts import (
     add_recorded,
     add_recordings,
+    choose_track,
     create_from_draft,
     draft_view,
     drop_draft,
@@ -22,6 +23,7 @@ from studio.errors import DiskFull, Invalid, NotFound, WrongState
 from studio.settings.service import ServiceSettings
 from studio.store.catalogue import held_model, report_completed
 from studio.store.tasks import claim, complete, list_tasks
+from tests.engine.audio.encoded import several, tone
 
 NOW_S = 1_800_000_000.0
 STATED = {"name": "Mia", "consent": {"statement": "It is my own voice.", "by": "Mia"}}
@@ -279,3 +281,20 @@ def test_take_back_refuses_trained_and_training_voices_and_other_accounts(studio
     assert not kept(studio)
     with studio.database.read() as connection:
         assert held_model(connection, studio.local.id, model).dataset_key
+
+
+# ---- sound tracks
+
+
+def test_choose_track_puts_one_sound_track_in_the_place_of_a_film(studio, tmp_path, recording):
+    film = tmp_path / "film.mkv"
+    film.write_bytes(several([tone(96_000, 48_000, hertz=200.0), tone(96_000, 48_000, hertz=400.0)], titles=["A", "B"]))
+    came = add_recordings(studio, studio.local, None, [recording(1.0, "a.wav"), film], NOW_S)
+    [choice] = came.choices
+    assert (choice.name, choice.read, [one.title for one in choice.tracks]) == ("film.mkv", 1, ["A", "B"])
+    assert choice.recording in [one["id"] for one in listed(studio, came.draft_id)]
+    with pytest.raises(NotFound):
+        choose_track(studio, studio.local, came.draft_id, "nothing", 2)
+    choose_track(studio, studio.local, came.draft_id, choice.recording, 2)
+    shown = [(one["name"], one["duration_s"]) for one in listed(studio, came.draft_id)]
+    assert shown == [("a.wav", 1.0), ("film 2.flac", 2.0)]

@@ -10,6 +10,7 @@ import pytest
 
 from engine.audio.files import AudioWriter
 from engine.provenance.statement import Statement
+from tests.engine.audio.encoded import several, tone
 
 FIELDS = {"model": "kathleen"}
 
@@ -314,3 +315,16 @@ def test_convert_stores_the_form_of_the_takes_and_refuses_other_words(http, sing
     assert [one["field"] for one in refused.json()["errors"]] == ["rate", "bits"]
     refused = convert(client, singing, rate="48000", parts="kathleen, 1 koguchi")
     assert [one["field"] for one in refused.json()["errors"]] == ["rate"]
+
+
+def test_convert_takes_the_sound_track_of_a_film(http, tmp_path):
+    client = http.client("tracks")
+    film = tmp_path / "film.mkv"
+    film.write_bytes(several([tone(48_000, 48_000), tone(48_000, 48_000)]))
+    assert parameters(http, convert(client, film, track="2"))["track"] == 2
+    assert "track" not in parameters(http, convert(client, film))
+    refused = convert(client, film, track="3")
+    assert refused.status_code == 415
+    assert refused.json()["detail"] == '"film.mkv" has 2 sound tracks, so there is no track 3.'
+    for wrong in ("0", "65", "1.5", "two"):
+        assert [one["field"] for one in convert(client, film, track=wrong).json()["errors"]] == ["track"]

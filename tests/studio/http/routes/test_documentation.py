@@ -94,7 +94,7 @@ def test_openapi_document_has_no_missing_schemas(document):
 
 def test_openapi_document_describes_the_published_fields_exactly(document):
     convert = document["paths"]["/convert"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    ours = {"preset", "untrained", "effects", "callback_url", "rate", "bits", *SONG_FIELDS}
+    ours = {"preset", "untrained", "effects", "callback_url", "rate", "bits", "track", *SONG_FIELDS}
     ours |= {one.name for one in fields(ConversionSettings)} - {"transpose", "takes"}
     assert set(convert["properties"]) - ours == {"audio", "model", "transpose", "generations_count"}
     assert ours < set(convert["properties"])

@@ -10,6 +10,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 from engine.audio.files import read_audio
+from tests.engine.audio.encoded import several, tone
 from tests.stories.test_dropping_files import DROP, SPEECH
 
 RATE = 16_000
@@ -338,3 +339,18 @@ def test_convert_all_converts_several_recordings_and_downloads_a_zip(page, recor
     page.get_by_role("button", name="Open: one.wav").click()
     expect(page.locator("#convert-title h2")).to_contain_text("one.wav", timeout=WORK_MS)
     expect(page.locator("#convert-instrument .track")).to_have_count(2)
+
+
+def test_convert_tab_offers_the_sound_tracks_of_a_film(page, tmp_path):
+    film = tmp_path / "film.mkv"
+    sounds = [tone(96_000, 48_000, hertz=hertz) for hertz in (220.0, 440.0)]
+    film.write_bytes(several(sounds, default=1, titles=["Music", "Voice"]))
+    drop(page, film)
+    is_taken(page)
+    expect(page.locator("#convert-facts")).to_contain_text("A4")
+    expect(page.locator("#convert-warning")).to_contain_text("Track 2 is read, which players play")
+    page.locator("#convert-track input").click()
+    page.get_by_role("option", name=re.compile("1 · Music")).click()
+    expect(page.locator("#convert-facts")).to_contain_text("A3", timeout=WORK_MS)
+    expect(page.locator("#convert-track input")).to_have_value(re.compile("1 · Music"))
+    expect(page.locator("#convert-warning")).not_to_contain_text("Track 2")

@@ -1,6 +1,7 @@
 """The Create tab as visitors use it: recordings, who it is, consent, and what was found, until it is trained."""
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 import engine
 from engine.errors import EngineError
+from tests.engine.audio.encoded import several, tone
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 SINGING, SPEECH = SAMPLES / "singing.flac", SAMPLES / "speech.flac"
@@ -189,3 +191,15 @@ def test_create_tab_fills_in_the_profile_of_a_zip_and_names_unreadable_files(pag
     expect(page.locator("#create-gathered")).to_contain_text("No recordings yet")
     examine(page)
     expect(problem(page)).to_contain_text("Add recordings first")
+
+
+def test_create_tab_offers_the_sound_tracks_of_a_film(page, tmp_path):
+    film = tmp_path / "film.mkv"
+    film.write_bytes(several([tone(96_000, 48_000), tone(96_000, 48_000)], titles=["Music", "Voice"]))
+    drop(page, film)
+    expect(rows(page)).to_have_text(re.compile(r"film\.mkv"), timeout=WORK_MS)
+    expect(page.get_by_text("Sound track of film.mkv")).to_be_visible()
+    page.locator("#create-track input").click()
+    page.get_by_role("option", name=re.compile("2 · Voice")).click()
+    expect(rows(page)).to_have_text(re.compile(r"film 2\.flac"), timeout=WORK_MS)
+    expect(page.locator("#create-track")).to_be_hidden()

@@ -8,6 +8,7 @@ import soundfile
 from playwright.sync_api import Page, expect
 
 import engine
+from tests.engine.audio.encoded import several, tone
 
 SAMPLES = Path(engine.__path__[0]) / "samples"
 WORK_MS = 120_000  # a worker has to come first
@@ -179,3 +180,15 @@ def test_explore_tab_opens_a_recording_in_convert_and_back(new_visitor):
     page.get_by_role("button", name="Open in Explore").click()
     expect(page.get_by_role("tab", name="Explore", exact=True)).to_have_attribute("aria-selected", "true")
     expect(result(page)).to_contain_text("speech.flac")
+
+
+def test_explore_tab_offers_the_sound_tracks_of_a_film(new_visitor, tmp_path):
+    film = tmp_path / "film.mkv"
+    sounds = [tone(96_000, 48_000, hertz=hertz) for hertz in (220.0, 440.0)]
+    film.write_bytes(several(sounds, titles=["Music", "Voice"]))
+    page = new_visitor("Explore")
+    put_in(page, "first", film)
+    expect(result(page)).to_contain_text("A3", timeout=WORK_MS)
+    page.locator("#explore-track input").click()
+    page.get_by_role("option", name="2 · Voice").click()
+    expect(result(page)).to_contain_text("A4", timeout=WORK_MS)

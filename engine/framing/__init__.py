@@ -1,0 +1,1 @@
+"""Where the parts of a file lie, whatever they hold."""
