@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from engine.datasets.dataset import LIMITS, MODEL_FILE, create_dataset, load_dataset
@@ -67,16 +66,6 @@ def add_recordings(
         if values:
             studio.storage.put_bytes(json.dumps(values).encode(), f"{_prefix(account, draft_id)}/{MODEL_FILE}")
     return DraftUpload(draft_id, added, values, tuple(refused))
-
-
-def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:
-    """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
-    there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
-    names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
-    with scratch_folder(studio) as scratch:
-        named = scratch / next(name for name in names if name not in there)
-        link_or_copy(recorded, named)
-        return add_recordings(studio, account, draft_id, [named], now_s)
 
 
 def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, object]]:

@@ -9,7 +9,6 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import joined, tr
 from studio.actions.voices.drafts import (
     DraftUpload,
-    add_recorded,
     add_recordings,
     draft_view,
     drop_draft,
@@ -20,6 +19,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.recorder import recorder
 from studio.page.parts.values import Values
 
 _MOST_NAMED = 5  # rejected files
@@ -39,16 +39,11 @@ class Recordings:
 
     def __init__(self) -> None:
         self.draft = remembered("create-draft")
-        with gr.Row(equal_height=True):
-            self.files = gr.File(
-                label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
-                file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
-            )  # fmt: skip
-            self.microphone = gr.Audio(
-                label=tr("Or record now"), sources=["microphone"], type="filepath",
-                format="wav", editable=False, buttons=[], elem_id="create-microphone",
-            )  # fmt: skip
-        element("level", elem_id="create-level")  # of the microphone, while it records
+        self.files = gr.File(
+            label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
+            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
+        )  # fmt: skip
+        recorder("create-files")
         self.said = notice("create-recordings-notice")
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
@@ -85,12 +80,6 @@ class Recordings:
             came = visit.do_apart(add_recordings, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
-        def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
-            if not recorded:
-                return None
-            came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
-            return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
-
         def remove(visit: Visit, data: RemovedRecording, draft_id: str | None) -> Updates:
             if draft_id:
                 visit.do(remove_recording, draft_id, str(data.get("id", "")))
@@ -107,10 +96,6 @@ class Recordings:
         page.on(
             self.files.upload, add, [self.files, self.draft], [*filled, self.files],
             notice=self.said, show_progress="minimal", show_progress_on=[self.gathered], **in_turn,
-        )  # fmt: skip
-        page.on(
-            self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
-            notice=self.said, **in_turn,
         )  # fmt: skip
         page.on_data(
             self.gathered.removed, remove, [self.draft], self.outputs, notice=self.said, trigger_mode="multiple",
