@@ -57,7 +57,7 @@ class Recording:
                 label=tr("Recording"), type="filepath", sources=["upload"], buttons=[], editable=False,
                 elem_id="convert-drop",
             )  # fmt: skip
-            recorder("convert-drop")
+            recorder(page, "convert-drop")
             with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
                 self.facts = gr.HTML(elem_id="convert-facts")
                 self.explore = gr.Button(

@@ -37,13 +37,13 @@ class Recordings:
     outputs: the components changed by `show`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, page: Page) -> None:
         self.draft = remembered("create-draft")
         self.files = gr.File(
             label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
             file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
         )  # fmt: skip
-        recorder("create-files")
+        recorder(page, "create-files")
         self.said = notice("create-recordings-notice")
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"

@@ -51,7 +51,7 @@ class CreateTab:
         with gr.Row(equal_height=False, elem_classes="steps"):
             with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("1. Recordings") + "</h2>")
-                self._recordings = Recordings()
+                self._recordings = Recordings(page)
             with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("2. Name and consent") + "</h2>")
                 self._needed = needed_form(_today())

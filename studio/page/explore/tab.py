@@ -41,8 +41,8 @@ class ExploreTab:
             with gr.Row(elem_id="explore-inputs"):
                 gr.HTML(drawing(), elem_id="explore-drawing")
                 self.inputs = {
-                    _FIRST: _input(tr("Recording"), "explore-first"),
-                    _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
+                    _FIRST: _input(page, tr("Recording"), "explore-first"),
+                    _SECOND: _input(page, tr("Compare with (optional)"), "explore-second"),
                 }
             with gr.Row(elem_id="explore-offers"):
                 self.converted = gr.Button(visible=False, size="sm", scale=0, elem_id="explore-converted")
@@ -157,10 +157,10 @@ class ExploreTab:
         return self.page.go("convert", recording=recording) if recording else {}
 
 
-def _input(label: str, elem_id: str) -> gr.Audio:
+def _input(page: Page, label: str, elem_id: str) -> gr.Audio:
     with gr.Column(elem_id=f"{elem_id}-side"):
         audio = gr.Audio(label=label, type="filepath", sources=["upload"], buttons=[], elem_id=elem_id)
-        recorder(elem_id)
+        recorder(page, elem_id)
     return audio
 
 

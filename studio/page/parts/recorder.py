@@ -3,8 +3,12 @@
 import gradio as gr
 
 from studio.page.parts.element import element
+from studio.page.parts.page import Page
+from studio.settings.service import MEGABYTE
 
 
-def recorder(place: str) -> gr.HTML:
+def recorder(page: Page, place: str) -> gr.HTML:
     """Make a recorder, whose recordings are given to the place for files with this id."""
-    return element("recorder", data={"place": f"#{place}"}, elem_id=f"{place}-recorder", elem_classes="recorder")
+    most = page.studio.service.page_upload_mb
+    data = {"place": f"#{place}", "largest": most * MEGABYTE if most is not None else None}
+    return element("recorder", data=data, elem_id=f"{place}-recorder", elem_classes="recorder")

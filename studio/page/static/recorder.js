@@ -1,6 +1,6 @@
 // <timbre-recorder>: records from the microphone and gives the recording to a place of the page, as a file like any other.
 //
-// data: {place: selector of the place}. Its states: closed, open (the level is seen), recording, paused, reading.
+// data: {place: selector of the place, largest: file that it takes, in bytes}. Its states: closed, open (the level is seen), recording, paused, reading.
 
 import { capture } from "./capture.js";
 import { Listener, iconButton, make } from "./dom.js";
@@ -26,6 +26,7 @@ function nameAt(date) {
 
 class Recorder extends Listener {
   #place = "";
+  #largest = null; // file, in bytes
   #stream = null;
   #stop = null; // what ends the capture
   #growing = null;
@@ -53,7 +54,7 @@ class Recorder extends Listener {
   /** @param {import("./types").RecorderData | null} given */
   set data(given) {
     if (!given || this.#place) return;
-    this.#place = given.place;
+    [this.#place, this.#largest] = [given.place, given.largest];
     const drawn = make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" }, make("path", { d: MICROPHONE }));
     this.#opening.append(drawn, make("span", {}, tr("Record")));
     this.#begin.append(make("i", {}), make("span", {}, tr("Start recording")));
@@ -152,7 +153,7 @@ class Recorder extends Listener {
     await this.#release();
     if (!isOn || !growing.frames) return this.#end(why);
     this.#show("reading");
-    const file = await growing.file(this.#choice.input, nameAt(this.#began), (share) => this.#say(tr("Reading the recording: {done} %", { done: Math.round(100 * share) })));
+    const file = await growing.file(this.#choice.input, nameAt(this.#began), this.#largest, (share) => this.#say(tr("Reading the recording: {done} %", { done: Math.round(100 * share) })));
     this.#growing = null;
     this.#keep(file);
     this.#end(why);

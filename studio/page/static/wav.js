@@ -11,8 +11,6 @@ const HEADER = 44; // bytes
 const SHORT = 32_768, LONG = 8_388_608; // full scale in 16 and 24 bits
 
 const isShort = (sample) => Number.isInteger(sample * SHORT);
-/** Return the largest file that the page takes, in bytes. */
-const largest = () => globalThis.gradio_config?.max_file_size ?? Infinity;
 
 export class Growing {
   #pieces = []; // {blob: channel after channel, count: of channels}
@@ -45,10 +43,14 @@ export class Growing {
     [this.#blocks, this.#waiting] = [[], 0];
   }
 
-  /** Return the file of the chosen input, or of the mean of all. report(share): how much of it is there. */
-  async file(choice, name, report) {
+  /**
+   * Return the file of the chosen input, or of the mean of all: of 24 bits where it needs them and may be so large (bytes).
+   * report(share): how much of it is there.
+   */
+  async file(choice, name, largest, report) {
     this.#store();
-    const isMix = choice === MIX && this.#pieces.some(({ count }) => count > 1), isLong = !(this.#isShort && !isMix) && HEADER + 3 * this.frames <= largest();
+    const isMix = choice === MIX && this.#pieces.some(({ count }) => count > 1);
+    const isLong = (isMix || !this.#isShort) && HEADER + 3 * this.frames <= (largest ?? Infinity);
     const parts = [];
     for (const { blob, count } of this.#pieces) {
       const all = new Float32Array(await blob.arrayBuffer()), length = all.length / count;
