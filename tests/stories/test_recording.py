@@ -40,7 +40,7 @@ ONE_INPUT = """
 navigator.mediaDevices.getUserMedia = async () => {
   const context = new AudioContext(), to = new MediaStreamAudioDestinationNode(context, { channelCount: 1 });
   const sung = new OscillatorNode(context, { frequency: 220 });
-  sung.connect(to);
+  sung.connect(new GainNode(context, { gain: 0.1 })).connect(to);
   sung.start();
   await context.resume();
   return to.stream;

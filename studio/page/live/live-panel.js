@@ -52,7 +52,7 @@ export class LivePanel {
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
     this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
     this.output = make("select", { onchange: () => told.output() });
-    this.warned = make("p", { class: "small warned", role: "status" });
+    this.warned = make("p", { class: "warned", role: "status" });
     this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
     this.record = button("", () => told.record(), { class: "pill record", "aria-pressed": "false" });
     this.record.append(make("i", { class: "lamp" }), tr("Record"), this.#time);
@@ -78,7 +78,7 @@ export class LivePanel {
         make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#nextTime, this.measure, this.measured),
       part(tr("Key"), this.#steps()),
       part(tr("Character"), this.#inputs.style.node, Object.entries(SLIDERS).map(([name, label]) => this.#slider(name, label))),
-      part(tr("Devices"), make("div", { class: "device" }, this.microphone.nodes), this.warned, "setSinkId" in AudioContext.prototype ? device(tr("Output"), this.output) : null,
+      part(tr("Devices"), make("div", { class: "device" }, this.microphone.nodes), "setSinkId" in AudioContext.prototype ? device(tr("Output"), this.output) : null,
         make("p", { class: "small" }, tr("Use headphones to avoid feedback."))),
       make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(MORE).map(labelled)), this.figures));
   }
@@ -171,7 +171,7 @@ export class LivePanel {
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 

@@ -7,7 +7,7 @@ import { Listener, iconButton, make } from "./dom.js";
 import { Sounding, picked, power } from "./inputs.js";
 import { MicrophoneChoice } from "./microphone-choice.js";
 import { alteration, openMicrophone } from "./microphone.js";
-import { give } from "./places.js";
+import { give, until } from "./places.js";
 import { clock } from "./roll-drawing.js";
 import { tr } from "./texts.js";
 import { Growing } from "./wav.js";
@@ -64,12 +64,6 @@ class Recorder extends Listener {
     this.#show("closed");
   }
 
-  // Another tab is shown: what is recorded goes on, and a microphone that records nothing is closed.
-  disconnectedCallback() {
-    super.disconnectedCallback();
-    if (this.dataset.state === "open") this.#end();
-  }
-
   get #isBusy() {
     return ["recording", "paused", "reading"].includes(this.dataset.state);
   }
@@ -116,6 +110,7 @@ class Recorder extends Listener {
 
   #draw(stream) {
     if (this.#stream !== stream) return;
+    if (this.dataset.state === "open" && !this.checkVisibility()) return this.#end(); // another tab is shown
     this.#db = Math.max(LOWEST_DB, this.#db - FALL_DB, 20 * Math.log10(this.#peak || 1e-6));
     this.#clipped ||= this.#peak >= CLIPPED;
     this.#peak = 0;
@@ -153,11 +148,19 @@ class Recorder extends Listener {
     await this.#release();
     if (!isOn || !growing.frames) return this.#end(why);
     this.#show("reading");
-    const file = await growing.file(this.#choice.input, nameAt(this.#began), this.#largest, (share) => this.#say(tr("Reading the recording: {done} %", { done: Math.round(100 * share) })));
+    const report = (share) => this.#say(tr("Reading the recording: {done} %", { done: Math.round(100 * share) }));
+    report(0);
+    const file = await growing.file(this.#choice.input, nameAt(this.#began), this.#largest, report);
     this.#growing = null;
     this.#keep(file);
-    this.#end(why);
-    await give(this.#place, [file]).catch(() => this.#say(tr("The page was not ready for the recording: save it, and open the file.")));
+    this.#end(why || tr("Passing the recording on ..."));
+    try {
+      await give(this.#place, [file]);
+    } catch {
+      return this.#say(tr("The page was not ready for the recording: save it, and open the file."));
+    }
+    await until(this.#place, false).then(() => until(this.#place, true)).catch(() => {}); // it is taken
+    if (this.dataset.state === "closed") this.#say(why);
   }
 
   async #release() {
@@ -170,6 +173,7 @@ class Recorder extends Listener {
 
   #end(why = "") {
     this.#release();
+    if (this.dataset.state === "open") this.#warned.textContent = ""; // of a recording it stays
     this.#show("closed");
     this.#say(why);
     if (why) return;
