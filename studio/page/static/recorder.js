@@ -117,7 +117,7 @@ class Recorder extends Listener {
     this.#needle.style.setProperty("--level", 1 - this.#db / LOWEST_DB);
     this.#needle.setAttribute("aria-valuenow", this.#db.toFixed(0));
     this.#lamp.classList.toggle("lit", this.#clipped);
-    this.#time.textContent = clock(this.#growing?.seconds ?? 0, 0);
+    this.#time.textContent = clock(Math.floor(this.#growing?.seconds ?? 0), 0);
     this.#warn();
     requestAnimationFrame(() => this.#draw(stream));
   }
