@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ import typer
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
 from engine.files import on_track
-from engine.texts import ntr, numeral, tr
+from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Track
 from studio.commands.failures import in_one_sentence
 from studio.commands.result_names import free_path
@@ -21,12 +22,16 @@ from studio.settings.options import read_settings
 
 if TYPE_CHECKING:  # the engine takes seconds to load
     import numpy as np
+    from sounddevice import Stream
 
     from engine.live.converter import LiveConverter
+    from engine.live.inputs import Inputs
     from engine.live.settings import LiveSettings
     from engine.voices.voice import Voice
 
 _RATE = 48_000  # of devices and of the measurement
+_MIX = "mix"
+_Devices = tuple[int | str | None, int | str | None]  # input and output, by number or name
 _WITHOUT_DEVICES = (
     tr("Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
     " (on Debian also: apt install libportaudio2). Files work without them.")
@@ -42,6 +47,12 @@ def live(
     output: Annotated[
         str, typer.Option("--output", metavar="FILE|DEVICE", help=tr("A file or a device."))
     ] = "",
+    channel: Annotated[
+        str,
+        typer.Option(
+            "--channel", metavar="1|2|...|mix", help=tr("The input that the microphone is in, or the mix of all.")
+        ),
+    ] = _MIX,
     overwrite: Overwrite = False,
     track: Track = None,
     record: Annotated[
@@ -62,17 +73,29 @@ def live(
         return
     from engine.live.settings import LiveSettings
 
-    settings, loaded = read_settings(LiveSettings(), given), _voice(voice)
+    settings, number = read_settings(LiveSettings(), given), _input_number(channel)
+    loaded = _voice(voice)
     if measure is not None:
         _measure(loaded, settings, measure)
     elif Path(source).suffix.lower() in AUDIO_SUFFIXES:
         if Path(output).suffix.lower() not in AUDIO_SUFFIXES:
             raise EngineError(tr("A recording is converted into a file: name it with --output."))
         target = free_path(Path(output), overwrite, [Path(source)])
-        _convert_file(on_track(source, track), target, loaded, settings)
+        _convert_file(on_track(source, track), target, loaded, settings, number)
         typer.echo(target)
     else:
-        _perform(loaded, settings, source, output, record)
+        _perform(loaded, settings, (source, output), number, record)
+
+
+def _input_number(channel: str) -> int | None:
+    """Return the number of an input, from 1; None for the mix of all. Raises EngineError."""
+    if channel.strip().lower() == _MIX:
+        return None
+    if not channel.strip().isdecimal() or int(channel) == 0:
+        raise EngineError(tr(
+            "--channel is the number of an input, such as 1 or 2, or mix, and not {channel}.", channel=channel,
+        ))
+    return int(channel)
 
 
 def _voice(voice: str) -> "Voice":
@@ -85,17 +108,24 @@ def _voice(voice: str) -> "Voice":
         return load_voice(usable_voice_folder(studio, studio.local, voice, report, "cpu"))
 
 
-def _convert_file(source: Path, target: Path, voice: "Voice", settings: "LiveSettings") -> None:
+def _convert_file(
+    source: Path, target: Path, voice: "Voice", settings: "LiveSettings", number: int | None
+) -> None:
     """Convert a recording as it would be converted live; the delay is taken out of the result."""
     from engine.analysis.recording import analyse
     from engine.analysis.voice_presence import SILENT
     from engine.audio.files import Audio, read_audio, write_audio
+    from engine.live.inputs import Inputs
     from engine.live.session import convert_recording, live_statement
     from studio.commands.progress import progress_bar
 
     audio = read_audio(source)
     for note in audio.notes:
         say(note)
+    if number is not None:
+        inputs = Inputs(len(audio.samples), number, audio.rate)
+        audio = Audio(inputs.take(audio.samples)[None], audio.rate)
+        _complain(inputs)
     dryness = analyse(audio).dryness
     if dryness.presence.is_silent:
         raise EngineError(SILENT)
@@ -141,6 +171,12 @@ def _measure(voice: "Voice", settings: "LiveSettings", seconds: float) -> None:
         )
 
 
+def _complain(inputs: "Inputs") -> None:
+    """Say what is wrong with the chosen input, if something is."""
+    if inputs.complaint is not None:
+        say(joined(" ", (inputs.complaint, tr("Start again with --channel {sounding}.", sounding=inputs.sounding))))
+
+
 def _sounddevice() -> ModuleType:
     try:
         import sounddevice
@@ -153,20 +189,25 @@ def _device(name: str) -> int | str | None:
     return int(name) if name.isdecimal() else name or None
 
 
-def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str, record: Path | None) -> None:
-    """Convert from device to device until q, Ctrl-C, or the device is gone."""
+def _perform(
+    voice: "Voice", settings: "LiveSettings", names: tuple[str, str], number: int | None, record: Path | None
+) -> None:
+    """Convert from device to device (names) until q, Ctrl-C, or the device is gone."""
     sounddevice = _sounddevice()
     import torch
 
     from engine.live.converter import LiveConverter
-    from engine.live.measuring import PIECE_MS, warm_up
+    from engine.live.inputs import Inputs
+    from engine.live.measuring import warm_up
     from engine.live.pipe import ask_for_real_time, real_time
     from engine.live.session import TOO_SLOW, Performance
     from studio.commands.live_keys import Keys
 
     torch.set_num_threads(1)  # a second one has no real time: beside a busy core, waiting for it makes gaps
-    devices = (_device(source), _device(output))
-    rate = _usable_rate(sounddevice, devices)
+    devices = (_device(names[0]), _device(names[1]))
+    count = _input_count(sounddevice, devices[0], number)
+    rate = _usable_rate(sounddevice, devices, count)
+    inputs = Inputs(count, number, rate)
     converter = LiveConverter(voice, settings, rate, whole_blocks=True)
     with real_time():
         work = warm_up(converter)
@@ -181,29 +222,22 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
             if not scheduled:
                 scheduled.append(ask_for_real_time())
             try:
-                outdata[:, 0] = performance.exchange(indata[:, 0])
+                outdata[:, 0] = performance.exchange(inputs.take(indata.T))
             except Exception as cause:  # it has faded out, and the main thread says why
                 outdata.fill(0)
                 raise sounddevice.CallbackStop from cause
 
-        try:
-            stream = stack.enter_context(
-                sounddevice.Stream(
-                    samplerate=rate, blocksize=rate * PIECE_MS // 1000, channels=1, dtype="float32", latency="low",
-                    device=devices, callback=callback,
-                )
-            )  # fmt: skip
-        except (sounddevice.PortAudioError, ValueError) as cause:
-            raise EngineError(tr(
-                "The sound device cannot be used: {cause}. --devices lists those there are.",
-                cause=cause,
-            )) from cause
+        stream = _opened(stack, sounddevice, devices, count, rate, callback)
         say(tr("Use headphones. Keys: t and g transpose, b bypass, n next voice, p push to talk, q ends."))
-        slow = False
+        slow = complained = False
         while stream.active and keys.look():
             _show(converter, performance.report.glitches)
             performance.flush()
             time.sleep(0.1)
+            if not complained and inputs.complaint is not None:
+                complained = True
+                typer.echo(err=True)  # after the line that is written over
+                _complain(inputs)
             if not slow and performance.report.share(0.5, converter.block / rate) > TOO_SLOW:
                 slow = True
                 typer.echo("\n" + _too_slow(settings), err=True)
@@ -213,10 +247,38 @@ def _perform(voice: "Voice", settings: "LiveSettings", source: str, output: str,
             raise EngineError(tr("The sound device is gone: connect it and start again."))
 
 
-def _usable_rate(sounddevice: ModuleType, devices: tuple[int | str | None, int | str | None]) -> int:
-    """Return 48,000, or the input's own rate where a device does not take that."""
+def _opened(
+    stack: ExitStack, sounddevice: ModuleType, devices: _Devices, count: int, rate: int, callback: Callable[..., None]
+) -> "Stream":
+    """Open the devices, `count` inputs and an output, and start them. Raises EngineError."""
+    from engine.live.measuring import PIECE_MS
+
     try:
-        sounddevice.check_input_settings(devices[0], 1, "float32", None, _RATE)
+        return stack.enter_context(
+            sounddevice.Stream(
+                samplerate=rate, blocksize=rate * PIECE_MS // 1000, channels=(count, 1), dtype="float32",
+                latency="low", device=devices, callback=callback,
+            )
+        )  # fmt: skip
+    except (sounddevice.PortAudioError, ValueError) as cause:
+        raise EngineError(tr(
+            "The sound device cannot be used: {cause}. --devices lists those there are.",
+            cause=cause,
+        )) from cause
+
+
+def _input_count(sounddevice: ModuleType, device: int | str | None, number: int | None) -> int:
+    """Return how many inputs to open: two where there are so many, more for the number of one beyond."""
+    with suppress(sounddevice.PortAudioError, ValueError):  # opening the device says what is wrong
+        there = int(sounddevice.query_devices(device, "input")["max_input_channels"])
+        return max(1, min(there, max(2, number or 0)))
+    return 1
+
+
+def _usable_rate(sounddevice: ModuleType, devices: _Devices, count: int) -> int:
+    """Return 48,000, or the input's own rate where a device does not take that; count: of inputs."""
+    try:
+        sounddevice.check_input_settings(devices[0], count, "float32", None, _RATE)
         sounddevice.check_output_settings(devices[1], 1, "float32", None, _RATE)
     except sounddevice.PortAudioError:
         with suppress(sounddevice.PortAudioError, ValueError):  # opening the devices says what is wrong

@@ -66,8 +66,7 @@ _WORDS = {  # of gradio's own, which lacks the first, and Italian
     "common.loading": tr("Loading"), "common.clear": tr("Clear"), "common.download": tr("Download"),
     "common.remove": tr("Remove"), "upload_text.drop_audio": tr("Drop a vocal here"),
     "upload_text.drop_file": tr("Drop files here"), "upload_text.click_to_upload": tr("or browse"),
-    "file.uploading": tr("Uploading..."), "audio.record": tr("Record"), "audio.stop": tr("Stop"),
-    "audio.pause": tr("Pause"), "audio.resume": tr("Resume"),
+    "file.uploading": tr("Uploading..."),
 }  # fmt: skip
 _GRADIO_CODES = {"zh-Hans": "zh-CN"}
 _HEADING = "<h1>Timbre Studio</h1><p>" + tr("The same performance in another voice.") + "</p>"

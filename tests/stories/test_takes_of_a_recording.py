@@ -84,13 +84,3 @@ def test_takes_can_be_comped_named_and_starred(page, open_tab):
     expect(lanes.nth(1).locator(".star")).to_have_attribute("aria-pressed", "true")
     open_tab(page, "History")
     expect(page.locator("#history-tasks")).to_contain_text("Comp", timeout=WORK_MS)
-
-
-def test_convert_tab_records_from_the_microphone_with_an_input_level(page):
-    page.get_by_label("Record audio").click()
-    page.get_by_role("button", name="Record", exact=True).click()
-    meter = page.get_by_role("meter", name="Input level")
-    expect(meter).to_be_visible()
-    expect(meter).to_have_attribute("aria-valuenow", re.compile(r"^-([0-5]?\d)$"))  # chromium's microphone beeps
-    page.locator("#convert-drop button:visible", has_text="Stop").first.click()
-    expect(page.locator("#convert-facts")).to_contain_text("LUFS", timeout=WORK_MS)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path, PurePosixPath
 
 from engine.audio.files import open_audio
@@ -112,16 +111,6 @@ def choose_track(studio: Studio, account: Account, draft_id: str, recording: str
             place = made.relative_to(scratch / "gathered").as_posix()
             studio.storage.put_file(made, f"{prefix}/{recording.partition('/')[0]}/{place}")
         studio.storage.delete(found.key)
-
-
-def add_recorded(studio: Studio, account: Account, draft_id: str | None, recorded: Path, now_s: float) -> DraftUpload:
-    """Add a recording made on the page, with a name of its own. Raises as `add_recordings` does."""
-    there = {one.name for one in _recordings(studio, account, _known(draft_id))} if draft_id else set()
-    names = (f"recorded {number}{recorded.suffix.lower()}" for number in count(1))
-    with scratch_folder(studio) as scratch:
-        named = scratch / next(name for name in names if name not in there)
-        link_or_copy(recorded, named)
-        return add_recordings(studio, account, draft_id, [named], now_s)
 
 
 def draft_view(studio: Studio, account: Account, draft_id: str, base_url: str, now_s: float) -> list[dict[str, object]]:

@@ -21,7 +21,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import LATEST, InTurn, Page, Updates, Visit
 from studio.page.parts.progress_bar import progress_bar
-from studio.page.parts.recorded import recorded
+from studio.page.parts.recorder import recorder
 from studio.page.parts.sample_row import sample_row
 from studio.page.parts.track_choice import shown_choice, track_choice
 from studio.page.parts.values import Values
@@ -55,10 +55,10 @@ class Recording:
         self.watching = WatchedTask(_POLL_S)
         with layout.head:
             self.drop = gr.Audio(
-                label=tr("Recording"), type="filepath", sources=["upload", "microphone"], buttons=[], editable=False,
+                label=tr("Recording"), type="filepath", sources=["upload"], buttons=[], editable=False,
                 elem_id="convert-drop",
             )  # fmt: skip
-            self.is_recorded = recorded(page, self.drop)
+            recorder(page, "convert-drop")
             with gr.Row(visible=False, elem_classes="facts", elem_id="convert-taken") as self.taken:
                 self.facts = gr.HTML(elem_id="convert-facts")
                 self.track = track_choice("convert-track")
@@ -80,7 +80,7 @@ class Recording:
 
     def _wire(self) -> None:
         page, problem, chosen = self.page, self.problem, self.chosen
-        uploaded = [self.drop, self.is_recorded, chosen]
+        uploaded = [self.drop, chosen]
         page.on(self.drop.input, self.put_in, uploaded, [self.drop, *self.outputs], notice=problem, **IN_TURN)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [chosen], self.outputs, notice=problem, **IN_TURN)
@@ -117,11 +117,11 @@ class Recording:
         start_s, stop_s = chosen["start_s"], chosen["stop_s"]
         return None if start_s is None or stop_s is None else (start_s, stop_s)
 
-    def put_in(self, visit: Visit, path: str | None, is_recorded: bool, now: Chosen | None) -> Updates:
+    def put_in(self, visit: Visit, path: str | None, now: Chosen | None) -> Updates:
         if path is None:
             return {self.problem: gr.skip()}
         try:
-            return self._replace(visit, now, analyses.start(visit, path, is_recorded))
+            return self._replace(visit, now, analyses.start(visit, path))
         except EngineError as error:  # room for another one
             return {self.problem: show_error(str(error)), self.drop: gr.Audio(value=None)}
 

@@ -144,7 +144,7 @@ class Song:
             return None
         analyses.cancel(visit, (files or {}).get(name))
         return {
-            self.files: {**(files or {}), name: analyses.start(visit, path, False)},
+            self.files: {**(files or {}), name: analyses.start(visit, path)},
             **self.watching.begin(),
         }
 

@@ -7,7 +7,6 @@ from engine.texts import joined, tr
 from studio.page.convert.layout import Layout
 from studio.page.convert.recording import Recording
 from studio.page.convert.state import Analysed
-from studio.page.parts.element import element
 from studio.page.parts.notice import notice, silent, warn
 from studio.page.parts.page import Page, Updates, Visit
 
@@ -19,13 +18,11 @@ class Warnings:
 
     def __init__(self, page: Page, layout: Layout, recording: Recording) -> None:
         self.recording = recording
-        with layout.notices:
-            element("level", elem_id="convert-level")  # of the microphone, while it records
-            with gr.Row(elem_id="convert-warnings", visible=False) as self.row:
-                self.warning = notice("convert-warning")
-                self.to_song = gr.Button(
-                    tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
-                )
+        with layout.notices, gr.Row(elem_id="convert-warnings", visible=False) as self.row:
+            self.warning = notice("convert-warning")
+            self.to_song = gr.Button(
+                tr("Open as a song"), size="sm", scale=0, min_width=150, visible=False, elem_id="convert-to-song"
+            )
         page.on(recording.analysed.change, self.tell, [recording.analysed], [self.row, self.warning, self.to_song])
 
     def tell(self, visit: Visit, analysed: Analysed | None) -> Updates:

@@ -9,7 +9,6 @@ from engine.audio.containers import AUDIO_SUFFIXES
 from engine.texts import joined, tr
 from studio.actions.voices.drafts import (
     DraftUpload,
-    add_recorded,
     add_recordings,
     choose_track,
     draft_view,
@@ -21,6 +20,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import inform, notice, show_error, silent
 from studio.page.parts.page import InTurn, Page, Updates, Visit
 from studio.page.parts.profile_form import ProfileForm
+from studio.page.parts.recorder import recorder
 from studio.page.parts.track_choice import offered_choice, track_choice
 from studio.page.parts.values import Values
 
@@ -39,18 +39,13 @@ class Recordings:
     outputs: the components changed by `show`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, page: Page) -> None:
         self.draft = remembered("create-draft")
-        with gr.Row(equal_height=True):
-            self.files = gr.File(
-                label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
-                file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
-            )  # fmt: skip
-            self.microphone = gr.Audio(
-                label=tr("Or record now"), sources=["microphone"], type="filepath",
-                format="wav", editable=False, buttons=[], elem_id="create-microphone",
-            )  # fmt: skip
-        element("level", elem_id="create-level")  # of the microphone, while it records
+        self.files = gr.File(
+            label=tr("Recordings or a ZIP archive"), file_count="multiple", height=170,
+            file_types=[*AUDIO_SUFFIXES, ".zip", ".json"], elem_id="create-files",
+        )  # fmt: skip
+        recorder(page, "create-files")
         self.said = notice("create-recordings-notice")
         self.gathered = element(
             "gathered", events=("removed", "cleared"), data={"recordings": []}, elem_id="create-gathered"
@@ -112,22 +107,12 @@ class Recordings:
             came = visit.do_apart(add_recordings, draft_id, paths, visit.now_s)
             return brought(visit, came) | {self.files: gr.File(value=None)}
 
-        def record(visit: Visit, recorded: str | None, draft_id: str | None) -> Updates:
-            if not recorded:
-                return None
-            came = visit.do_apart(add_recorded, draft_id, Path(recorded), visit.now_s)
-            return brought(visit, came) | {self.microphone: gr.Audio(value=None)}
-
         # one at a time: each adds to the draft begun by the one before
         in_turn: InTurn = {"concurrency_id": "create", "concurrency_limit": 1}
         filled = [*self.outputs, *form.components]
         page.on(
             self.files.upload, add, [self.files, self.draft], [*filled, self.files],
             notice=self.said, show_progress="minimal", show_progress_on=[self.gathered], **in_turn,
-        )  # fmt: skip
-        page.on(
-            self.microphone.stop_recording, record, [self.microphone, self.draft], [*filled, self.microphone],
-            notice=self.said, **in_turn,
         )  # fmt: skip
         page.on(
             self.track.input, self.choose, [self.track, self.offered, self.draft], self.outputs, notice=self.said,

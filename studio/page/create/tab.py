@@ -37,7 +37,7 @@ class CreateTab:
         self._kept = remembered("create")  # the contents of the form
         self._is_restored, self._is_refused = gr.State(False), gr.State(False)
         with gr.Column(elem_id="create-form") as self._place:
-            self._lay_out()
+            self._lay_out(page)
         self._report = Report(page)
         with gr.Column(elem_id="create-more"):
             self._more = more_form()
@@ -47,11 +47,11 @@ class CreateTab:
         self._recordings.connect(page, self._form)
         self._wire(tab)
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, page: Page) -> None:
         with gr.Row(equal_height=False, elem_classes="steps"):
             with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("1. Recordings") + "</h2>")
-                self._recordings = Recordings()
+                self._recordings = Recordings(page)
             with gr.Column(min_width=300):
                 gr.HTML("<h2>" + tr("2. Name and consent") + "</h2>")
                 self._needed = needed_form(_today())

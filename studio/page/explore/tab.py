@@ -16,7 +16,7 @@ from studio.page.parts.memory import remembered
 from studio.page.parts.notice import notice, show_error
 from studio.page.parts.page import LATEST, Page, Updates, Visit, Wish
 from studio.page.parts.progress_bar import progress_bar
-from studio.page.parts.recorded import recorded
+from studio.page.parts.recorder import recorder
 from studio.page.parts.sample_row import sample_row
 from studio.page.parts.values import Values
 from studio.page.parts.watched_task import WatchedTask
@@ -41,8 +41,8 @@ class ExploreTab:
             with gr.Row(elem_id="explore-inputs"):
                 gr.HTML(drawing(), elem_id="explore-drawing")
                 self.inputs = {
-                    _FIRST: _input(tr("Recording"), "explore-first"),
-                    _SECOND: _input(tr("Compare with (optional)"), "explore-second"),
+                    _FIRST: _input(page, tr("Recording"), "explore-first"),
+                    _SECOND: _input(page, tr("Compare with (optional)"), "explore-second"),
                 }
             with gr.Row(elem_id="explore-offers"):
                 self.converted = gr.Button(visible=False, size="sm", scale=0, elem_id="explore-converted")
@@ -60,7 +60,7 @@ class ExploreTab:
             self.ids, self.seen, self.watched.timer, *self.inputs.values(), self.working, self.bar, *result.components,
         ]  # fmt: skip
         for which, audio in self.inputs.items():
-            given = [audio, recorded(page, audio), self.ids, self.seen]
+            given = [audio, self.ids, self.seen]
             page.on(audio.change, self.put_in(which), given, outputs, self.notice)
         for title, button in self.samples.items():
             page.on(button.click, self.put_in_sample(title), [self.ids, self.seen], outputs, self.notice)
@@ -97,11 +97,11 @@ class ExploreTab:
         return updates
 
     def put_in(self, which: str) -> Callable[..., Updates]:
-        def put_in(visit: Visit, path: str | None, is_recorded: bool, ids: Ids, before: Sequence[str]) -> Updates:
+        def put_in(visit: Visit, path: str | None, ids: Ids, before: Sequence[str]) -> Updates:
             if not path:
                 return {self.notice: gr.skip()}
             try:
-                analysis = analyses.start(visit, path, is_recorded)
+                analysis = analyses.start(visit, path)
             except EngineError as error:  # room for another one
                 return {self.notice: show_error(str(error)), self.inputs[which]: None}
             analyses.cancel(visit, ids[which])
@@ -167,8 +167,11 @@ class ExploreTab:
         return self.page.go("convert", recording=recording) if recording else {}
 
 
-def _input(label: str, elem_id: str) -> gr.Audio:
-    return gr.Audio(label=label, type="filepath", buttons=[], elem_id=elem_id)
+def _input(page: Page, label: str, elem_id: str) -> gr.Audio:
+    with gr.Column(elem_id=f"{elem_id}-side"):
+        audio = gr.Audio(label=label, type="filepath", sources=["upload"], buttons=[], elem_id=elem_id)
+        recorder(page, elem_id)
+    return audio
 
 
 def _views(visit: Visit, ids: Ids) -> tuple[dict[str, AnalysisView], list[str]]:

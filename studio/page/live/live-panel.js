@@ -2,6 +2,7 @@
 
 import { avatar } from "./avatar.js";
 import { make } from "./dom.js";
+import { MicrophoneChoice, devicesOf, listed } from "./microphone-choice.js";
 import { LOWEST_DB, Notes, PitchPicture, level, write } from "./live-display.js";
 import { clock } from "./roll-drawing.js";
 import { signed, tr } from "./texts.js";
@@ -19,7 +20,6 @@ const PRESETS = {
 };
 const PRESET_NAMES = { Fast: tr("Fast"), Balanced: tr("Balanced"), Safe: tr("Safe") };
 const NEXT_TIME = tr("This counts from the next start.");
-const DEFAULT_DEVICES = { audioinput: tr("Default microphone"), audiooutput: tr("Default output") };
 
 const button = (label, onclick, more = {}) => make("button", { type: "button", class: "pill", onclick, ...more }, label);
 const press = (one, isPressed) => one.setAttribute("aria-pressed", isPressed);
@@ -45,13 +45,14 @@ export class LivePanel {
   #hurt = 0; // when sound was last lost
   #lost = 0;
 
-  /** told: {change(values), start(), measure(), record(), output(device)}. */
+  /** told: {change(values), start(), measure(), record(), input(), output()}. */
   constructor(settings, told) {
     this.#settings = settings;
     this.#told = told;
     for (const [name, one] of Object.entries(settings)) this.#inputs[name] = this.#input(name, one);
-    this.devices = Object.fromEntries(Object.keys(DEFAULT_DEVICES).map((kind) => [kind, make("select", { onchange: () => this.#deviceChosen(kind) })]));
-    this.listDevices([]);
+    this.microphone = new MicrophoneChoice({ device: () => this.#counts(), input: () => told.input() });
+    this.output = make("select", { onchange: () => told.output() });
+    this.warned = make("p", { class: "warned", role: "status" });
     this.button = make("button", { type: "button", class: "start", onclick: () => told.start() }, tr("Start"));
     this.record = button("", () => told.record(), { class: "pill record", "aria-pressed": "false" });
     this.record.append(make("i", { class: "lamp" }), tr("Record"), this.#time);
@@ -70,14 +71,14 @@ export class LivePanel {
 
   #inspector() {
     const labelled = (name) => make("label", { title: this.#settings[name].meaning }, make("span", {}, MORE[name]), this.#inputs[name]);
-    const device = (kind, label) => make("label", { class: "device" }, make("span", { class: "unseen" }, label), this.devices[kind]);
+    const device = (label, ...fields) => make("label", { class: "device" }, make("span", { class: "unseen" }, label), ...fields);
     const part = (title, ...children) => make("section", {}, make("h2", {}, title), ...children);
     return make("div", { class: "inspector" },
       part(tr("Delay"), make("p", { class: "delay" }, this.#light, this.#delay, " ", this.#delaySaid),
         make("div", { class: "pills", role: "group", "aria-label": tr("Delay") }, this.#presets), this.#nextTime, this.measure, this.measured),
       part(tr("Key"), this.#steps()),
       part(tr("Character"), this.#inputs.style.node, Object.entries(SLIDERS).map(([name, label]) => this.#slider(name, label))),
-      part(tr("Devices"), device("audioinput", tr("Microphone")), "setSinkId" in AudioContext.prototype ? device("audiooutput", tr("Output")) : null,
+      part(tr("Devices"), make("div", { class: "device" }, this.microphone.nodes), "setSinkId" in AudioContext.prototype ? device(tr("Output"), this.output) : null,
         make("p", { class: "small" }, tr("Use headphones to avoid feedback."))),
       make("details", {}, make("summary", {}, tr("More settings")), make("div", { class: "more" }, Object.keys(MORE).map(labelled)), this.figures));
   }
@@ -161,24 +162,16 @@ export class LivePanel {
     this.#nextTime.textContent = this.#light.dataset.light === "off" ? "" : NEXT_TIME;
   }
 
-  #deviceChosen(kind) {
-    if (kind === "audiooutput") this.#told.output(this.devices[kind].value);
-    else this.#counts();
-  }
-
   /** Offer devices, as the browser lists them; their names are known once it has given the microphone. */
-  listDevices(devices) {
-    for (const [kind, select] of Object.entries(this.devices)) {
-      const before = select.value, named = devices.filter((one) => one.kind === kind && one.label && !["default", "communications"].includes(one.deviceId));
-      select.replaceChildren(make("option", { value: "" }, DEFAULT_DEVICES[kind]), ...named.map(({ deviceId, label }) => make("option", { value: deviceId, translate: "no" }, label)));
-      if (named.some(({ deviceId }) => deviceId === before)) select.value = before;
-    }
+  async listDevices() {
+    this.microphone.list();
+    listed(this.output, await devicesOf("audiooutput"), tr("Default output"));
   }
 
   // ---- the bar
 
   #dock() {
-    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status,
+    return make("div", { class: "dock" }, this.button, this.record, this.bypass, this.#adjust, this.status, this.warned,
       make("p", { class: "small hint" }, tr("Tap a voice, or press its number, while you sing.")));
   }
 
@@ -268,6 +261,11 @@ export class LivePanel {
     this.status.classList.toggle("wrong", wrong);
   }
 
+  /** Say what is wrong with the microphone, while it is. */
+  warn(text) {
+    write(this.warned, text);
+  }
+
   /** Show levels in dB, [peak, mean], of the microphone and of what is heard. */
   levels(input, output) {
     this.#in.show(...input);
@@ -303,6 +301,7 @@ export class LivePanel {
     this.#notes.clear();
     this.recorded(null);
     press(this.record, false);
+    this.warn("");
     this.levels([LOWEST_DB, LOWEST_DB], [LOWEST_DB, LOWEST_DB]);
     this.button.textContent = tr("Start");
     this.measure.disabled = false;

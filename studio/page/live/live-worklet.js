@@ -3,8 +3,10 @@
 // A block is played one block and the reserve after its first sample was heard, or as soon as it is there. What comes
 // late makes the delay longer; a quiet block takes back what turns out to be to spare.
 //
-// In: {port} to live-socket.js, or {end}. Out: {heard} now and then: seconds from a block's first sample until it was
-// played, {late} blocks that came too late, {dropped} blocks that came too fast. On the port, both ways: {frame, samples}.
+// In: {port} to live-socket.js, {choice} of an input: "mix" or its number, or {end}. Out: {heard} now and then: seconds from
+// a block's first sample until it was played, {late} blocks that came too late, {dropped} blocks that came too fast; with
+// each block {powers}: the mean square of each input. On the port, both ways: {frame, samples}. What goes out: what is
+// played, and what was taken of the microphone.
 
 const FADE = 0.985; // a sample, of a step where sound stops or goes on
 const TELL_EVERY = 12; // blocks
@@ -13,14 +15,15 @@ const CALM = 150; // blocks without a late one, until the delay may shrink
 const QUIET = 0.003; // of full scale: nobody hears that a little of it is left out
 
 class Live extends AudioWorkletProcessor {
-  constructor({ processorOptions: { block, reserve } }) {
+  constructor({ processorOptions: { block, reserve, choice = "mix" } }) {
     super();
-    Object.assign(this, { block, reserve, filled: 0, place: 0, queue: [], playing: false, due: null, tail: 0, last: 0, step: 0 });
+    Object.assign(this, { block, reserve, choice, powers: [], filled: 0, place: 0, queue: [], playing: false, due: null, tail: 0, last: 0, step: 0 });
     Object.assign(this, { late: 0, dropped: 0, count: 0, heard: 0, calm: 0, spare: Infinity, socket: null, ended: false });
     this.samples = new Float32Array(block);
     this.port.onmessage = ({ data }) => {
       if (data.end) this.ended = true;
       if (data.port) this.attach(data.port);
+      if (data.choice) this.choice = data.choice;
     };
   }
 
@@ -47,12 +50,24 @@ class Live extends AudioWorkletProcessor {
     this.step = this.last - (this.queue[0]?.samples[0] ?? 0);
   }
 
-  process([input], [output]) {
-    this.record(input[0]);
+  process([input], [output, taken]) {
+    const channel = this.pick(input);
+    if (channel) taken?.[0]?.set(channel);
+    this.record(channel);
     const [first, ...others] = output;
     for (let i = 0; i < first.length; i += 1) first[i] = this.next(i);
     for (const channel of others) channel.set(first);
     return !this.ended;
+  }
+
+  // The chosen input, or the mean of all; nothing before the microphone has begun.
+  pick(input) {
+    if (this.powers.length !== input.length) this.powers = input.map(() => 0);
+    input.forEach((channel, place) => {
+      for (const one of channel) this.powers[place] += (one * one) / this.block;
+    });
+    if (input.length < 2 || this.choice !== "mix") return input[this.choice - 1] ?? input[0];
+    return input[0].map((_, i) => input.reduce((sum, channel) => sum + channel[i], 0) / input.length);
   }
 
   record(channel) {
@@ -64,6 +79,8 @@ class Live extends AudioWorkletProcessor {
         this.socket?.postMessage({ frame: this.frame, samples: this.samples }, [this.samples.buffer]);
         this.samples = new Float32Array(this.block);
         this.filled = 0;
+        if (this.powers.length) this.port.postMessage({ powers: this.powers });
+        this.powers = this.powers.map(() => 0);
       }
     }
   }

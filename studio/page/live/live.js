@@ -6,37 +6,21 @@
 // start and stop.
 
 import { Listener, tell } from "./dom.js";
+import { Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
 import { LivePanel } from "./live-panel.js";
+import { alteration, openMicrophone, refusal, sourceOf } from "./microphone.js";
 import { tr } from "./texts.js";
 
-const RATE = 48_000;
 const WHILE_SINGING = [
   "transpose", "formant_shift_semitones", "style", "accent", "consonant_protection", "texture", "wet", "voice", "bypass", "record",
 ];
 const SILENT_DB = -100;
 const LEVELS_MS = 50; // between two pictures of the levels: more would take time from the conversion
-const INSECURE = tr("A browser gives the microphone only to pages of this machine or to pages with https. Open the studio at http://127.0.0.1, or serve it by TLS.");
-const REFUSED = tr("The browser did not give the microphone. Allow it for this page, and check that one is connected.");
 const GONE = tr("The microphone is gone. Connect it and press Start.");
 const CUT = tr("The connection to the studio has ended. Press Start to go on.");
 const SILENCED = tr("The chosen output does not play. Choose another.");
 const UNHEARD = tr("The clicks were not found. Turn the speakers up, or hold the microphone to the headphones, and measure again.");
-const exact = { echoCancellation: false, noiseSuppression: false, autoGainControl: false, channelCount: 1 };
-
-/** Return a context with a stream as its source. Firefox connects no microphone of another rate than the context's. */
-function opened(stream) {
-  for (const rate of [RATE, undefined]) {
-    const context = new AudioContext({ ...(rate ? { sampleRate: rate } : {}), latencyHint: "interactive" });
-    try {
-      return { context, source: context.createMediaStreamSource(stream) };
-    } catch (error) {
-      context.close();
-      if (!rate) throw error;
-    }
-  }
-}
-
 const inDb = (share) => (share ? 20 * Math.log10(share) : SILENT_DB);
 
 /** Return the peak and the mean of what sounds, in dB. */
@@ -80,25 +64,22 @@ class LiveElement extends Listener {
       start: () => (this.#running || this.#stream ? this.#finish(tr("Stopped.")) : this.#start()),
       measure: () => this.#measure(),
       record: () => this.#record(),
+      input: () => this.#running?.node?.port.postMessage({ choice: this.#panel.microphone.input }),
       output: () => this.#playTo(this.#running?.context).catch((error) => this.#panel.say(error.message, true)),
     });
     this.replaceChildren(...this.#panel.nodes);
-    if (!window.isSecureContext || !navigator.mediaDevices?.getUserMedia) {
+    if (refusal()) {
       this.#panel.button.disabled = this.#panel.measure.disabled = true;
-      this.#panel.say(INSECURE, true);
+      this.#panel.say(refusal(), true);
     } else {
-      this.#listDevices();
-      navigator.mediaDevices.addEventListener("devicechange", () => this.#listDevices());
+      this.#panel.listDevices();
+      navigator.mediaDevices.addEventListener("devicechange", () => this.#panel.listDevices());
     }
   }
 
-  async #listDevices() {
-    this.#panel.listDevices(await navigator.mediaDevices.enumerateDevices());
-  }
-
   async #playTo(context) {
-    if (!context?.setSinkId || context.sinkId === this.#panel.devices.audiooutput.value) return;
-    await context.setSinkId(this.#panel.devices.audiooutput.value).catch(() => {
+    if (!context?.setSinkId || context.sinkId === this.#panel.output.value) return;
+    await context.setSinkId(this.#panel.output.value).catch(() => {
       throw new Error(SILENCED);
     });
   }
@@ -124,11 +105,11 @@ class LiveElement extends Listener {
   async #microphone() {
     this.#panel.say(tr("Asking for the microphone ..."));
     try {
-      const { value } = this.#panel.devices.audioinput;
-      const stream = await navigator.mediaDevices.getUserMedia({ audio: { ...exact, ...(value ? { deviceId: { exact: value } } : {}) } });
-      this.#listDevices();
+      const stream = await openMicrophone(this.#panel.microphone.device.value);
+      this.#panel.listDevices();
       return stream;
-    } catch {
+    } catch (error) {
+      this.#panel.say(error.message, true);
       return null;
     }
   }
@@ -136,17 +117,17 @@ class LiveElement extends Listener {
   async #start() {
     this.#panel.begin();
     this.#stream = await this.#microphone();
-    if (!this.#stream) return this.#end(REFUSED);
+    if (!this.#stream) return this.#end();
     this.#panel.say(tr("Loading the voice ..."));
     tell(this, "start", { model: this.#panel.voice, settings: this.#panel.values, record: this.#panel.isRecording, at: Date.now() });
   }
 
   async #open(ticket) {
-    const stream = this.#stream, { context, source } = opened(stream);
+    const stream = this.#stream, { context, source } = sourceOf(stream);
     const address = new URL(`../live/${ticket}`, import.meta.url);
     address.protocol = address.protocol.replace("http", "ws");
     const worker = new Worker(new URL("./live-socket.js", import.meta.url));
-    const running = { stream, context, source, worker, node: null, lag: 0, unsent: 0 };
+    const running = { stream, context, source, worker, node: null, lag: 0, unsent: 0, sounding: new Sounding() };
     this.#running = running;
     worker.onmessage = ({ data }) => {
       if (this.#running !== running) return;
@@ -172,24 +153,34 @@ class LiveElement extends Listener {
   #ready(running, { block, lag, delay_ms, reserve }) {
     const { context, source } = running;
     running.node = new AudioWorkletNode(context, "timbre-live", {
-      numberOfInputs: 1, numberOfOutputs: 1, outputChannelCount: [2], channelCount: 1, channelCountMode: "explicit",
-      processorOptions: { block, reserve },
+      numberOfInputs: 1, numberOfOutputs: 2, outputChannelCount: [2, 1], channelInterpretation: "discrete",
+      processorOptions: { block, reserve, choice: this.#panel.microphone.input },
     });
     Object.assign(running, { lag: lag / context.sampleRate, delay: delay_ms });
-    running.node.port.onmessage = ({ data }) => Object.assign(running, data);
+    running.node.port.onmessage = ({ data }) => (data.powers ? this.#sounds(running, data.powers, block / context.sampleRate) : Object.assign(running, data));
     const { port1, port2 } = new MessageChannel();
     running.node.port.postMessage({ port: port1 }, [port1]);
     running.worker.postMessage({ port: port2 }, [port2]);
     source.connect(running.node).connect(context.destination);
     [running.input, running.output] = [context.createAnalyser(), context.createAnalyser()];
-    source.connect(running.input);
+    running.node.connect(running.input, 1);
     running.node.connect(running.output);
     if (this.#panel.isRecording) running.recordedFrom = context.currentTime;
     this.#panel.recorded(this.#panel.isRecording ? 0 : null);
     if (this.#panel.isBypassed) this.#change({ bypass: true });
     this.#panel.say(tr("Listening: sing!"));
+    this.#panel.warn(alteration(running.stream));
     this.dataset.state = "running";
     this.#showLevels(running);
+  }
+
+  // Which inputs sound: where the chosen one does not, it is said.
+  #sounds(running, powers, seconds) {
+    if (this.#running !== running) return;
+    const { microphone } = this.#panel;
+    microphone.offer(powers.length);
+    running.sounding.take(powers, seconds);
+    this.#panel.warn([alteration(running.stream), running.sounding.said(microphone.input)].filter(Boolean).join(" "));
   }
 
   #showLevels(running) {
@@ -220,12 +211,12 @@ class LiveElement extends Listener {
   /** Measure the delay from the speakers into the microphone. */
   async #measure() {
     const panel = this.#panel, stream = await this.#microphone();
-    if (!stream) return panel.say(REFUSED, true);
+    if (!stream) return;
     panel.button.disabled = panel.measure.disabled = true;
     panel.say(tr("Measuring: clicks are played."));
     let context = null;
     try {
-      const sound = opened(stream);
+      const sound = sourceOf(stream);
       context = sound.context;
       await context.audioWorklet.addModule(new URL("./live-worklet.js", import.meta.url));
       await context.resume();
@@ -269,7 +260,7 @@ class LiveElement extends Listener {
     }
     this.dataset.state = "stopped";
     this.#panel.end();
-    this.#panel.say(why, true);
+    if (why) this.#panel.say(why, true);
   }
 }
 

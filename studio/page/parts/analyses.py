@@ -10,16 +10,15 @@ from studio.actions.uploads import receive_upload, scratch_folder
 from studio.errors import NotFound, WrongState
 from studio.page.parts.page import Visit
 from studio.page.parts.progress_bar import time_taken
-from studio.page.parts.recorded import name_of
 
 BUSY = ("queued", "running")  # states
 
 
-def start(visit: Visit, path: str, is_recorded: bool) -> str:
-    """Analyse a file that was uploaded or recorded in the page; return the analysis's id. Raises EngineError."""
+def start(visit: Visit, path: str) -> str:
+    """Analyse a file that was uploaded to the page; return the analysis's id. Raises EngineError."""
     with scratch_folder(visit.studio) as place:
         copy = receive_upload(visit.studio, Path(path), place / "recording")
-        return visit.do(start_analysis, copy, name_of(path, is_recorded, visit.now_s))
+        return visit.do(start_analysis, copy, Path(path).name)
 
 
 def change_track(visit: Visit, analysis: str, track: int) -> str:

@@ -41,11 +41,7 @@ function inside(choice, act) {
 }
 
 function convert(file) {
-  return inside("one", () => {
-    const isTaken = !document.querySelector("#convert-drop input[type=file]");
-    if (isTaken) [...document.querySelectorAll("#convert-change, #convert-give-up")].find((one) => one.checkVisibility())?.click();
-    return give("#convert-drop", [file]);
-  });
+  return inside("one", () => give("#convert-drop", [file]));
 }
 
 /** Give the parts of a song to their places: the vocal first, which leaves what was there before. */

@@ -13,7 +13,7 @@ import "./roll.js";
 import "./voices.js";
 import "./command.js";
 import "./comp.js";
-import "./level.js";
+import "./recorder.js";
 import "./curves.js";
 import "./facts.js";
 import "./tasks.js";

@@ -7,11 +7,10 @@ import { tr } from "./texts.js";
 const ROW = "#tabs [role=tablist], .samples:not(#convert *), #convert-more-voices, #convert-head, #convert-after, .transport, timbre-instrument .again, " +
   "timbre-instrument .view, #tabs fieldset:has(input[type=radio])";
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
-// gradio's second ways to the same: the slider beside its number, the button beside the place to drop
-const SECOND = "#tabs input[type=range], #tabs .reset-button, [data-testid=source-select] [aria-label='Upload file']";
-const MICROPHONE = "#convert-drop [data-testid=source-select] button + button"; // a big one, which is named
+// gradio's second way to the same: the slider beside its number
+const SECOND = "#tabs input[type=range], #tabs .reset-button";
 // what it names in English only
-const NAMED = { "Upload file": tr("Upload file"), "Select input device": tr("Select input device"), "Record audio": tr("Record audio"), "Reset to default value": tr("Reset to default value") };
+const NAMED = { "Reset to default value": tr("Reset to default value") };
 const OF_SLIDERS = { "number input for ": (label) => tr("number input for {label}", { label }), "range slider for ": (label) => tr("range slider for {label}", { label }) };
 const LATER_MS = 100; // for all changes of a moment together
 
@@ -56,7 +55,6 @@ function mendAll() {
     }
   }
   for (const one of document.querySelectorAll("button[aria-label]:has(.wrap .or)")) one.removeAttribute("aria-label");
-  for (const one of document.querySelectorAll(`${MICROPHONE}:not(:has(.word))`)) one.append(make("span", { class: "word" }, tr("Record")));
   for (const one of document.querySelectorAll(".notice [role=alert]:not([data-seen])")) {
     if (!isSeen(one)) continue;
     one.dataset.seen = "";

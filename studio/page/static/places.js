@@ -1,6 +1,7 @@
 // Giving files to the fields of the page that take some.
 
 const LOOK_MS = 30, PATIENCE_MS = 30_000;
+const FREED_BY = { "#convert-drop": "#convert-change, #convert-give-up" }; // a place that has a recording already
 
 /** Return the field for files in a place, once it has one, or none. Throws where that takes too long. */
 export async function until(place, hasField) {
@@ -12,8 +13,9 @@ export async function until(place, hasField) {
   return field();
 }
 
-/** Give files to a place that takes as many. */
+/** Give files to a place that takes as many; what was there before is put away. */
 export async function give(place, files) {
+  if (FREED_BY[place] && !document.querySelector(`${place} input[type=file]`)) [...document.querySelectorAll(FREED_BY[place])].find((one) => one.checkVisibility())?.click();
   const input = await until(place, true), all = new DataTransfer();
   for (const file of files) all.items.add(file);
   input.files = all.files;

@@ -69,6 +69,9 @@ export interface FactsData { rows: Fact[]; otherwise?: Text }
 /** <timbre-gathered>. */
 export interface GatheredData { recordings: { id: string; name: Name; duration_s: number; url: string }[] }
 
+/** <timbre-recorder>. place: selector of what its recordings are given to; largest: of a file that it takes, in bytes. */
+export interface RecorderData { place: string; largest: number | null }
+
 export interface Token { id: string; name: Name; state: string; created_s: number; expires_s: number | null; used_s: number | null }
 
 /** <timbre-tokens>. */
@@ -98,6 +101,7 @@ declare global {
   interface EventTarget {
     closest?(selectors: string): any; matches?(selectors: string): boolean; accept?: string; files?: FileList;
   }
-  interface MediaDevices { isHeard?: boolean }
+  // what Chromium has for sound, too, and the compiler does not know
+  var MediaStreamTrackProcessor: new (options: { track: MediaStreamTrack; maxBufferSize: number }) => { readable: ReadableStream<AudioData> };
   var timbreLanguage: { known: [string, string, string][]; choice: string | null; catalogue: Promise<any> };
 }

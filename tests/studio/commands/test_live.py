@@ -61,9 +61,9 @@ class Card:
     class CallbackStop(Exception):
         pass
 
-    def __init__(self, rate=48_000, ends_after=None, opens=True):
+    def __init__(self, rate=48_000, ends_after=None, opens=True, gains=(1.0,)):
         self.rate, self.ends_after, self.opens, self.heard = rate, ends_after, opens, []
-        self.rates = []
+        self.gains, self.rates = gains, []  # of its inputs
 
     def check_input_settings(self, device, channels, kind, extra, rate):
         if rate != self.rate:
@@ -72,17 +72,18 @@ class Card:
     check_output_settings = check_input_settings
 
     def query_devices(self, device=None, kind=None):
-        return {"default_samplerate": float(self.rate)}
+        return {"default_samplerate": float(self.rate), "max_input_channels": len(self.gains)}
 
-    def Stream(self, samplerate, blocksize, callback, **_):  # PortAudio's name
-        if not self.opens:
+    def Stream(self, samplerate, blocksize, callback, channels, **_):  # PortAudio's name
+        if not self.opens or channels[0] > len(self.gains):
             raise self.PortAudioError("Device unavailable")
         self.rates.append(samplerate)
-        return CardStream(self, samplerate, blocksize, callback)
+        return CardStream(self, samplerate, blocksize, callback, self.gains[: channels[0]])
 
 
 class CardStream:
-    def __init__(self, card, rate, blocksize, callback):
+    def __init__(self, card, rate, blocksize, callback, gains):
+        self.gains = np.array(gains)
         self.card, self.size, self.rate, self.callback, self.active = card, blocksize, rate, callback, True
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -101,7 +102,7 @@ class CardStream:
             sung = sum(np.sin(2 * np.pi * k * 220 * time_s) / k for k in range(1, 12)) * 0.1
             played = np.full((self.size, 1), 9.0, np.float32)
             try:
-                self.callback(sung[:, None].astype(np.float32), played, self.size, None, None)
+                self.callback((sung[:, None] * self.gains).astype(np.float32), played, self.size, None, None)
             except self.card.CallbackStop:
                 self.card.heard.append(played[:, 0])
                 break
@@ -165,3 +166,54 @@ def test_live_fades_out_and_reports_the_error_when_the_conversion_fails(home, mo
 
 def test_live_refuses_too_short_blocks_and_suggests_longer_ones(home, monkeypatch):
     assert "choose --block-ms 320" in sing(Card(), monkeypatch, work=1.4).output
+
+
+def dry_level(session):
+    """The mean level of what was sung, in dB below the microphone's."""
+    sung = sum(np.sin(2 * np.pi * k * 220 * np.arange(48_000) / 48_000) / k for k in range(1, 12)) * 0.1
+    dry, _ = soundfile.read(session / "dry.wav")
+    return 10 * np.log10(np.mean(dry**2) / np.mean(sung**2))
+
+
+@pytest.mark.parametrize(("gains", "channel", "level_db"), [
+    ((0.0, 1.0), "2", 0.0), ((0.0, 1.0), "mix", -6.02), ((1.0,), "1", 0.0), ((0.5, 0.5, 1.0), "3", 0.0),
+    ((1.0, 1.0, 0.0), "mix", 0.0), ((1.0, 0.5), "2", -6.02),
+])  # fmt: skip
+def test_live_takes_the_input_that_is_chosen(home, monkeypatch, tmp_path, gains, channel, level_db):
+    sing(Card(ends_after=20, gains=gains), monkeypatch, "--record", tmp_path, "--channel", channel)
+    assert dry_level(tmp_path) == pytest.approx(level_db, abs=0.1)
+
+
+@pytest.mark.parametrize(("channel", "said"), [
+    ("1", "Input 1 is silent; your microphone is in input 2: choose Input 2. Start again with --channel 2."),
+    ("mix", "Your microphone is in input 2, and the mix with the silent inputs makes it softer: choose Input 2."),
+])  # fmt: skip
+def test_live_names_the_input_that_sounds_where_the_chosen_one_is_silent(home, monkeypatch, channel, said):
+    done = sing(Card(ends_after=150, gains=(0.0, 1.0)), monkeypatch, "--channel", channel)
+    assert done.output.count(said) == 1
+
+
+@pytest.mark.parametrize("gains", [(1.0, 1.0), (1.0, 0.3), (1.0,)])
+def test_live_says_nothing_of_inputs_that_sound(home, monkeypatch, gains):
+    assert "choose Input" not in sing(Card(ends_after=150, gains=gains), monkeypatch).output
+
+
+def test_live_refuses_an_input_that_is_not_there_and_what_is_none(home, monkeypatch, vocal, tmp_path):
+    assert "There is no input 2: the microphone" in sing(Card(), monkeypatch, "--channel", "2").output
+    given = ("--input", vocal, "--output", tmp_path / "out.wav")
+    assert "There is no input 3" in run("live", *given, "--channel", "3").output
+    for channel in ("0", "left", "-1", ""):
+        assert "such as 1 or 2, or mix" in run("live", *given, "--channel", channel).output
+    assert not (tmp_path / "out.wav").exists()
+
+
+def test_live_takes_the_chosen_channel_of_a_file(home, vocal, tmp_path):
+    sung, rate = soundfile.read(vocal)
+    soundfile.write(tmp_path / "two.wav", np.stack([0 * sung, sung], 1), rate)
+    given = ("--content", "student", "--voice", "koguchi", "--output")
+    first = run("live", "--input", tmp_path / "two.wav", "--channel", "1", *given, tmp_path / "out.wav")
+    assert "Input 1 is silent; your microphone is in input 2" in first.stderr
+    assert not (tmp_path / "out.wav").exists()
+    assert run("live", "--input", tmp_path / "two.wav", "--channel", "2", *given, tmp_path / "out.wav").exit_code == 0
+    assert run("live", "--input", vocal, *given, tmp_path / "alone.wav").exit_code == 0
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "out.wav")[0], soundfile.read(tmp_path / "alone.wav")[0])

@@ -9,7 +9,6 @@ import pytest
 from engine.errors import DatasetError, ProfileError
 from studio.actions.trainings.training import train_model
 from studio.actions.voices.drafts import (
-    add_recorded,
     add_recordings,
     choose_track,
     create_from_draft,
@@ -78,13 +77,6 @@ def test_drop_draft_leaves_the_original_file_in_place(studio, recording):
     drop_draft(studio, studio.local, draft)
     assert audio.read_bytes() == content
     assert listed(studio, draft) == []
-
-
-def test_add_recorded_numbers_each_recording(studio, recording):
-    draft = None
-    for number in range(3):
-        draft = add_recorded(studio, studio.local, draft, recording(1.0, "audio.wav"), NOW_S + number).draft_id
-    assert names(studio, draft) == ["recorded 1.wav", "recorded 2.wav", "recorded 3.wav"]
 
 
 def test_add_recordings_reads_the_profile_from_a_loose_model_json(studio, tmp_path):

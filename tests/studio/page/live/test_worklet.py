@@ -9,7 +9,7 @@ from studio.page.page_files import page_file
 
 BLOCK, RESERVE, QUANTUM = 640, 512, 128
 IN_TIME = 256  # frames that the service takes
-RUN = """async ({ script, heard, trips, options }) => {
+RUN = """async ({ script, heard, beside, trips, options }) => {
   const { block, quantum } = options;
   const arrivals = [], told = [];
   const port = { postMessage: (message) => told.push(message) };
@@ -28,14 +28,17 @@ RUN = """async ({ script, heard, trips, options }) => {
     if (trip !== null) arrivals.push([currentFrame + quantum + trip, message]);
   } };
   port.onmessage({ data: { port: service } });
-  const output = [];
+  const output = [], picked = [];
   for (; currentFrame < heard.length; currentFrame += quantum) {
     while (arrivals.length && arrivals[0][0] <= currentFrame) service.onmessage({ data: arrivals.shift()[1] });
-    const left = new Float32Array(quantum), right = new Float32Array(quantum);
-    live.process([[Float32Array.from(heard.slice(currentFrame, currentFrame + quantum))]], [[left, right]]);
+    const left = new Float32Array(quantum), right = new Float32Array(quantum), taken = new Float32Array(quantum);
+    const inputs = [heard, ...beside].map((one) => Float32Array.from(one.slice(currentFrame, currentFrame + quantum)));
+    live.process([inputs], [[left, right], [taken]]);
     output.push(...left);
+    picked.push(...taken);
   }
-  return { output, late: live.late, dropped: live.dropped, heard: live.heard, told: told.length };
+  const powers = told.filter((one) => one.powers).at(-1).powers;
+  return { output, picked, powers, late: live.late, dropped: live.dropped, heard: live.heard, told: told.length };
 }"""
 
 
@@ -46,8 +49,10 @@ def run(browser):
     script = page_file("live-worklet.js").read_text(encoding="utf-8")
     options = {"block": BLOCK, "reserve": RESERVE, "quantum": QUANTUM}
 
-    def answer(heard: np.ndarray, *trips: int | None) -> dict[str, Any]:
-        given = {"script": script, "heard": heard.tolist(), "trips": trips, "options": options}
+    def answer(heard: np.ndarray, *trips: int | None, beside: Any = (), choice: str | int = "mix") -> dict[str, Any]:
+        others = [one.tolist() for one in beside]
+        given = {"script": script, "heard": heard.tolist(), "beside": others, "trips": trips}
+        given |= {"options": options | {"choice": choice}}
         found = page.evaluate(RUN, given)
         return found | {"output": np.array(found["output"], np.float32)}
 
@@ -118,3 +123,20 @@ def test_live_worklet_drops_blocks_that_arrive_in_a_burst(run):
     found = run(sung(60), *[IN_TIME] * 10, *late, IN_TIME)
     assert found["dropped"] > 0
     assert found["heard"] * 48_000 < 4 * BLOCK + RESERVE
+
+
+@pytest.mark.parametrize(("choice", "gain"), [(1, 1.0), (2, 0.5), ("mix", 0.75), (3, 1.0)])
+def test_live_worklet_takes_the_chosen_input_or_the_mean_of_all(run, choice, gain):
+    heard = sung(40)
+    found = run(heard, IN_TIME, beside=[0.5 * heard], choice=choice)
+    delay = BLOCK + RESERVE
+    np.testing.assert_allclose(found["picked"], gain * heard, atol=1e-6)  # what its meter shows
+    np.testing.assert_allclose(found["output"][2 * delay :], gain * heard[delay:-delay], atol=1e-6)
+
+
+def test_live_worklet_measures_each_input(run):
+    heard = sung(40)
+    powers = run(heard, IN_TIME, beside=[0.1 * heard, 0 * heard])["powers"]
+    assert powers[0] == pytest.approx(0.125, rel=0.1)
+    assert powers[1] == pytest.approx(0.01 * powers[0], rel=1e-3)
+    assert powers[2] == 0.0
