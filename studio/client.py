@@ -26,9 +26,8 @@ from pydantic import BaseModel
 from engine.errors import Cancelled, SettingsError
 from engine.files import fitting_name, replacing
 from engine.progress import Report
-from studio import published_answers as published
-from studio.event_stream import EventStream, StreamEvent
-from studio.exchange import (
+from studio.exchange import published
+from studio.exchange.answers import (
     NOT_SENDABLE,
     NOT_UNDERSTOOD,
     UNREACHABLE,
@@ -43,7 +42,8 @@ from studio.exchange import (
     understood,
     whole,
 )
-from studio.timed_transport import TimedTransport, unlimited
+from studio.exchange.event_stream import EventStream, StreamEvent
+from studio.exchange.timed_transport import TimedTransport, unlimited
 
 __all__ = ["Client", "Event", "ServiceError", "StartOptions", "StatedProfile"]
 
@@ -57,7 +57,7 @@ LARGEST_FILE = 4 << 30  # bytes of a download whose length was not stated
 _STEP = 1 << 16  # bytes by which a download has to get on before it is cut off again
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _FILES = ("backing", "stem")  # of a song
-_EVENTS_ONLY = {"Accept": b"text/event-stream", "Accept-Encoding": b"identity", "Cache-Control": b"no-store"}
+_EVENTS_ONLY = {b"Accept": b"text/event-stream", b"Accept-Encoding": b"identity", b"Cache-Control": b"no-store"}
 _EVENTS = frozenset({"progress", "completed", "failed", "cancelled"})
 _IN_A_HEADER = re.compile(rb"[\t\x20-\x7e\x80-\xff]+")
 _HOST = re.compile(r"[A-Za-z0-9._:-]+")
@@ -671,10 +671,10 @@ def _checked_token(token: str) -> str:
     return token
 
 
-def _continued(stream: EventStream) -> dict[str, bytes]:
+def _continued(stream: EventStream) -> dict[bytes, bytes]:
     """Return the header that says which event was the last; none for an id that no header can hold."""
     last_id = stream.last_id.encode().strip()
-    return {"Last-Event-ID": last_id} if _IN_A_HEADER.fullmatch(last_id) else {}
+    return {b"Last-Event-ID": last_id} if _IN_A_HEADER.fullmatch(last_id) else {}
 
 
 def _event(sent: StreamEvent, url: httpx.URL) -> Event:

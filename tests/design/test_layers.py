@@ -48,6 +48,7 @@ ENGINE = {
 STUDIO = {
     "errors": "what the service answers with",
     "languages": "catalogues of translations, and who speaks them",
+    "exchange": "answers of any server: in time, understood, or one error",
     "client": "the service from Python",
     "doctor": "what works on this machine",
     "addresses": "those that others gave, checked and called",

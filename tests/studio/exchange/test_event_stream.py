@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.event_stream import EventStream, StreamEvent
+from studio.exchange.event_stream import EventStream, StreamEvent
 
 ROWS = json.loads(Path(__file__).with_name("event_streams.json").read_text(encoding="utf-8"))["rows"]
 LINES = st.sampled_from(["data: a", "data", "event: x", "id: 1", "id", "retry: 5", ":", "data:é\u2028", "x: y", ""])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from studio.client import Client, ServiceError
-from tests.studio.hostile_server import HostileServer, hostile_server, rows
+from tests.studio.exchange.hostile_server import HostileServer, hostile_server, rows
 from tests.waiting import PATIENCE_S
 
 TOKEN = "ts_nothing-but-an-example"
@@ -27,7 +27,7 @@ def server() -> Iterator[HostileServer]:
 @pytest.fixture(autouse=True)
 def small_limits(monkeypatch):
     """Floods end sooner; the limits as they are, are tried with the TypeScript client, and by hand."""
-    monkeypatch.setattr("studio.exchange.LARGEST_ANSWER", 4 << 20)
+    monkeypatch.setattr("studio.exchange.answers.LARGEST_ANSWER", 4 << 20)
     monkeypatch.setattr("studio.client.LARGEST_SILENCE", 1 << 20)
     monkeypatch.setattr("studio.client.LARGEST_FILE", 4 << 20)
 

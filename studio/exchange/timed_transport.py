@@ -5,10 +5,10 @@ Once a request has been sent, all of its answer has to come within one time: hea
 """
 
 import math
+import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import httpcore
@@ -92,8 +92,17 @@ class _Backend(httpcore.NetworkBackend):
     def __init__(self, answer_s: float) -> None:
         self._answer_s, self._calls = answer_s, httpcore.SyncBackend()
 
-    def connect_tcp(self, *given: Any, **named: Any) -> httpcore.NetworkStream:
-        return _Stream(self._calls.connect_tcp(*given, **named), self._answer_s)
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        return _Stream(
+            self._calls.connect_tcp(host, port, timeout, local_address, socket_options), self._answer_s
+        )
 
 
 class _Stream(httpcore.NetworkStream):
@@ -117,8 +126,10 @@ class _Stream(httpcore.NetworkStream):
     def close(self) -> None:
         self._calls.close()
 
-    def start_tls(self, *given: Any, **named: Any) -> httpcore.NetworkStream:
-        return _Stream(self._calls.start_tls(*given, **named), self._answer_s)
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        return _Stream(self._calls.start_tls(ssl_context, server_hostname, timeout), self._answer_s)
 
     def get_extra_info(self, info: str) -> object:
         return self._calls.get_extra_info(info)
