@@ -21,7 +21,8 @@ OPTION = "--language"
 _KEPT = "plain_help"  # attribute of what has a help
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
 PROGRAM = "timbre-studio"  # as it is installed, and as texts call it
-_IN_TEXTS = re.compile(rf"\b{PROGRAM}(?= [a-z])")  # before a command; not the folder or the package of this name
+# before a command, in any script; not the folder or the package of this name
+_IN_TEXTS = re.compile(rf"(?<![A-Za-z0-9/._-]){PROGRAM}(?= [a-z])")
 _CALLED: ContextVar[str] = ContextVar("called", default="python -m studio")
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 TEXTS_OF_TYPER = (  # of help, which typer writes in English
