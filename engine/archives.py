@@ -271,8 +271,8 @@ def _refuse_special(entry: zipfile.ZipInfo, name: str, is_folder: bool, archive:
         what = tr("a link to another file") if kind == stat.S_IFLNK else tr("not a regular file")
         raise ArchiveError(
             tr(
-                'In "{name}", {name2} is {what}; create the ZIP file with the files themselves.',
-                name=shown_name(archive), name2=_quoted(name), what=what,
+                'In "{name}", {entry} is {what}; create the ZIP file with the files themselves.',
+                name=shown_name(archive), entry=_quoted(name), what=what,
             )
         )
 

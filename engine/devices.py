@@ -84,8 +84,8 @@ def choose_device(wanted: str = AUTO) -> Device:
     kind, _, number = wanted.partition(":")
     if (kind != AUTO and kind not in KINDS) or (number and not (kind == "cuda" and number.isdecimal())):
         raise SettingsError(tr(
-            "'{wanted}' is not a device; choose {auto}, {kinds} or {kinds2}.",
-            wanted=wanted, auto=AUTO, kinds=", ".join(KINDS[:-1]), kinds2=KINDS[-1],
+            "'{wanted}' is not a device; choose {auto}, {kinds} or {last}.",
+            wanted=wanted, auto=AUTO, kinds=", ".join(KINDS[:-1]), last=KINDS[-1],
         ))
     reasons = []
     for one in KINDS if kind == AUTO else (kind,):
@@ -100,8 +100,8 @@ def _of_number(device: Device, number: int) -> Device:
     last = torch.cuda.device_count() - 1
     if number > last:
         raise SettingsError(tr(
-            "There is no {kind}:{number}; the last one is {kind2}:{last}.",
-            kind=device.kind, number=number, kind2=device.kind, last=last,
+            "There is no {kind}:{number}; the last one is {kind}:{last}.",
+            kind=device.kind, number=number, last=last,
         ))
     return device.of_several(number)
 
@@ -185,10 +185,16 @@ def _is_present(kind: str) -> bool:
 def _name(kind: str) -> str:
     if kind == "cuda":
         return torch.cuda.get_device_name()
+    if kind == "mps":
+        return ntr(
+            "{platform} graphics, {usable_cores} core",
+            "{platform} graphics, {usable_cores} cores",
+            usable_cores=usable_cores(), platform=platform.machine(),
+        )
     return ntr(
-        "{platform} {kind}, {usable_cores} core",
-        "{platform} {kind}, {usable_cores} cores",
-        usable_cores=usable_cores(), platform=platform.machine(), kind="graphics" if kind == "mps" else "processor",
+        "{platform} processor, {usable_cores} core",
+        "{platform} processor, {usable_cores} cores",
+        usable_cores=usable_cores(), platform=platform.machine(),
     )
 
 

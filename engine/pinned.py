@@ -72,7 +72,7 @@ class PinnedFile:
         if digest.hexdigest() != self.sha256:
             raise WrongFileError(
                 tr(
-                    '"{name}" is not {name2}: its checksum is another. It was not used; fetch it again.',
-                    name=path.name, name2=self.name,
+                    '"{name}" is not {wanted}: its checksum is another. It was not used; fetch it again.',
+                    name=path.name, wanted=self.name,
                 )
             )

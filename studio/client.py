@@ -9,57 +9,60 @@ starts nothing twice. Only the service receives the token: links to audio are fe
 
 import json
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Self, TypedDict, TypeVar, Unpack
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
+from pydantic import BaseModel
 
-from engine.errors import Cancelled, EngineError, SettingsError
+from engine.errors import Cancelled, SettingsError
 from engine.files import fitting_name, replacing
 from engine.progress import Report
+from studio.exchange import published
+from studio.exchange.answers import (
+    NOT_SENDABLE,
+    NOT_UNDERSTOOD,
+    UNREACHABLE,
+    Answer,
+    ServiceError,
+    WholeAnswer,
+    checked,
+    not_understood,
+    one_error,
+    refusal,
+    shown,
+    understood,
+    whole,
+)
+from studio.exchange.event_stream import EventStream, StreamEvent
+from studio.exchange.timed_transport import TimedTransport, unlimited
+
+__all__ = ["Client", "Event", "ServiceError", "StartOptions", "StatedProfile"]
 
 T = TypeVar("T")
 Sendable = Path | str | bytes  # a file, or its content
-Answer = dict[str, Any]  # of the service, as its reference describes it
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 8.0  # between attempts without a Retry-After
 CONNECT_S = 10.0
 _THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
-LARGEST_ANSWER = 64 << 20  # bytes of JSON, unpacked
+LARGEST_SILENCE = 16 << 20  # bytes of a stream between two events: of comments, and of one event
+LARGEST_FILE = 4 << 30  # bytes of a download whose length was not stated
+_STEP = 1 << 16  # bytes by which a download has to get on before it is cut off again
 _LATER = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _FILES = ("backing", "stem")  # of a song
-_UNREACHABLE, _NOT_SENDABLE = "unreachable", "not_sendable"
-
-
-class ServiceError(EngineError):
-    """An error reported by the service, or a failure to reach it.
-
-    status: of HTTP, None without an answer. code: stable, for programs. detail: for people. errors: (field, message)
-    for each invalid field. retry_after_s: when to try again, if the service states it.
-    """
-
-    def __init__(
-        self,
-        status: int | None,
-        code: str,
-        detail: str,
-        errors: tuple[tuple[str, str], ...] = (),
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.errors = errors
-        self.retry_after_s = retry_after_s
+_EVENTS_ONLY = {b"Accept": b"text/event-stream", b"Accept-Encoding": b"identity", b"Cache-Control": b"no-store"}
+_EVENTS = frozenset({"progress", "completed", "failed", "cancelled"})
+_IN_A_HEADER = re.compile(rb"[\t\x20-\x7e\x80-\xff]+")
+_HOST = re.compile(r"[A-Za-z0-9._:-]+")
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,5}")
 
 
 class StartOptions(TypedDict, total=False):
@@ -121,9 +124,9 @@ class Client:
     """
 
     def __init__(self, base_url: str, token: str, timeout_s: float = 120.0, retry_s: float = 60.0) -> None:
-        self._http = _http_client(_address(base_url), httpx.Timeout(timeout_s, connect=CONNECT_S))
+        self._http = _http_client(_address(base_url), timeout_s)
         self._bearer = _Bearer(_checked_token(token))
-        self._timeout_s, self._retry_s = timeout_s, retry_s
+        self._retry_s = retry_s
 
     def __enter__(self) -> Self:
         return self
@@ -157,43 +160,53 @@ class Client:
         fields = {"model": model, "transpose": transpose, "generations_count": generations_count, **settings}
         fields |= {name: str(word) for name, word in (("rate", rate), ("bits", bits)) if word is not None}
         files = {"audio": audio, **{name: fields.pop(name) for name in _FILES if name in fields}}
-        return str(self._start("/convert", "task_id", fields, files, idempotency_key)["task_id"])
+        return str(self._start("/convert", published.StartedTask, fields, files, idempotency_key)["task_id"])
 
     def check_task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return the `status` of a conversion, and once it is completed its links and output settings.
 
         wait_s: let the service wait for its end, up to 60 s.
         """
-        return self._call("GET", f"/check-task/{_segment(task_id)}", expected="status", headers=_waiting(wait_s))
+        path = f"/check-task/{_segment(task_id)}"
+        return self._call("GET", path, expected=published.CheckedTask, headers=_waiting(wait_s))
 
     def verify(self, audio: Sendable) -> Answer:
         """Return what the content credentials of an audio file prove: `state`, `sentence`, and more."""
-        return self._start("/verify", "state", {}, {"audio": audio}, None)
+        return self._start("/verify", published.Verdict, {}, {"audio": audio}, None)
 
     # ---- tasks
 
     def tasks(self, **filters: str | int) -> Answer:
         """Return `tasks`, newest first, and the `next_cursor`; filters: state, kind, limit, cursor."""
-        return self._call("GET", "/tasks", expected="tasks", params=filters)
+        return self._call("GET", "/tasks", expected=published.Tasks, params=filters)
 
     def task(self, task_id: str, wait_s: int | None = None) -> Answer:
         """Return all that is known about a task: progress, message, error, times, scores. wait_s: as in check_task."""
-        return self._call("GET", f"/tasks/{_segment(task_id)}", expected="state", headers=_waiting(wait_s))
+        return self._call("GET", f"/tasks/{_segment(task_id)}", expected=published.Task, headers=_waiting(wait_s))
 
     def events(self, task_id: str) -> Iterator[Event]:
-        """Yield what happens to a task until it has ended, through lost connections and restarts of the service."""
+        """Yield what happens to a task until it has ended, through lost connections and restarts of the service.
+
+        Raises ServiceError where `retry_s` brings no further event.
+        """
+        path, stream = f"/tasks/{_segment(task_id)}/events", EventStream()
         end_s = time.monotonic() + self._retry_s
         while True:
+            trouble = ServiceError(None, UNREACHABLE, f"The events of {task_id} ended before the task did.")
             try:
-                for event in self._events(f"/tasks/{_segment(task_id)}/events"):
+                for event in self._events(path, stream):
                     yield event
                     if event.is_last:
                         return
                     end_s = time.monotonic() + self._retry_s
             except ServiceError as failure:
-                if not _may_be_repeated(failure) or time.monotonic() > end_s:
+                if not _may_be_repeated(failure):
                     raise
-            time.sleep(FIRST_PAUSE_S)
+                trouble = failure
+            pause_s = trouble.retry_after_s or min(max(stream.retry_s or 0.0, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+            if time.monotonic() + pause_s > end_s:
+                raise trouble
+            time.sleep(pause_s)
 
     def cancel(self, task_id: str) -> None:
         """Cancel a queued or running task; an ended one raises ServiceError (409)."""
@@ -207,43 +220,43 @@ class Client:
         """Queue one take made of a conversion's takes, one number for each phrase; return its task's id."""
         key = options.pop("idempotency_key", None)
         fields = {"takes": ",".join(map(str, takes)), **options}
-        return str(self._start(f"/tasks/{_segment(task_id)}/comp", "task_id", fields, {}, key)["task_id"])
+        return str(self._start(f"/tasks/{_segment(task_id)}/comp", published.StartedTask, fields, {}, key)["task_id"])
 
     def label_take(
         self, task_id: str, number: int, name: str | None = None, starred: bool | None = None
     ) -> Answer:
         """Name or star a take; what is left out stays. Return its number, name and star."""
         path = f"/tasks/{_segment(task_id)}/takes/{number}"
-        return self._change(path, "starred", {"name": name, "starred": starred})
+        return self._change(path, published.LabelledTake, {"name": name, "starred": starred})
 
     # ---- callbacks
 
     def callbacks(self, **filters: str | int) -> Answer:
         """Return `callbacks`, newest first, and the `next_cursor`; filters: task_id, state, limit, cursor."""
-        return self._call("GET", "/callbacks", expected="callbacks", params=filters)
+        return self._call("GET", "/callbacks", expected=published.Callbacks, params=filters)
 
     def callback(self, callback_id: str) -> Answer:
         """Return a callback: its state, attempts and the last answer."""
-        return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected="state")
+        return self._call("GET", f"/callbacks/{_segment(callback_id)}", expected=published.Callback)
 
     def repeat_callback(self, callback_id: str, url: str | None = None) -> Answer:
         """Send a callback again; url: to another address."""
         path = f"/callbacks/{_segment(callback_id)}/repeat"
-        return self._start(path, "state", {"callback_url": url}, {}, None)
+        return self._start(path, published.Callback, {"callback_url": url}, {}, None)
 
     def callback_secret(self) -> str:
         """Return the secret that callbacks are signed with, as libraries of Standard Webhooks take it."""
-        return str(self._call("GET", "/callbacks/secret", expected="secret")["secret"])
+        return str(self._call("GET", "/callbacks/secret", expected=published.Secret)["secret"])
 
     # ---- voices
 
     def models(self, **filters: str | int) -> list[Answer]:
         """Return all usable voices, or those that match the filters (genre, gender, voice_type, q, ...)."""
-        return list(self._call("GET", "/models", expected="models", params=filters)["models"])
+        return list(self._call("GET", "/models", expected=published.Voices, params=filters)["models"])
 
     def model(self, model_id: str) -> Answer:
         """Return all that is known about a voice: its state, its training, its data report."""
-        return self._call("GET", f"/models/{_segment(model_id)}", expected="state")
+        return self._call("GET", f"/models/{_segment(model_id)}", expected=published.Voice)
 
     def create_model(
         self, archive: Sendable, idempotency_key: str | None = None, **stated: Unpack[StatedProfile]
@@ -251,13 +264,14 @@ class Client:
         """Create an untrained voice from a zip with the folder audio, and model.json unless the name is stated here;
         return its id. stated: replaces what model.json says."""
         files = {"training_audio_files": archive}
-        return str(self._start("/models/create", "model_id", stated, files, idempotency_key)["model_id"])
+        return str(self._start("/models/create", published.CreatedVoice, stated, files, idempotency_key)["model_id"])
 
     def train(self, model_id: str, epochs: int, **options: Unpack[StartOptions]) -> Answer:
         """Train until the voice has `epochs` in total; return `status` and `current_epoch`. Repeated calls start
         nothing twice, but continue a failed training."""
         key = options.pop("idempotency_key", None)
-        return self._start(f"/models/{_segment(model_id)}/train", "status", {"epochs": epochs, **options}, {}, key)
+        path, fields = f"/models/{_segment(model_id)}/train", {"epochs": epochs, **options}
+        return self._start(path, published.TrainingStatus, fields, {}, key)
 
     def teach(
         self,
@@ -273,14 +287,16 @@ class Client:
         """
         key = options.pop("idempotency_key", None)
         fields, files = {"name": name, "epochs": epochs, **options}, {"recordings": recordings}
-        return str(self._start(f"/models/{_segment(model_id)}/teach", "task_id", fields, files, key)["task_id"])
+        path = f"/models/{_segment(model_id)}/teach"
+        return str(self._start(path, published.StartedTask, fields, files, key)["task_id"])
 
     def import_model(
         self, package: Path | str, index: Path | str | None = None, speaker: int = 0, idempotency_key: str | None = None
     ) -> str:
         """Import a voice package, or a model of RVC (.pth, .onnx) with its index; return the voice's id."""
         files: dict[str, Sendable | None] = {"package": package, "index": index}
-        return str(self._start("/models/import", "model_id", {"speaker": speaker}, files, idempotency_key)["model_id"])
+        fields = {"speaker": speaker}
+        return str(self._start("/models/import", published.CreatedVoice, fields, files, idempotency_key)["model_id"])
 
     def export_model(self, model_id: str, path: Path | str) -> Path:
         """Fetch a voice as one file, to import elsewhere. Raises as `download`."""
@@ -294,20 +310,20 @@ class Client:
 
     def projects(self, **filters: str | int) -> Answer:
         """Return `projects`, the last changed first, and the `next_cursor`; filters: q, limit, cursor."""
-        return self._call("GET", "/projects", expected="projects", params=filters)
+        return self._call("GET", "/projects", expected=published.Projects, params=filters)
 
     def project(self, project_id: str) -> Answer:
         """Return a project with its conversions, the newest first."""
-        return self._call("GET", f"/projects/{_segment(project_id)}", expected="conversions")
+        return self._call("GET", f"/projects/{_segment(project_id)}", expected=published.Project)
 
     def change_project(self, project_id: str, **changes: object) -> Answer:
         """Change the name, tempo_bpm, beats_per_bar or start_s of a project; return it."""
-        return self._change(f"/projects/{_segment(project_id)}", "conversions", changes)
+        return self._change(f"/projects/{_segment(project_id)}", published.Project, changes)
 
     def export_project(self, project_id: str, path: Path | str, dry: bool = False) -> Path:
         """Fetch a project as a zip for a DAW; dry: its takes without effects. Raises as `download`."""
         query = {"dry": "true"} if dry else {}
-        made = self._call("GET", f"/projects/{_segment(project_id)}/export", expected="url", params=query)
+        made = self._call("GET", f"/projects/{_segment(project_id)}/export", expected=published.Link, params=query)
         return self.download(made["url"], path)
 
     def delete_project(self, project_id: str) -> None:
@@ -318,11 +334,11 @@ class Client:
 
     def health(self) -> Answer:
         """Return `status` and the number of workers. Raises ServiceError if the service is not usable."""
-        return self._call("GET", "/health", expected="status")
+        return self._call("GET", "/health", expected=published.Health)
 
     def metrics(self) -> str:
         """Return the metrics in Prometheus' text format."""
-        return self._patiently(lambda: self._answered("GET", "/metrics")).text
+        return self._patiently(lambda: self._answered("GET", "/metrics")).content.decode("utf-8", "replace")
 
     # ---- start and wait
 
@@ -376,7 +392,7 @@ class Client:
         try:
             return self._wait_for_training(model_id, poll_s, timeout_s, report)
         except Cancelled:
-            self._cancel_if_possible(self.model(model_id)["training"]["task_id"])
+            self._cancel_if_possible(self.model(model_id).get("training", {}).get("task_id"))
             raise
 
     def download(self, url: str, path: Path | str) -> Path:
@@ -400,14 +416,14 @@ class Client:
         self, task_id: str, poll_s: float, timeout_s: float, report: Report | None
     ) -> Answer:
         def look() -> Answer | None:
-            published = self.check_task(task_id)
-            if published["status"] == "completed":
-                return published
-            if published["status"] == "failed":
+            checked_task = self.check_task(task_id)
+            if checked_task["status"] == "completed":
+                return checked_task
+            if checked_task["status"] == "failed":
                 raise self._why_conversion_failed(task_id)
             if report is not None:
                 task = self.task(task_id)
-                report(task["progress"], task["message"])
+                report(task.get("progress", 0.0), task.get("message", ""))
             return None
 
         return _until(look, f"The conversion {task_id}", poll_s, timeout_s)
@@ -422,7 +438,8 @@ class Client:
             if model["state"] != "training":
                 raise self._why_training_ended(model)
             if report is not None:
-                report(model["training"]["progress"] or 0.0, model["training"]["message"])
+                training = model.get("training", {})
+                report(training.get("progress") or 0.0, training.get("message", ""))
             return None
 
         return _until(look, f"The training of {model_id}", poll_s, timeout_s)
@@ -447,7 +464,7 @@ class Client:
     def _start(
         self,
         path: str,
-        expected: str,
+        expected: type[BaseModel],
         fields: Mapping[str, object],
         files: Mapping[str, Sendable | None],
         key: str | None,
@@ -462,45 +479,43 @@ class Client:
             data = _texts(given)
             return self._call("POST", path, expected=expected, headers=headers, data=data, files=sent or None)
 
-    def _change(self, path: str, expected: str, fields: Mapping[str, object]) -> Answer:
+    def _change(self, path: str, expected: type[BaseModel], fields: Mapping[str, object]) -> Answer:
         return self._call("PUT", path, expected=expected, data=_texts(fields))
 
-    def _call(self, method: str, path: str, *, expected: str | None, **content: Any) -> Answer:
-        """Call the service; return its JSON, which must have the field `expected`, or {} if that is None."""
-        response = self._patiently(lambda: self._answered(method, path, **content))
-        return _answer(response, expected) if expected else {}
+    def _call(self, method: str, path: str, *, expected: type[BaseModel] | None, **content: Any) -> Answer:
+        """Call the service; return its JSON, which must have the shape `expected`, or {} if that is None."""
+        answer = self._patiently(lambda: self._answered(method, path, **content))
+        return understood(answer, expected) if expected else {}
 
-    def _answered(self, method: str, path: str, **content: Any) -> httpx.Response:
+    def _answered(self, method: str, path: str, **content: Any) -> WholeAnswer:
         """Return the answer to one call. Raises ServiceError, also for a refusal."""
-        try:
-            with self._http.stream(method, path, auth=self._bearer, **content) as coming:
-                response = _whole(coming, time.monotonic() + self._timeout_s)
-        except httpx.RequestError as cause:
-            raise _lost(cause, self._http.base_url) from cause
-        except (UnicodeError, httpx.InvalidURL) as cause:
-            text = "A value is too long, or has characters that cannot be sent."
-            raise ServiceError(None, _NOT_SENDABLE, text) from cause
-        if not response.is_success:
-            raise _refusal(response)
-        return response
+        with one_error(self._http.base_url), self._http.stream(method, path, auth=self._bearer, **content) as coming:
+            answer = whole(coming)
+        if not coming.is_success:
+            raise refusal(answer)
+        return answer
 
-    def _events(self, path: str) -> Iterator[Event]:
-        """Yield the events of one answer. Raises ServiceError."""
-        try:
-            with self._http.stream("GET", path, auth=self._bearer) as coming:
-                if not coming.is_success:
-                    raise _refusal(_whole(coming))
-                name = ""
-                for line in coming.iter_lines():
-                    label, _, value = line.partition(": ")
-                    name = value if label == "event" else name
-                    if label == "data":
-                        yield Event(name, json.loads(value))
-        except httpx.RequestError as cause:
-            raise _lost(cause, self._http.base_url) from cause
-        except ValueError as cause:
-            text = f"The server at {_shown(self._http.base_url)} is not Timbre Studio. Check the address."
-            raise ServiceError(None, "not_understood", text) from cause
+    def _events(self, path: str, stream: EventStream) -> Iterator[Event]:
+        """Yield the events of one answer; those of names that nobody knows yet are none. Raises ServiceError."""
+        headers = {**_EVENTS_ONLY, **_continued(stream)}
+        url = self._http.base_url
+        with one_error(url), self._http.stream("GET", path, auth=self._bearer, headers=headers) as coming:
+            if not coming.is_success:
+                raise refusal(whole(coming))
+            kind = coming.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+            if coming.status_code != HTTPStatus.OK or kind != "text/event-stream" or _is_packed(coming):
+                not_understood(url, coming.status_code)
+            unlimited(coming)
+            stream.connect()
+            silence = 0
+            for piece in coming.iter_raw():
+                silence += len(piece)
+                if silence > LARGEST_SILENCE:
+                    not_understood(url, coming.status_code)
+                for one in stream.receive(piece):
+                    if one.name in _EVENTS:
+                        silence = 0
+                        yield _event(one, url)
 
     def _patiently(self, attempt: Callable[[], T]) -> T:
         """Run `attempt`, retrying for `retry_s` while the service is unreachable or refuses for now."""
@@ -544,17 +559,22 @@ class _Download:
     def go_on(self) -> bool:
         """Fetch the rest; return whether it is complete, or progressed further than before. Raises ServiceError."""
         try:
-            with self.http.stream("GET", self.url, headers=self._headers(), auth=self.auth) as response:
+            with (
+                one_error(self.url),
+                self.http.stream("GET", self.url, headers=self._headers(), auth=self.auth) as response,
+            ):
                 self._prepare(response)
+                unlimited(response)
                 for block in response.iter_raw():
                     self.target.write(block)
+                    self._refuse_endless(response)
             return True
-        except httpx.RequestError as cause:
+        except ServiceError as lost:
             reached, before = self.target.tell(), self.furthest
             self.furthest = max(reached, before)
-            if reached > before:
+            if lost.code == UNREACHABLE and reached >= before + _STEP:
                 return False
-            raise _lost(cause, self.url) from cause
+            raise
 
     def _headers(self) -> dict[str, str]:
         whole = {"Accept-Encoding": "identity"}  # else positions would refer to compressed data
@@ -567,18 +587,26 @@ class _Download:
         here = f"bytes {self.target.tell()}-"
         goes_on = response.status_code == HTTPStatus.PARTIAL_CONTENT
         if goes_on and not response.headers.get("Content-Range", "").startswith(here):
-            raise ServiceError(response.status_code, "not_understood", "The service sent a different range.")
+            raise ServiceError(response.status_code, NOT_UNDERSTOOD, "The service sent a different range.")
         if not response.is_success:
-            raise _refusal(_whole(response))
+            raise refusal(whole(response))
+        if _is_packed(response):
+            raise ServiceError(response.status_code, NOT_UNDERSTOOD, "The service sent a compressed file.")
         if not goes_on:
             self.target.seek(0)
             self.target.truncate()
             entity = response.headers.get("ETag", "")
-            self.entity = entity if entity.startswith('"') else None  # a weak one does not identify bytes
+            identifies = entity.startswith('"') and entity.isascii() and entity.isprintable()
+            self.entity = entity if identifies else None  # a weak one does not identify bytes
+
+    def _refuse_endless(self, response: httpx.Response) -> None:
+        if self.target.tell() > LARGEST_FILE and "Content-Length" not in response.headers:
+            text = f"{shown(self.url)} sends more than a file."
+            raise ServiceError(response.status_code, NOT_UNDERSTOOD, text)
 
 
 def _may_be_repeated(failure: ServiceError) -> bool:
-    return failure.status in _LATER or failure.code == _UNREACHABLE
+    return failure.status in _LATER or failure.code == UNREACHABLE
 
 
 def _waiting(wait_s: int | None) -> dict[str, str]:
@@ -612,9 +640,11 @@ def _until(look: Callable[[], T | None], what: str, poll_s: float, timeout_s: fl
 def _web_address(text: str) -> httpx.URL | None:
     try:
         address = httpx.URL(text)
-    except (httpx.InvalidURL, UnicodeError):
+        has_port = address.port is None or 0 < address.port < 1 << 16
+        has_name = address.host and _HOST.fullmatch(address.raw_host.decode("ascii"))
+        return address if address.scheme in ("http", "https") and has_name and has_port else None
+    except (httpx.InvalidURL, UnicodeError):  # the host's letters are decoded only when it is asked for
         return None
-    return address if address.scheme in ("http", "https") and address.host else None
 
 
 def _address(base_url: str) -> httpx.URL:
@@ -624,21 +654,25 @@ def _address(base_url: str) -> httpx.URL:
     return address
 
 
-def _http_client(address: httpx.URL, timeout: httpx.Timeout) -> httpx.Client:
-    """Return a client with the environment's proxies and certificates, which a service on this machine needs not."""
+def _http_client(address: httpx.URL, timeout_s: float) -> httpx.Client:
+    """Return a client with the environment's proxies and certificates; a service on this machine needs no proxy."""
     try:
-        return httpx.Client(base_url=address, timeout=timeout, trust_env=address.host not in _THIS_MACHINE)
-    except (ImportError, ValueError, OSError, httpx.InvalidURL) as cause:
+        transport = TimedTransport(timeout_s, address, takes_proxies=address.host not in _THIS_MACHINE)
+    except (ImportError, RuntimeError, ValueError, OSError, httpx.InvalidURL) as cause:
         raise SettingsError(
             "The proxies or certificates that the environment names cannot be used: set ALL_PROXY, HTTP_PROXY and "
             "HTTPS_PROXY to ones that begin with http://, and look at NO_PROXY and SSL_CERT_FILE."
         ) from cause
+    return httpx.Client(
+        base_url=address, timeout=httpx.Timeout(timeout_s, connect=CONNECT_S), transport=transport,
+        headers={"Accept-Encoding": "gzip"},
+    )  # fmt: skip
 
 
 def _link(url: str) -> httpx.URL:
     link = _web_address(url)
     if link is None:
-        raise ServiceError(None, _NOT_SENDABLE, "The link to the audio must begin with http:// or https://.")
+        raise ServiceError(None, NOT_SENDABLE, "The link to the audio must begin with http:// or https://.")
     return link
 
 
@@ -650,70 +684,22 @@ def _checked_token(token: str) -> str:
     return token
 
 
-def _whole(response: httpx.Response, end_s: float = math.inf) -> httpx.Response:
-    """Return an answer read to its end. Raises ServiceError if it has none, and httpx.ReadTimeout if it takes long."""
-    content = bytearray()
-    for piece in response.iter_bytes():
-        content += piece
-        if len(content) > LARGEST_ANSWER:
-            text = f"{_shown(response.url)} sends more than an answer: is Timbre Studio running there?"
-            raise ServiceError(response.status_code, "not_understood", text)
-        if time.monotonic() > end_s:
-            raise httpx.ReadTimeout("It goes on and on.", request=response.request)
-    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
-    return httpx.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
+def _continued(stream: EventStream) -> dict[bytes, bytes]:
+    """Return the header that says which event was the last; none for an id that no header can hold."""
+    last_id = stream.last_id.encode().strip()
+    return {b"Last-Event-ID": last_id} if _IN_A_HEADER.fullmatch(last_id) else {}
 
 
-def _answer(response: httpx.Response, expected: str) -> Answer:
-    answer = _json(response)
-    if expected not in answer:
-        text = f"The server at {_shown(response.url)} is not Timbre Studio. Check the address."
-        raise ServiceError(response.status_code, "not_understood", text)
-    return answer
-
-
-def _refusal(response: httpx.Response) -> ServiceError:
-    problem = _json(response)
-    fields = problem.get("errors")
-    errors = tuple(
-        (str(one.get("field", "")), str(one.get("message", "")))
-        for one in (fields if isinstance(fields, list) else [])
-        if isinstance(one, dict)
-    )
-    unsaid = f"The service answered with status {response.status_code}."
-    detail = problem.get("detail") or problem.get("title") or unsaid
-    code = str(problem.get("code") or f"http_{response.status_code}")
-    return ServiceError(response.status_code, code, str(detail), errors, _retry_after_s(response))
-
-
-def _lost(cause: httpx.RequestError, url: httpx.URL) -> ServiceError:
-    if isinstance(cause, httpx.LocalProtocolError):
-        return ServiceError(None, _NOT_SENDABLE, "The request was not sent completely: the file may have changed.")
-    said = "did not answer in time" if isinstance(cause, httpx.TimeoutException) else "cannot be reached"
-    return ServiceError(None, _UNREACHABLE, f"{_shown(url)} {said}: is the service running there?")
-
-
-def _json(response: httpx.Response) -> Answer:
+def _event(sent: StreamEvent, url: httpx.URL) -> Event:
+    """Return an event of a task as it was sent. Raises ServiceError for one that is none."""
     try:
-        answer = response.json()
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}
+        return Event(sent.name, checked(sent.data, published.Task))
+    except ValueError as cause:
+        not_understood(url, HTTPStatus.OK, cause)
 
 
-def _retry_after_s(response: httpx.Response) -> float | None:
-    """Return Retry-After in seconds, which may be a date; None if missing or invalid."""
-    written = response.headers.get("Retry-After", "")
-    try:
-        seconds = float(written) if written[:1].isdigit() else parsedate_to_datetime(written).timestamp() - time.time()
-    except (ValueError, OverflowError):
-        return None
-    return max(seconds, 0.0)
-
-
-def _shown(url: httpx.URL) -> str:
-    """Return an address without secrets."""
-    return str(url.copy_with(username=None, password=None, query=None, fragment=None))
+def _is_packed(response: httpx.Response) -> bool:
+    return response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -724,16 +710,17 @@ def _opened(path: Path) -> BinaryIO:
         reason = "not a file" if path.exists() else "no such file"
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or str(cause)
-    raise ServiceError(None, _NOT_SENDABLE, f'"{path.name[:100]}" cannot be sent: {reason}.')
+    raise ServiceError(None, NOT_SENDABLE, f'"{path.name[:100]}" cannot be sent: {reason}.')
 
 
 def _segment(identifier: str) -> str:
     """Return an id as a part of an address. Raises ServiceError for one that would lead to another address."""
     if not identifier.strip("."):
-        raise ServiceError(None, _NOT_SENDABLE, f"An id must have letters or digits, not be '{identifier}'.")
+        raise ServiceError(None, NOT_SENDABLE, f"An id must have letters or digits, not be '{identifier}'.")
     return quote(identifier, safe="", errors="replace")
 
 
 def _take_name(stem: str, model: str, number: int, url: str) -> str:
-    suffix = Path(urlsplit(url).path).suffix or ".wav"
+    suffix = Path(_link(url).path).suffix
+    suffix = suffix if _SUFFIX.fullmatch(suffix) else ".wav"
     return fitting_name(stem, f".{model}{suffix}" if number == 1 else f".{model}.take{number}{suffix}")

@@ -93,8 +93,8 @@ def examine() -> Iterator[Finding]:
 
 def _python() -> Finding:
     detail = tr(
-        "{platform} on {platform2} {platform3}",
-        platform=platform.python_version(), platform2=platform.system(), platform3=platform.machine(),
+        "{version} on {system} {machine}",
+        version=platform.python_version(), system=platform.system(), machine=platform.machine(),
     )
     works = PYTHON[0] <= sys.version_info[:2] <= PYTHON[1]
     return Finding(tr("Python"), detail, "" if works else tr(
@@ -131,7 +131,7 @@ def _voices() -> str:
     names = [load_voice(card.id).card.name for card in list_voices()]
     if not names:
         raise EngineError(tr("No voices found."))
-    return tr("{names} loaded: {names2}", names=len(names), names2=", ".join(names))
+    return tr("{count} loaded: {names}", count=len(names), names=", ".join(names))
 
 
 def _pitch() -> str:

@@ -39,6 +39,7 @@ from studio.http.field_names import unknown_fields
 from studio.http.problem import field_text
 from studio.http.routes.fields import shown
 from studio.http.routes.setting_fields import setting_named
+from studio.settings.service import MEGABYTE
 from studio.store.free_space import refuse_full_disk
 from studio.store.records.conversion import Rendered
 from studio.store.studio import Studio
@@ -49,6 +50,7 @@ T = TypeVar("T")
 _LOOK_S = 0.5  # between two looks at a task
 _TAKE_FORMAT = "wav"
 _LONGEST_SHOWN = 200
+_LARGEST_RECORDING = 1_000_000_000  # bytes, an hour of 24 bit in stereo: a call is to end while its assistant waits
 _SHOWN = ("id", "state", "progress", "message", "error", "model", "settings", "output_settings", "scores")
 _INSTRUCTIONS = """Converts a recording, sung or spoken, to another voice with the same notes, words and timing. List
 the voices first. Convert only to voices whose owners agree, and say that the result is synthetic."""
@@ -135,9 +137,8 @@ class _Tools:
         """Convert a recording on this machine to another voice, and write the takes as wav files.
 
         recording: path of a wav, flac, mp3, ogg, opus, m4a or aiff file. voice: an id from `voices`. takes: 1 to 10
-        renderings. folder: where the takes go, numbered where files
-        have their names; default: beside the recording. wait_s: if the state is still queued or running after these
-        seconds, ask with `task`.
+        renderings. folder: where the takes go, numbered where files have their names; default: beside the recording.
+        wait_s: if the state is still queued or running after these seconds, ask with `task`.
         """
         settings = {"transpose": transpose, "takes": takes}
         request = ConversionRequest(voice, settings, preset)
@@ -162,6 +163,7 @@ class _Tools:
     def _start(self, recording: str, folder: str, request: ConversionRequest) -> tuple[str, Path]:
         """Start a conversion; return the task's id, and the folder for its takes."""
         source = _path_of(recording)
+        _refuse_large(source)
         checked = check_conversion(self._studio, self._studio.local, source, source.name, request)
         target = _writable_folder(folder or str(source.parent))
         with scratch_folder(self._studio) as place:  # the action takes the file away
@@ -216,6 +218,20 @@ def _is_written(stored: Path, target: Path) -> bool:
         target.touch(exist_ok=False)  # claims the name, so that nothing is ever replaced
         return True
     return False
+
+
+def _refuse_large(source: Path) -> None:
+    """Refuse a file by its size, before it is read, which may take minutes. Raises Invalid."""
+    try:
+        size = source.stat().st_size
+    except (OSError, ValueError):
+        return  # said where it is opened
+    if size > _LARGEST_RECORDING:
+        text = (
+            f"{shown(source.name)} has {size / MEGABYTE:.0f} MB; an assistant may give a recording of at most "
+            f"{_LARGEST_RECORDING / MEGABYTE:.0f} MB: export it as FLAC, or convert it on the page."
+        )
+        raise Invalid([("recording", text)])
 
 
 def _path_of(text: str) -> Path:

@@ -229,16 +229,17 @@ def refuse_other_recordings(recording: Path, takes: Sequence[Path]) -> None:
         if abs(len(found) - len(own)) > _SAME_LENGTH_S * FRAME_RATE:
             raise EditError(
                 tr(
-                    '"{name}" lasts {found} and "{name2}" {own}: choose takes of this recording.',
-                    name=take.name, found=in_words(len(found) / FRAME_RATE), name2=recording.name,
+                    '"{name}" lasts {found} and "{recording}" {own}: choose takes of this recording.',
+                    name=take.name, found=in_words(len(found) / FRAME_RATE), recording=recording.name,
                     own=in_words(len(own) / FRAME_RATE),
                 )
             )
         if _likeness(own, found) < _LEAST_LIKENESS:
             raise EditError(
                 tr(
-                    '"{name}" is a take of a different recording from "{name2}": choose takes of the same recording.',
-                    name=take.name, name2=recording.name,
+                    '"{name}" is a take of a different recording from "{recording}": choose takes of the same '
+                    "recording.",
+                    name=take.name, recording=recording.name,
                 )
             )
 

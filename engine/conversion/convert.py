@@ -149,8 +149,9 @@ class FileConversion:
 def _described(takes: int, style: Style, transpose: float) -> str:
     """Describe a conversion in a few words."""
     return tr(
-        "{takes} {takes2}, {style}, transposed by {transpose} semitones",
-        takes=takes, takes2="take" if takes == 1 else "takes", style=style, transpose=numeral(transpose, "+g"),
+        "{takes}, {style}, transposed by {semitones}",
+        takes=ntr("{count} take", "{count} takes", count=takes), style=style,
+        semitones=ntr("{count} semitone", "{count} semitones", count=numeral(transpose, "+g")),
     )
 
 
@@ -327,9 +328,9 @@ def base_on(device: str) -> BaseModel:
 def _refuse_other_count(settings: ConversionSettings, targets: list[Path]) -> None:
     if len(targets) != settings.takes:
         raise SettingsError(ntr(
-            "{takes} take needs {takes2} files to write to, not {targets}.",
-            "{takes} takes need {takes2} files to write to, not {targets}.",
-            takes=settings.takes, takes2=settings.takes, targets=len(targets),
+            "{takes} take needs {takes} file to write to, not {targets}.",
+            "{takes} takes need {takes} files to write to, not {targets}.",
+            takes=settings.takes, targets=len(targets),
         ))
 
 

@@ -105,5 +105,5 @@ def nearest_within(seconds: np.ndarray, semitones: int, step: int = 1) -> int:
 def _listed(notes: list[float] | list[int]) -> str:
     names = [note_name(note) for note in notes]
     if len(names) > _LISTED:
-        return tr("{names} and {names2} more", names=", ".join(names[:_LISTED - 1]), names2=len(names) - _LISTED + 1)
+        return tr("{names} and {more} more", names=", ".join(names[:_LISTED - 1]), more=len(names) - _LISTED + 1)
     return ", ".join(names)

@@ -257,8 +257,8 @@ def _of_folder(folder: Path) -> list[_Brought]:
         elif not (root / place).resolve().is_relative_to(root):
             raise DatasetError(
                 tr(
-                    '"{name}" in "{name2}" links to a file outside the folder; put the file itself there.',
-                    name=_safe(place.name), name2=root.name,
+                    '"{name}" in "{folder}" links to a file outside the folder; put the file itself there.',
+                    name=_safe(place.name), folder=root.name,
                 )
             )
         if len(brought) > _MOST_LOOKED_AT:
@@ -328,8 +328,8 @@ def _home(label: str, brought: Sequence[_Brought]) -> _Brought | None:
     if len(cards) > 1 and len(cards[1].place.parts) == depth:
         raise DatasetError(
             tr(
-                '{label} holds more than one {model_file}: "{place}" and "{place2}"; import one voice at a time.',
-                label=label, model_file=MODEL_FILE, place=cards[0].place, place2=cards[1].place,
+                '{label} holds more than one {model_file}: "{first}" and "{second}"; import one voice at a time.',
+                label=label, model_file=MODEL_FILE, first=cards[0].place, second=cards[1].place,
             )
         )
     return cards[0]

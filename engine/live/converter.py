@@ -46,7 +46,7 @@ from engine.networks.envelope_decoder import between_decoders, prosody_input
 from engine.networks.listener import LISTENER_RATE
 from engine.networks.recorded_excitation import RecordedExcitation
 from engine.networks.synthesizer import Residual, Synthesizer
-from engine.texts import ntr, tr
+from engine.texts import tr
 from engine.units import DECIBELS_PER_NEPER, HOP, SAMPLE_RATE, hertz_to_semitones
 from engine.voices.voice import Voice, load_voice
 
@@ -201,10 +201,8 @@ class LiveConverter:
             For samples of another shape.
         """
         if samples.ndim != 1 or (self._whole_blocks and len(samples) % self._block):
-            raise SettingsError(ntr(
-                "Live conversion takes mono blocks, not {shape} sample.",
-                "Live conversion takes mono blocks, not {shape} samples.",
-                shape=samples.shape,
+            raise SettingsError(tr(
+                "Live conversion takes mono blocks, not samples of the shape {shape}.", shape=samples.shape
             ))
         self._waiting = np.concatenate([self._waiting, samples.astype(np.float32)])
         while len(self._waiting) >= self._block:

@@ -155,7 +155,7 @@ def _draw_pitch(axes: Axes, report: DataReport) -> None:
     if stated:
         start, stop = (note_number(name) for name in stated)
         kind = "" if report.stated_range else f"{report.stated_voice_type} "
-        label = tr("stated: {kind}{stated} to {stated2}", kind=kind, stated=stated[0], stated2=stated[1])
+        label = tr("stated: {kind}{lowest} to {highest}", kind=kind, lowest=stated[0], highest=stated[1])
         axes.axvspan(start - 0.5, stop + 0.5, color=RANGE_COLOUR, alpha=0.09, zorder=0, label=label)
     if report.vocal_range:
         label = tr("measured: {low} to {high}", low=report.vocal_range[0], high=report.vocal_range[1])

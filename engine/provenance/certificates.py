@@ -114,7 +114,7 @@ class Identity:
         if now > end:
             raise ProvenanceError(
                 tr(
-                    "The certificate for content credentials expired on {end}: replace it, or run `python -m studio "
+                    "The certificate for content credentials expired on {end}: replace it, or run `timbre-studio "
                     "credentials rotate`.",
                     end=f"{end:%Y-%m-%d}",
                 )

@@ -183,7 +183,7 @@ class Installation(TakesPaths):
         except (OSError, ValueError) as cause:
             raise ProvenanceError(
                 tr(
-                    'The signing key in "{path}" cannot be read: run `python -m studio credentials rotate` for a new '
+                    'The signing key in "{path}" cannot be read: run `timbre-studio credentials rotate` for a new '
                     "one.",
                     path=path,
                 )

@@ -154,7 +154,7 @@ class ContentVec(nn.Module):
         if self.final_proj is None:
             raise VoiceError(
                 tr("These weights of ContentVec lack the final projection that models of RVC v1 need: run "
-                "`python -m studio rvc fetch`.")
+                "`timbre-studio rvc fetch`.")
             )
         return self.final_proj(self.forward(samples, LAYERS["v1"]))
 
@@ -210,8 +210,8 @@ def load_contentvec(path: Path | None = None, device: torch.device | None = None
     except FileNotFoundError as cause:
         raise VoiceError(
             tr(
-                "This voice needs ContentVec, which is not part of the studio: run `python -m studio rvc fetch` (378 "
-                "MB), or `python -m studio rvc use FILE` with a copy of your own.",
+                "This voice needs ContentVec, which is not part of the studio: run `timbre-studio rvc fetch` (378 "
+                "MB), or `timbre-studio rvc use FILE` with a copy of your own.",
             )
         ) from cause
     return _loaded(path, device or torch.device("cpu"), (stat.st_mtime_ns, stat.st_size))
@@ -224,7 +224,7 @@ def _loaded(path: Path, device: torch.device, state: tuple[int, int]) -> Content
             return ContentVec({name: value.float() for name, value in load_file(path).items()}).to(device)
     except (KeyError, RuntimeError, ValueError, SafetensorError, OSError) as cause:
         damaged = tr(
-            "ContentVec ({contentvec_file}) is damaged: run `python -m studio rvc fetch` again.",
+            "ContentVec ({contentvec_file}) is damaged: run `timbre-studio rvc fetch` again.",
             contentvec_file=CONTENTVEC_FILE,
         )
         raise VoiceError(damaged) from cause

@@ -341,7 +341,7 @@ def generator_from(configuration: GeneratorConfiguration, weights: Mapping[str, 
                 )
             )
         if value.shape != wanted.shape:
-            shapes = tr("{shape} instead of {shape2}", shape=tuple(value.shape), shape2=tuple(wanted.shape))
+            shapes = tr("{shape} instead of {wanted}", shape=tuple(value.shape), wanted=tuple(wanted.shape))
             raise VoiceError(
                 tr(
                     "The weights of this RVC model do not fit its configuration: {published} is {shapes}. It was made "

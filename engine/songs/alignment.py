@@ -100,9 +100,9 @@ def align(
     vocal, backing = Path(vocal), Path(backing)
     if given_s is not None and not abs(given_s) <= LARGEST_GIVEN_S:
         raise SettingsError(ntr(
-            "The offset must be from -{largest_given_s} to {largest_given_s2} second.",
-            "The offset must be from -{largest_given_s} to {largest_given_s2} seconds.",
-            largest_given_s2=numeral(LARGEST_GIVEN_S, "g"), largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
+            "The offset must be from -{largest_given_s} to {largest_given_s} second.",
+            "The offset must be from -{largest_given_s} to {largest_given_s} seconds.",
+            largest_given_s=numeral(LARGEST_GIVEN_S, "g"),
         ))
     sung, played = _coarse(vocal), _coarse(backing)
     if sung.peak < _SILENT:
@@ -131,9 +131,9 @@ def align(
         return Alignment(0.0, tr("both are equally long"))
     raise SettingsError(
         tr(
-            "The vocal lasts {seconds}, the backing {seconds2}, and nothing in them shows for sure where the vocal "
-            "begins: set the offset (--offset) in seconds, 0 if both begin together.",
-            seconds=in_words(sung.seconds), seconds2=in_words(played.seconds),
+            "The vocal lasts {vocal_length}, the backing {backing_length}, and nothing in them shows for sure where "
+            "the vocal begins: set the offset (--offset) in seconds, 0 if both begin together.",
+            vocal_length=in_words(sung.seconds), backing_length=in_words(played.seconds),
         )
     )
 

@@ -233,9 +233,9 @@ def common_channels(found: Sequence[tuple[str, int]]) -> int:
         few, many = several[:2]
         raise AudioError(
             ntr(
-                '"{named}" has {few} channel and "{named2}" has {many} channels: give both in mono or stereo.',
-                '"{named}" has {few} channels and "{named2}" has {many} channels: give both in mono or stereo.',
-                few=few, named=named[few], named2=named[many], many=many,
+                '"{narrow}" has {few} channel and "{wide}" has {many} channels: give both in mono or stereo.',
+                '"{narrow}" has {few} channels and "{wide}" has {many} channels: give both in mono or stereo.',
+                few=few, narrow=named[few], wide=named[many], many=many,
             )
         )
     return several[0] if several else 1

@@ -82,10 +82,10 @@ def checked_parts(parts: Sequence[Part], first: str = KEEP) -> tuple[Part, ...]:
         if not after.start_s >= before.start_s + SHORTEST_PART_S:
             raise SettingsError(
                 tr(
-                    "The part from {start_s} must begin at least {shortest_part_s} after the one before it, at "
-                    "{start_s2}.",
-                    start_s=clock(after.start_s), shortest_part_s=in_words(SHORTEST_PART_S),
-                    start_s2=clock(before.start_s),
+                    "The part from {start} must begin at least {shortest_part_s} after the one before it, at "
+                    "{before}.",
+                    start=clock(after.start_s), shortest_part_s=in_words(SHORTEST_PART_S),
+                    before=clock(before.start_s),
                 )
             )
     return tuple(parts)

@@ -11,7 +11,7 @@ from engine.progress import Report, no_report
 from engine.texts import tr
 
 FOLDER = "separators"  # in the data folder
-FETCH = "python -m studio separation fetch"
+FETCH = "timbre-studio separation fetch"
 
 # Revision, size and checksum as other programs pin the same file; the machine this was written on could not fetch it.
 HTDEMUCS_FT_VOCALS = PinnedFile(

@@ -442,9 +442,9 @@ class _Training:
         if self.history.epoch < self.plan.epochs:
             self._add_event(
                 tr(
-                    "Nothing has improved since epoch {epoch}, so training stopped at epoch {epoch2}. The voice is "
-                    "from epoch {epoch3}.",
-                    epoch=best["epoch"], epoch2=self.history.epoch, epoch3=best["epoch"],
+                    "Nothing has improved since epoch {best_epoch}, so training stopped at epoch {epoch}. The voice is "
+                    "from epoch {best_epoch}.",
+                    best_epoch=best["epoch"], epoch=self.history.epoch,
                 )
             )
         self.history.state = "completed"
@@ -498,8 +498,8 @@ class _Training:
         if history.evaluations and (best := history.best):
             last = history.evaluations[-1]
             scores = tr(
-                "score {score} (best {score2} at epoch {epoch})",
-                score=numeral(last["score"], ".3f"), score2=numeral(best["score"], ".3f"), epoch=best["epoch"],
+                "score {score} (best {best_score} at epoch {epoch})",
+                score=numeral(last["score"], ".3f"), best_score=numeral(best["score"], ".3f"), epoch=best["epoch"],
             )
             text = tr(
                 "{text}, likeness {likeness}, {scores}",

@@ -172,8 +172,8 @@ def _blended_pitch(first: PitchStatistics, second: PitchStatistics, share: float
 def _description(first: VoiceCard, second: VoiceCard, share: float) -> str:
     percent = round(100 * share)
     return tr(
-        "A blend of {name} ({percent} %) and {name2} ({percent2} %).",
-        name=first.name, percent=100 - percent, name2=second.name, percent2=percent,
+        "A blend of {first} ({first_percent} %) and {second} ({second_percent} %).",
+        first=first.name, first_percent=100 - percent, second=second.name, second_percent=percent,
     )
 
 

@@ -192,7 +192,7 @@ def load_voice(voice: str | Path, folder: Folders = DEMO_VOICES) -> Voice:
         raise VoiceError(
             tr(
                 "{name} is an imported model of RVC: it converts, but cannot be trained, blended or exported. Let it "
-                "teach a voice of this studio, which can: Make it ours, on its card, or `python -m studio rvc teach "
+                "teach a voice of this studio, which can: Make it ours, on its card, or `timbre-studio rvc teach "
                 "{id}`.",
                 name=card.name, id=card.id,
             )

@@ -2,12 +2,15 @@
 
 import json
 import shlex
-from collections.abc import Iterator
-from dataclasses import Field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import Field, asdict, fields, replace
 
+from engine.audio.result_format import PUBLISHED, ResultFormat
 from engine.conversion.settings import AUTO, ConversionSettings
 from engine.effects.settings import OFF
 from engine.settings import Limits, limits_of
+from engine.songs.alignment import LARGEST_GIVEN_S
+from engine.songs.parts import Part, clock
 from engine.texts import ntr, tr
 from studio.store.accounts import Account
 from studio.store.kinds import CONVERSION, TRAINING
@@ -24,10 +27,16 @@ PUBLISHED_SETTINGS = {"transpose": "transpose", "takes": "generations_count"}  #
 _PUBLISHED_RANGES = {"transpose": (-12, 12)}  # of fields that may have more elsewhere
 _PUBLISHED_DEFAULTS = {"transpose": 0}  # of fields that have others elsewhere
 _SETTINGS = {one.name: one for one in fields(ConversionSettings)}
+LONGEST_PARTS = 4000  # characters of a field of parts
 _UNFIT = (
     tr("The call of the service takes only whole numbers from -12 to 12 for transpose, not {value}: "
     "convert on the page, or with the command convert.")
 )
+_ONE_STEM = tr("The call of the service takes one second singer: convert several with the command convert.")
+_FAR_OFFSET = tr("The call of the service takes no offset of more than 600 s: convert on the page.")
+_MANY_PARTS = tr("These are more parts than the call of the service takes: convert on the page.")
+_OWN_TRAINING = tr("The call of the service does not take {names}: train on the page, or with the command train.")
+_PART = tr("This is {name} from {start} on: cut it there first.")
 
 
 def last_call(studio: Studio, account: Account) -> dict[str, str] | None:
@@ -59,27 +68,52 @@ def published_default(one: "Field[object]") -> int | float | None:
 def _lines(task: Task, base_url: str) -> Iterator[str]:
     if task.kind == CONVERSION:
         asked = task.asked_as(Conversion)
-        if asked.edit is None and asked.comp is None:
+        if asked.edit is None and asked.comp is None and asked.live is None:
             yield from _conversion_lines(task, asked, base_url)
     if task.kind == TRAINING:
-        epochs = task.asked_as(Training).epochs
-        yield _SEAM.join([f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", epochs)])
+        yield _training_line(task, task.asked_as(Training), base_url)
+
+
+def _training_line(task: Task, asked: Training, base_url: str) -> str:
+    if asked.settings:
+        return "# " + _OWN_TRAINING.format(names=", ".join(asked.settings))
+    return _SEAM.join([
+        f"curl -X POST {base_url}/models/{task.model_id}/train", _TOKEN, _field("epochs", asked.epochs),
+    ])
 
 
 def _conversion_lines(task: Task, asked: Conversion, base_url: str) -> Iterator[str]:
-    fields = [_file("audio", asked.file_name or "recording.wav"), _field("model", task.model_id)]
-    fields += [_field("untrained", "true")] if asked.untrained else []
-    fields += [_field("preset", asked.preset)] if asked.preset != AUTO else []
-    effects = asked.effects if isinstance(asked.effects, str) else json.dumps(asked.effects)
-    fields += [_field("effects", effects)] if effects != OFF else []
-    settings = {name: _written(name, value) for name, value in asked.settings.items()}
-    fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
-    fields += _song_fields(asked.song)
-    if settings.get("transpose", 0) is None:
-        yield "# " + _UNFIT.format(value=asked.settings["transpose"])
+    settings = {name: _written(name, value) for name, value in {**_UNLIKE_THE_CALL, **asked.settings}.items()}
+    if reason := _unfit(asked, settings):
+        yield "# " + reason
     else:
+        if asked.start_s:
+            yield "# " + _PART.format(name=" ".join(asked.file_name.split()), start=clock(asked.start_s))
+        fields = [_file("audio", asked.file_name or "recording.wav"), _field("model", task.model_id)]
+        fields += [_field("track", asked.track)] if asked.track else []
+        fields += [_field("untrained", "true")] if asked.untrained else []
+        fields += [_field("preset", asked.preset)] if asked.preset != AUTO else []
+        effects = asked.effects if isinstance(asked.effects, str) else json.dumps(dict(asked.effects))
+        fields += [_field("effects", effects)] if effects != OFF else []
+        fields += [_field(PUBLISHED_SETTINGS.get(name, name), value) for name, value in settings.items()]
+        fields += _form_fields(asked.form or PUBLISHED)
+        fields += _song_fields(asked.song)
         yield _SEAM.join([f"curl -X POST {base_url}/convert", _TOKEN, *fields])
     yield _SEAM.join([f"curl {base_url}/check-task/{task.id}", _TOKEN])
+
+
+def _unfit(asked: Conversion, settings: Mapping[str, object]) -> str:
+    """Return why the call cannot repeat a conversion; empty if it can."""
+    song = asked.song
+    if settings["transpose"] is None:
+        return _UNFIT.format(value=asked.settings["transpose"])
+    if song is None:
+        return ""
+    if song.more_stem_parts:
+        return _ONE_STEM
+    if abs(song.offset_s or 0.0) > LARGEST_GIVEN_S:
+        return _FAR_OFFSET
+    return _MANY_PARTS if max(map(len, map(_parts_text, (song.parts, song.stem_parts)))) > LONGEST_PARTS else ""
 
 
 def _written(name: str, value: int | float | str) -> int | float | str | None:
@@ -92,15 +126,26 @@ def _written(name: str, value: int | float | str) -> int | float | str | None:
     return int(value) if limits.minimum <= value <= limits.maximum and value == int(value) else None
 
 
+def _form_fields(form: ResultFormat) -> Iterator[str]:
+    """Yield what a call needs for files of another form than it gives by itself."""
+    published = asdict(PUBLISHED)
+    yield from (_field(name, value) for name, value in asdict(form).items() if value != published[name])
+
+
 def _song_fields(song: Song | None) -> Iterator[str]:
     if song is None:
         return
     yield from (_file(name, file_name) for name, file_name in song.names.items())
     yield from [_field("separate", "true")] if song.separate else []
     yield from [_field("offset", song.offset_s)] if song.offset_s is not None else []
-    for name, parts in (("parts", song.parts), ("stem_parts", song.stem_parts)):
-        yield _field(name, ", ".join(f"{part.start_s:g} {part.voice}" for part in parts))
+    yield _field("parts", _parts_text(song.parts))
+    yield _field("stem_parts", _parts_text(song.stem_parts))
     yield from (_field(f"{lane}_db", level) for lane, level in song.faders.items())
+
+
+def _parts_text(parts: Sequence[Part]) -> str:
+    times = (f"{part.start_s:.3f}".rstrip("0").rstrip(".") for part in parts)
+    return ", ".join(f"{time} {part.voice}" for time, part in zip(times, parts, strict=True))
 
 
 def _what(task: Task) -> str:
@@ -114,11 +159,20 @@ def _what(task: Task) -> str:
     return tr("Converting {value} to {model_id}", value=value, model_id=task.model_id)
 
 
+# settings whose default in the call is another than everywhere else
+_UNLIKE_THE_CALL: Mapping[str, int | float | str] = {
+    name: str(one.default)
+    for name in PUBLISHED_SETTINGS
+    if (one := _SETTINGS[name]).default != published_default(one)
+}
+
+
 def _field(name: str, value: object) -> str:
     return f"-F {shlex.quote(f'{name}={value}')}"
 
 
 def _file(name: str, file_name: str) -> str:
     """Quote a file to send: curl reads everything up to the closing quote as its name."""
+    file_name = "./-" if file_name == "-" else file_name  # which alone is what curl is given
     escaped = file_name.replace("\\", "\\\\").replace('"', '\\"')
     return "-F " + shlex.quote(f'{name}=@"{escaped}"')

@@ -114,7 +114,7 @@ def _download(pinned: PinnedFile, partial: Path, report: Report) -> None:
     if have >= pinned.size:
         partial.unlink()
         have = 0
-    headers = {tr("Range"): f"bytes={have}-"} if have else {}
+    headers = {"Range": f"bytes={have}-"} if have else {}
     with httpx.stream(
         "GET", pinned.url, headers=headers, timeout=_TIMEOUT_S, follow_redirects=True,
         proxy=proxy_for(pinned.url), verify=certificates(), trust_env=False,  # these say what is wrong, by name
@@ -141,7 +141,7 @@ def _troubles(addition: Addition) -> Iterator[None]:
             name=name, status_code=cause.response.status_code, own=own,
         )
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    except httpx.HTTPError as cause:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as cause:  # the last two where a redirect leads
         said = str(cause).rstrip(".") or type(cause).__name__
         text = tr(
             "{name} could not be fetched: {said}. Fetching it again goes on where it stopped. {own}",

@@ -96,8 +96,8 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
     return {
         "version": _version(),
         "system": tr(
-            "{platform} {platform2}, Python {platform3}",
-            platform=platform.system(), platform2=platform.machine(), platform3=platform.python_version(),
+            "{system} {machine}, Python {version}",
+            system=platform.system(), machine=platform.machine(), version=platform.python_version(),
         ),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "memory_bytes": _memory_bytes(),

@@ -55,17 +55,17 @@ _LIMITS = {
     ),
     ANALYSIS: _Limit(
         20, ntr(
-            "{most_waiting} recording is already waiting to be analysed: wait until it has finished.",
-            "{most_waiting} recordings are already waiting to be analysed: wait until some have finished.",
+            "{limit} recording is already waiting to be analysed: wait until it has finished.",
+            "{limit} recordings are already waiting to be analysed: wait until some have finished.",
         ), 5.0
     ),
     BLEND: _Limit(4, ntr(
-        "{most_at_once} blend is already queued or running: wait until it has finished.",
-        "{most_at_once} blends are already queued or running: wait until one has finished.",
+        "{limit} blend is already queued or running: wait until it has finished.",
+        "{limit} blends are already queued or running: wait until one has finished.",
     ), 10.0),
     TEACHING: _Limit(2, ntr(
-        "{most_at_once} imported voice is already teaching: wait until it has finished.",
-        "{most_at_once} imported voices are already teaching: wait until one has finished.",
+        "{limit} imported voice is already teaching: wait until it has finished.",
+        "{limit} imported voices are already teaching: wait until one has finished.",
     ), 60.0),
 }
 
@@ -155,8 +155,7 @@ def refuse_full_queue(studio: Studio, connection: Connection, account_id: str, k
     most = limit.most if isinstance(limit.most, int) else getattr(studio.service, limit.most)
     if waiting_and_running(connection, account_id, kind) >= most:
         hint = "" if isinstance(limit.most, int) else studio.service.raised_by(limit.most)
-        text = limit.sentence.format(limit=most, most_waiting=most, most_at_once=most)  # as the catalogues call it
-        raise TooMany(text + hint, limit.retry_s, "queue_full")
+        raise TooMany(limit.sentence.format(limit=most) + hint, limit.retry_s, "queue_full")
 
 
 def _put(studio: Studio, source: Path | str, key: str, gone: str) -> None:

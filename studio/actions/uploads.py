@@ -28,9 +28,10 @@ from studio.store.studio import Studio
 
 SCHEME = "https://"
 LARGEST_FETCHED = 1_000_000_000  # bytes; a model of RVC has 55 MB, an index of a long data set 500
-_SILENT_S = 30.0  # without data
+_SILENT_S = 30.0  # without data, and at most until the answer begins, over all redirects
 _RETRY_S = 60.0
 _MOST_REDIRECTS = 5
+_MOST_DIGITS = 18  # of a length
 
 
 @contextmanager
@@ -132,14 +133,17 @@ def fetch_link(
     leads to a private network, Unavailable if it cannot be fetched, TooLarge, DiskFull.
     """
     _refuse_plain(link)
-    target = folder / _name_in(checked_address(link))
     try:
+        target = folder / _name_in(checked_address(link))
         return asyncio.run(_fetched(studio, link, target, report, most, transport or GuardedTransport()))
     except httpx.HTTPStatusError as cause:
         status = cause.response.status_code
         text = tr("The link could not be fetched: the server answered {status}. Check it in a browser.", status=status)
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    except (httpx.HTTPError, httpx.InvalidURL) as cause:
+    except (UnicodeError, httpx.InvalidURL) as cause:  # of names that are none, here or where a redirect leads
+        text = tr("The link is not valid, or leads to an address that is not: check it in a browser.")
+        raise SettingsError(text) from cause
+    except (httpx.HTTPError, TimeoutError) as cause:
         text = tr("The link could not be fetched: the server cannot be reached, or broke off. Try again later.")
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
 
@@ -152,9 +156,11 @@ async def _fetched(
         transport=transport, trust_env=False, timeout=_SILENT_S, follow_redirects=True, max_redirects=_MOST_REDIRECTS,
         event_hooks={"request": [_only_tls]},
     )  # fmt: skip
-    async with client, client.stream("GET", link, headers={"Accept-Encoding": "identity"}) as answer:
+    headers = {"Accept-Encoding": "identity"}
+    async with client, asyncio.timeout(_SILENT_S) as patience, client.stream("GET", link, headers=headers) as answer:
+        patience.reschedule(None)
         answer.raise_for_status()
-        announced = int(length) if (length := answer.headers.get("content-length", "")).isdecimal() else 0
+        announced = _announced(answer)
         _refuse_large(announced, most)
         refuse_full_disk(studio, announced)
         with target.open("wb") as file:
@@ -165,6 +171,12 @@ async def _fetched(
                 file.write(block)
                 report(min(size / announced, 1.0) if announced else 0.0, tr("fetching the voice"))
     return Fetched(target, digest.hexdigest(), size)
+
+
+def _announced(answer: httpx.Response) -> int:
+    """Return the bytes that an answer states to have; 0 if it does not, or cannot mean it."""
+    length = answer.headers.get("content-length", "")
+    return int(length) if length.isdecimal() and len(length) <= _MOST_DIGITS else 0
 
 
 async def _only_tls(request: httpx.Request) -> None:

@@ -47,6 +47,7 @@ from studio.commands.train import train
 from studio.commands.voices import voices
 from studio.commands.wording import (
     OPTION,
+    PROGRAM,
     be_quiet,
     choose_language,
     keep_help,
@@ -62,7 +63,6 @@ from studio.settings.options import DEFAULT, OR_THE_ENVIRONMENTS, OR_THE_PRESETS
 if TYPE_CHECKING:
     from typer._click import Command, Context
 
-PROGRAM = "timbre-studio"
 _COMPLETIONS = ("--install-completion", "--show-completion")
 # of a dataclass whose fields are options: its module and name, their panel, and what is said of defaults
 _Mirrored = tuple[str, str, str, str]

@@ -86,10 +86,10 @@ def create(
     for line in report_lines(data_report, translated):
         typer.echo(line, err=True)
     say(tr(
-        "{name} is ready to use, untrained: python -m studio convert RECORDING --voice {identifier}",
+        "{name} is ready to use, untrained: timbre-studio convert RECORDING --voice {identifier}",
         name=name, identifier=identifier,
     ))
-    say(tr("Training makes it more like the recordings: python -m studio train {identifier}", identifier=identifier))
+    say(tr("Training makes it more like the recordings: timbre-studio train {identifier}", identifier=identifier))
     typer.echo(identifier)
 
 

@@ -18,7 +18,7 @@ def demo(voice: VoiceId = DEFAULT_VOICE, as_json: AsJson = False) -> None:
     sample = bundled_sample()
     say(tr("Converting {name}, a recording that comes with the project ...", name=sample.name))
     convert([sample], voice, str(Path.cwd()), scores=True, as_json=as_json)
-    say(tr("Now convert one of your own: python -m studio convert RECORDING"))
+    say(tr("Now convert one of your own: timbre-studio convert RECORDING"))
 
 
 def bundled_sample() -> Path:

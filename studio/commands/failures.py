@@ -28,7 +28,7 @@ def in_one_sentence(command: Callable[P, T]) -> Callable[P, T]:
             typer.echo(translated(str(error)).replace("GET /models", program_name() + " voices"), err=True)
             raise typer.Exit(1) from error
         except ImportError as error:
-            complain(tr("The installation is incomplete ({error}): see python -m studio doctor.", error=error))
+            complain(tr("The installation is incomplete ({error}): see timbre-studio doctor.", error=error))
             raise typer.Exit(1) from error
         except (Cancelled, KeyboardInterrupt) as stop:
             complain(str(stop) or tr("Stopped; no incomplete files were left behind."))

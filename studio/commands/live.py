@@ -291,9 +291,9 @@ def _usable_rate(sounddevice: ModuleType, devices: _Devices, count: int) -> int:
 def _too_slow(settings: "LiveSettings") -> str:
     return (
         tr(
-            "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {block_ms2}, or close other "
+            "This machine is too slow for blocks of {block_ms} ms: choose --block-ms {longer_ms}, or close other "
             "programs.",
-            block_ms=settings.block_ms, block_ms2=2 * settings.block_ms,
+            block_ms=settings.block_ms, longer_ms=2 * settings.block_ms,
         )
     )
 

@@ -61,8 +61,8 @@ class TakesPrinter:
         name = facts["model"]
         if facts["untrained"] and not any("error" not in record for record in self.records):
             say(tr(
-                "{name} is untrained: python -m studio train {name2} makes it more like the recordings.",
-                name=done.name, name2=name,
+                "{name} is untrained: timbre-studio train {voice} makes it more like the recordings.",
+                name=done.name, voice=name,
             ))
         used = self.preset if self.preset != "auto" else facts["style"]
         say(ntr(

@@ -99,8 +99,8 @@ def teach(
         if taught["warning"]:
             say(taught["warning"])
         say(tr(
-            "{identifier} has its recordings. Stopped? python -m studio train {identifier2} goes on.",
-            identifier=identifier, identifier2=identifier,
+            "{identifier} has its recordings. Stopped? timbre-studio train {identifier} goes on.",
+            identifier=identifier,
         ))
         if epochs:
             carry_out(studio, lambda here: start_training(here, here.local, identifier, epochs), device, False)

@@ -28,7 +28,7 @@ def announce(service: ServiceSettings, address: str, local_only: bool) -> None:
     """Print the studio's address, open it where that is asked for, and say how programs get access."""
     say(tr("Timbre Studio runs at {address}", address=address))
     if service.has_api:
-        say(tr("To create a token for the API: python -m studio token create my-program"))
+        say(tr("To create a token for the API: timbre-studio token create my-program"))
     if service.is_demo:
         say(tr("This is a public demo: anyone can use it, and all files are deleted after a while."))
     elif not local_only:

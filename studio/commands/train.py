@@ -58,7 +58,7 @@ def train(
                 time_left=False,  # the engine's message has a better estimate
             )
         except (Cancelled, KeyboardInterrupt) as stop:
-            raise Cancelled(tr("Stopped; continue with python -m studio train {voice}.", voice=voice)) from stop
+            raise Cancelled(tr("Stopped; continue with timbre-studio train {voice}.", voice=voice)) from stop
         _print_course(studio, voice)
     typer.echo(voice)
 

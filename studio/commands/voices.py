@@ -72,7 +72,7 @@ def _states(studio: "Studio", model: "Model") -> list[str]:
     from studio.store.catalogue import COMPLETED, FAILED
 
     if model.state == COMPLETED:
-        return [tr("needs ContentVec: python -m studio rvc fetch") if missing_for(model) else READY]
+        return [tr("needs ContentVec: timbre-studio rvc fetch") if missing_for(model) else READY]
     if model.must_be_trained_again:
         return [TRAIN_AGAIN]
     states = [UNTRAINED] if model.is_untrained else []

@@ -1,5 +1,6 @@
 """The language of the terminal: what a person reads is translated here; paths, ids and JSON for scripts stay."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 OPTION = "--language"
 _KEPT = "plain_help"  # attribute of what has a help
 _CHOSEN: ContextVar[str] = ContextVar("terminal_language", default="")
-_CALLED_IN_TEXTS = "python -m studio"
-_CALLED: ContextVar[str] = ContextVar("called", default=_CALLED_IN_TEXTS)
+PROGRAM = "timbre-studio"  # as it is installed, and as texts call it
+# before a command, in any script; not the folder or the package of this name
+_IN_TEXTS = re.compile(rf"(?<![A-Za-z0-9/._-]){PROGRAM}(?= [a-z])")
+_CALLED: ContextVar[str] = ContextVar("called", default="python -m studio")
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 TEXTS_OF_TYPER = (  # of help, which typer writes in English
     tr("Show this message and exit."),
@@ -41,7 +44,7 @@ def speaker() -> Callable[[str], str]:
     def in_language(text: str) -> str:
         from studio.languages.translation import translator  # Babel takes a moment to load
 
-        return translator(code).say_as_text(text).replace(_CALLED_IN_TEXTS, name)
+        return _IN_TEXTS.sub(lambda _: name, translator(code).say_as_text(text))
 
     return in_language
 

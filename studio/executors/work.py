@@ -1,11 +1,11 @@
 """Carry out a task, and handle every way it can end.
 
-        success                                        -> completed, with its result, in one transaction
-        an error of the task (EngineError)             -> failed, with its message
-        cancellation                                   -> cancelled
-        shutdown of this process                       -> requeued, not counted as an attempt
-        database or storage unreachable, or a bug      -> requeued a few times, then failed
-        another worker has taken over the task         -> nothing is written
+    success                                        -> completed, with its result, in one transaction
+    an error of the task (EngineError)             -> failed, with its message
+    cancellation                                   -> cancelled
+    shutdown of this process                       -> requeued, not counted as an attempt
+    database or storage unreachable, or a bug      -> requeued a few times, then failed
+    another worker has taken over the task         -> nothing is written
 
 All writes are under the fence of the claim, so a worker presumed dead can change nothing. The tasks of workers that die
 here are found by their expired leases (see `studio.executors.recovery`).

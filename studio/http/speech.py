@@ -16,7 +16,7 @@ from studio.settings.service import MEGABYTE
 from studio.store.holds import make_held
 from studio.store.studio import Studio
 
-_PATIENCE_S = 120.0
+_PATIENCE_S, _LONGEST_S = 120.0, 600.0  # for each part of the speech, and for all of it
 _RETRY_S = 10.0
 _NONE = tr("There is no text to speech here: send a recording to /v1/audio/conversions.")
 _SILENT = tr("The speech service cannot be reached, or refuses. Check --speech-url and the log of that service.")
@@ -55,18 +55,30 @@ async def _fetch(
     headers = {"Authorization": f"Bearer {service.speech_key}"} if service.speech_key else {}
     try:
         address = f"{service.speech_url.rstrip('/')}/audio/speech"
-        async with (
-            httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False, transport=transport) as client,
-            client.stream("POST", address, json=asked, headers=headers) as answer,
-            await anyio.open_file(target, "wb") as file,
-        ):
-            answer.raise_for_status()
-            async for block in answer.aiter_bytes():
-                await file.write(block)
-                if await file.tell() > most:
-                    raise TooLarge(tr("The speech is too long: send less text."), "too_large")
-    except (httpx.HTTPError, httpx.InvalidURL) as cause:
+        with anyio.fail_after(_LONGEST_S):
+            await _receive(address, asked, headers, target, most, transport)
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError, TimeoutError) as cause:  # UnicodeError: of a redirect
         raise Unavailable(_SILENT, _RETRY_S, "speech_service") from cause
+
+
+async def _receive(
+    address: str,
+    asked: dict[str, object],
+    headers: dict[str, str],
+    target: Path,
+    most: int,
+    transport: httpx.AsyncBaseTransport | None,
+) -> None:
+    async with (
+        httpx.AsyncClient(timeout=_PATIENCE_S, trust_env=False, transport=transport) as client,
+        client.stream("POST", address, json=asked, headers=headers) as answer,
+        await anyio.open_file(target, "wb") as file,
+    ):
+        answer.raise_for_status()
+        async for block in answer.aiter_bytes():
+            await file.write(block)
+            if await file.tell() > most:
+                raise TooLarge(tr("The speech is too long: send less text."), "too_large")
 
 
 def _hint(studio: Studio) -> str:

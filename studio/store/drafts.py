@@ -1,7 +1,7 @@
 """Keys of the recordings collected for a new voice.
 
-        drafts/{draft}/{moment}/{milliseconds}/{path}     files added together, each below its duration
-        drafts/{draft}/model.json                         model.json of a zip
+    drafts/{draft}/{moment}/{milliseconds}/{path}     files added together, each below its duration
+    drafts/{draft}/model.json                         model.json of a zip
 
 So a list of keys holds everything shown: names, durations, and the order of arrival.
 """

@@ -64,9 +64,9 @@ def done_here(studio: "Studio", account: Account, action: Action[T], at_most: in
 class Studio:
     """The context of all actions.
 
-        wake: notifies the workers of a queued task; may do nothing. submitted: receives each task that an action
-    queues, in the same transaction, so that the command line can claim it before any worker does. submit: where
-        actions that take a while are done; in a server, other processes do them (see `studio.executors.apart`).
+    wake: notifies the workers of a queued task; may do nothing. submitted: receives each task that an action queues, in
+    the same transaction, so that the command line can claim it before any worker does. submit: where actions that take
+    a while are done; in a server, other processes do them (see `studio.executors.apart`).
     """
 
     settings: Settings

@@ -465,8 +465,8 @@ def find(database: Database, account_id: str, task_id: str, kind: str | None = N
     if kind not in (None, row.kind):
         raise NotFound(
             tr(
-                "This task is a {kind}, not a {kind2}. GET /tasks/{id} reports its state.",
-                kind=row.kind, kind2=kind, id=row.id,
+                "This task is a {kind}, not a {wanted}. GET /tasks/{id} reports its state.",
+                kind=row.kind, wanted=kind, id=row.id,
             ), "task_not_found"
         )
     return _task(row)

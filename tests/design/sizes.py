@@ -62,7 +62,7 @@ FEATURES: Mapping[str, Sequence[str]] = {
     ),
     "callbacks": ("**/callback*", "**/deliver*", "**/courier.py", "studio/addresses.py"),
     "OpenAI's calls, assistants, the Python client": (
-        "**/openai.py", "**/speech.py", "**/mcp*.py", "studio/client.py",
+        "**/openai.py", "**/speech.py", "**/mcp*.py", "studio/client.py", "studio/exchange/*",
     ),
     "accounts, tokens, demos for visitors": (
         "**/account*.py", "**/token*", "**/log_in.py", "**/visitors.py", "**/rate_limits.py", "**/origin_guard.py",

@@ -49,6 +49,7 @@ ENGINE = {
 STUDIO = {
     "errors": "what the service answers with",
     "languages": "catalogues of translations, and who speaks them",
+    "exchange": "answers of any server: in time, understood, or one error",
     "client": "the service from Python",
     "addresses": "those that others gave, checked and called",
     "settings": "options of the service and of its environment",

@@ -1,6 +1,7 @@
 """Texts stay texts: what is put together with strings alone is no longer said in other languages."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 MADE = {"tr", "ntr", "joined", "title_of", "in_words", "rounded_duration", "duration_text"}  # functions that return one
 LOST = {"lower", "upper", "strip", "rstrip", "capitalize", "title"}  # methods of strings that return plain ones
 REPORTS = {"report", "_report", "_show"}  # take what is shown while something runs, as their second value
+_NUMBERED = re.compile(r"\{([a-z_]*[a-z_][2-9])\}")  # name2, not sha256
 NOT_TOLD = ("research", "plots")  # measurements and pictures, in English
 
 
@@ -55,3 +57,49 @@ def test_texts_of_the_product_stay_texts(room):
     lost = [f"{path}:{line}" for path in paths for line in lost_texts(path.read_text(encoding="utf-8"))]
     assert len(paths) > 50
     assert lost == []
+
+
+# ---- what translators are given
+
+
+def faults_of_texts(source: str) -> Iterator[tuple[int, str]]:
+    """(line, what) of texts that cannot be said well in another language, or name a program that is not installed."""
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("tr", "ntr")):
+            continue
+        template = " ".join(str(one.value) for one in node.args if isinstance(one, ast.Constant))
+        if numbered := _NUMBERED.findall(template):
+            yield node.lineno, f"fields named by a number: {numbered}"
+        if "python -m studio" in template:
+            yield node.lineno, "the program is called timbre-studio where it is installed"
+        chosen = [one.arg for one in node.keywords if _is_chosen(one)]
+        yield from ((node.lineno, f"{name} is English in every language") for name in chosen)
+
+
+def _is_chosen(value: ast.keyword) -> bool:
+    """Whether a value is one of several English words: take or takes."""
+    if not isinstance(value.value, ast.IfExp):
+        return False
+    ends = (value.value.body, value.value.orelse)
+    return any(isinstance(one, ast.Constant) and re.search("[a-z]{2}", str(one.value)) for one in ends)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'tr("{name} and {name2}", name=a, name2=b)', 'tr("Run python -m studio doctor.")',
+        'tr("{n} {takes}", n=n, takes="take" if n == 1 else "takes")', 'ntr("{n2} take", "{n2} takes", n2=n)',
+    ],
+)  # fmt: skip
+def test_faults_of_texts_finds_what_no_language_can_say(source):
+    assert len(list(faults_of_texts(source))) == 1
+
+
+@pytest.mark.parametrize("room", ["engine", "studio"])
+def test_texts_can_be_said_in_every_language(room):
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {what}"
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for line, what in faults_of_texts(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

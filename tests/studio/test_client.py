@@ -130,7 +130,8 @@ def client_of() -> Iterator[Callable[..., Client]]:
 def clock(monkeypatch) -> OwnClock:
     """The clock of clients, on which calls take no time."""
     own = OwnClock()
-    monkeypatch.setattr("studio.client.time", own)
+    for module in ("client", "exchange.answers", "exchange.timed_transport"):
+        monkeypatch.setattr(f"studio.{module}.time", own)
     return own
 
 
@@ -326,7 +327,7 @@ def test_convert_refuses_an_answer_that_is_not_from_the_service(serve, client_of
 @pytest.mark.parametrize("packed", [False, True])
 def test_calls_end_an_answer_without_an_end(serve, client_of, monkeypatch, tmp_path, status, packed):
     """It was read into the memory until there was no more; a packed one unpacks to a thousand times its size."""
-    monkeypatch.setattr("studio.client.LARGEST_ANSWER", 1 << 20)
+    monkeypatch.setattr("studio.exchange.answers.LARGEST_ANSWER", 1 << 20)
     piece = b" " * (1 << 16)
 
     def endless(handler: BaseHTTPRequestHandler, call: Call) -> None:

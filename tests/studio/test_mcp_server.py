@@ -121,10 +121,12 @@ def places(tmp_path) -> Path:
     (tmp_path / "zero.wav").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "pipe.wav")
     with (tmp_path / "sparse.wav").open("wb") as file:
+        file.write(EMPTY_WAV)  # behind which chunks would be sought
         file.truncate(3_000_000_000)
     return tmp_path
 
 
+EMPTY_WAV = b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x44\xac\0\0\x88\x58\1\0\2\0\x10\0"
 RECORDINGS = [
     "none.wav", "text", "folder", "loop", "zero.wav", "pipe.wav", "sparse.wav", "/dev/zero", "a\0b", "a" * 3000,
     "a" * 100_000, "\ud800", "", "~nobody-of-this-name/a.wav", 5, None, ["line.flac"], {},
@@ -192,6 +194,25 @@ def test_start_copies_a_recording_only_after_it_is_known_to_be_one(studio, place
     with pytest.raises((EngineError, FileNotFoundError)):  # the copy is not there
         tools._start(str(places / "line.flac"), "", request)
     assert copied == [places / "line.flac"]
+
+
+@pytest.mark.parametrize("size", [1_000_000_001, 3_000_000_000, 1 << 40])
+def test_start_refuses_a_large_recording_by_its_size_before_it_is_read(studio, places, monkeypatch, size):
+    """Three gigabytes of nothing held a call for more than five minutes."""
+    os.truncate(places / "sparse.wav", size)
+    monkeypatch.setattr("studio.mcp_server.check_conversion", None)  # which would read it
+    with pytest.raises(EngineError, match=r"'sparse\.wav' has \d+ MB; .* at most 1000 MB: export it as FLAC"):
+        _Tools(studio)._start(str(places / "sparse.wav"), "", ConversionRequest("kathleen", {}))
+
+
+def test_start_takes_a_recording_of_the_largest_size(studio, places, monkeypatch):
+    os.truncate(places / "sparse.wav", 1_000_000_000)
+    checked = []
+    monkeypatch.setattr("studio.mcp_server.check_conversion", lambda *given: checked.append(given[2]))
+    monkeypatch.setattr("studio.mcp_server.submit_conversion", lambda *given: "t")
+    monkeypatch.setattr(shutil, "copyfile", lambda source, target: None)
+    assert _Tools(studio)._start(str(places / "sparse.wav"), "", ConversionRequest("kathleen", {}))[0] == "t"
+    assert checked == [places / "sparse.wav"]
 
 
 def test_is_written_never_replaces_anything(tmp_path):

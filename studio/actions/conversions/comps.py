@@ -159,8 +159,8 @@ def _key(studio: Studio, account: Account, task: Task, task_id: str, take: int) 
     if other.model_id != task.model_id:
         names = [voice_name(studio.database, account, one) for one in (task, other)]
         raise Invalid([("choice", tr(
-            "These takes are in two voices, {names} and {names2}: choose those of one.",
-            names=names[0], names2=names[1],
+            "These takes are in two voices, {first} and {second}: choose those of one.",
+            first=names[0], second=names[1],
         ))])
     if other.recording != task.recording or _starts(other) != _starts(task):
         raise Invalid([("choice", tr("These takes are of two recordings: choose those of one."))])

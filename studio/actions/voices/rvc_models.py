@@ -22,9 +22,9 @@ from studio.store.studio import Studio
 MODELS, INDEX = (".pth", ".onnx"), ".index"
 MISSING = (
     tr("It needs ContentVec, which is not part of the studio: install it in Voices under RVC models, or run "
-    "`python -m studio rvc fetch` (378 MB), or `python -m studio rvc use FILE` with a copy of your own.")
+    "`timbre-studio rvc fetch` (378 MB), or `timbre-studio rvc use FILE` with a copy of your own.")
 )
-_OWN = "python -m studio rvc use FILE"
+_OWN = "timbre-studio rvc use FILE"
 _TRAINING = re.compile(r"[GD]_\d+", re.IGNORECASE)  # what a training goes on from, not a model
 _EMPTY = re.compile(r"trained_", re.IGNORECASE)  # an index before its vectors were added
 _STEPS = re.compile(r"(_\d+e(_\d+s)?|_\d+s)?(_best_epoch)?$", re.IGNORECASE)

@@ -98,19 +98,10 @@ async def started_conversion(
 
     Raises Invalid with all that is wrong in the form, and what `start_conversion` raises.
     """
-    preset = fields.choice("preset", PRESETS, AUTO)
-    untrained = fields.flag("untrained", False)
-    effects = fields.parsed("effects", written_effects, OFF)
-    settings = parse_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
-    form_words = {
-        one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
-    }
     track = fields.maybe_whole("track", 1, MOST_TRACKS)
     promises = promises_of(call, fields)
-    fields.check()
-    song = parse_song(fields, model)
+    request = read_conversion(fields, model)
     assert audio is not None
-    assert effects is not None
     async with true_to_the_queue(call, CONVERSION):
         task_id = await call.started(
             start_conversion,
@@ -118,14 +109,29 @@ async def started_conversion(
             call.account,
             on_track(audio.path, track),
             audio.name,
-            ConversionRequest(
-                known_model_id(model), settings, preset, untrained, effects, song, ResultFormat(**form_words)
-            ),
+            request,
             idempotency=call.idempotency("convert", form),
             request_id=call.request_id,
         )
     call.note(task_id=task_id, model_id=model)
     return task_id, promises
+
+
+def read_conversion(fields: Fields, model: str) -> ConversionRequest:
+    """Return what a form asks for beside the recording. Raises Invalid with all that is wrong in it, SettingsError."""
+    preset = fields.choice("preset", PRESETS, AUTO)
+    untrained = fields.flag("untrained", False)
+    effects = fields.parsed("effects", written_effects, OFF)
+    settings = parse_settings(fields, ConversionSettings, PUBLISHED_SETTINGS)
+    form_words = {
+        one.name: fields.choice(one.name, one.metadata["words"], getattr(PUBLISHED, one.name)) for one in _OF_FORMAT
+    }
+    fields.check()
+    assert effects is not None
+    song = parse_song(fields, model)
+    return ConversionRequest(
+        known_model_id(model), settings, preset, untrained, effects, song, ResultFormat(**form_words)
+    )
 
 
 @router.post(

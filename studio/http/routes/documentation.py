@@ -43,7 +43,7 @@ ALWAYS = (401, 405, 429, 500, 503, 507)  # a full disk can make a database unrea
 OF_UPLOADS = (408, 413, 415, 422)
 _RETRY = {429, 503}
 _DESCRIPTION = """The same performance in another voice. Every call except `/health` and links to files needs the header
-`Authorization: Bearer TOKEN`; `python -m studio token create` creates a token.
+`Authorization: Bearer TOKEN`; `timbre-studio token create` creates a token.
 
 All errors are problem documents (RFC 9457) with a stable `code`. The POST calls accept the header `Idempotency-Key`:
 repeating a call with the same key and body within 24 hours returns the same answer and starts nothing twice. The

@@ -123,11 +123,11 @@ class Fields:
 
     def file(self, *names: str) -> UploadedFile | None:
         """Return the file under one of these equivalent names; without one, None and a problem."""
-        value_of = [name for name in names if name in self._form.files]
-        if len(value_of) == 1:
-            return self._form.files[value_of[0]]
-        if value_of:
-            self._refuse_both(*value_of)
+        used = [name for name in names if name in self._form.files]
+        if len(used) == 1:
+            return self._form.files[used[0]]
+        if used:
+            self._refuse_both(*used[:2])
         elif misplaced := [name for name in names if name in self._form.fields]:
             self._wrong(misplaced[0], tr("{name} must be a file: with curl, -F {name}=@FILE.", name=misplaced[0]))
         else:
@@ -162,10 +162,8 @@ class Fields:
         """Return a whole number in a range; None if it is left out."""
         return int(self.setting(name, Limits(minimum=lowest, maximum=highest))) if self.has(name) else None
 
-    def _refuse_both(self, *value_of: str) -> None:
-        self._wrong(
-            value_of[1], tr("{one} is the same as {other}: send one of them.", one=value_of[1], other=value_of[0])
-        )
+    def _refuse_both(self, first: str, second: str) -> None:
+        self._wrong(second, tr("{one} is the same as {other}: send one of them.", one=second, other=first))
 
     def _wrong(self, name: str, sentence: str) -> None:
         self._problems.append((name, sentence))

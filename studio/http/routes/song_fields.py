@@ -4,14 +4,14 @@
 from engine.songs.alignment import LARGEST_GIVEN_S
 from engine.songs.mixing import SILENT_DB
 from engine.songs.parts import KEEP, read_parts
+from studio.actions.calls import LONGEST_PARTS
 from studio.actions.conversions.songs import LANES, SentFile, SongRequest
 from studio.http.routes.documentation import Described, file_field
 from studio.http.routes.fields import Fields
 
 FILES = ("backing", "stem")
 _LOUDEST_DB = 12.0
-_LONGEST_PARTS = 4000  # characters
-_PARTS = {"type": "string", "maxLength": _LONGEST_PARTS}
+_PARTS = {"type": "string", "maxLength": LONGEST_PARTS}
 SONG_FIELDS: Described = {
     "separate": {
         "type": "boolean", "default": False,
@@ -49,8 +49,8 @@ def parse_song(fields: Fields, model: str) -> SongRequest | None:
     files = {name: SentFile(sent.path, sent.name) for name in FILES if (sent := fields.maybe_file(name))}
     levels = {lane: fields.number(f"{lane}_db", SILENT_DB, _LOUDEST_DB) for lane in LANES}
     offset_s = fields.number("offset", -LARGEST_GIVEN_S, LARGEST_GIVEN_S)
-    parts = fields.maybe_text("parts", _LONGEST_PARTS) or model
-    stem_parts = fields.maybe_text("stem_parts", _LONGEST_PARTS) or KEEP
+    parts = fields.maybe_text("parts", LONGEST_PARTS) or model
+    stem_parts = fields.maybe_text("stem_parts", LONGEST_PARTS) or KEEP
     fields.check()
     if not (separate or files or fields.has("parts") or offset_s is not None or any(levels.values())):
         return None  # separate=false, and all else as it is without

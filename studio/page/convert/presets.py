@@ -88,7 +88,7 @@ class Presets:
         asked = {key: value for key, value in self._settings.asked(given).items() if key not in _OF_THE_RECORDING}
         preset = Preset(self._settings.preset_of(given), asked, self._settings.effects_of(given))
         name = visit.do(save_preset, name, preset)
-        said = tr("Saved as '{kept}'. On the command line: convert --preset '{kept2}'.", kept=name, kept2=name)
+        said = tr("Saved as '{kept}'. On the command line: convert --preset '{kept}'.", kept=name)
         return {
             self.choice: gr.Dropdown(choices=visit.do(preset_names), value=name),
             self.kept: Kept(name=name, values=[given[control] for control in self._controls]),

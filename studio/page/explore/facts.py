@@ -113,6 +113,6 @@ def _sentences(found: Comparison, name: str) -> Iterator[str]:
 
 def _note(semitones: float) -> str:
     return tr(
-        "{semitones}, {semitones2} Hz",
-        semitones=note_name(semitones), semitones2=numeral(semitones_to_hertz(semitones), ".0f"),
+        "{note}, {hertz} Hz",
+        note=note_name(semitones), hertz=numeral(semitones_to_hertz(semitones), ".0f"),
     )

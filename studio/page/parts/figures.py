@@ -12,6 +12,6 @@ def duration_text(seconds: float) -> str:
     """Return how long a recording is: 5.3 s, 12:00 min."""
     whole = round(seconds)
     return tr("{seconds} s", seconds=numeral(seconds, ".1f")) if seconds < 60 else tr(
-        "{whole}:{whole2} min",
-        whole=whole // 60, whole2=numeral(whole % 60, "02d"),
+        "{minutes}:{seconds} min",
+        minutes=whole // 60, seconds=numeral(whole % 60, "02d"),
     )

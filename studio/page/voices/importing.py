@@ -95,7 +95,7 @@ def _contentvec_words() -> InstallWords:
             "It is stored in the data folder.",
             name=file.name, megabytes=file.megabytes, licence=file.licence, origin=file.origin,
         ),
-        tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: python -m studio rvc fetch."),
+        tr("Models of RVC cannot convert here yet. Whoever runs this studio can add that: timbre-studio rvc fetch."),
         tr("This demo cannot convert with models of RVC: run the studio yourself."),
     )
 

@@ -40,8 +40,8 @@ def report_picture(report: ReportedData) -> str:
     stretches = []
     if heard := report.get("vocal_range"):
         stretches.append(Stretch(note_number(heard[0]), note_number(heard[1]), tr(
-            "detected: {heard} to {heard2}",
-            heard=heard[0], heard2=heard[1],
+            "detected: {lowest} to {highest}",
+            lowest=heard[0], highest=heard[1],
         )))
     if stated := report.get("stated_range"):
         low, high = stated

@@ -94,7 +94,7 @@ def test_audio_writer_signs_with_the_hosts_own_certificate(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (b"", "signing key in .* cannot be read: run `python -m studio credentials rotate`"),
+        (b"", "signing key in .* cannot be read: run `timbre-studio credentials rotate`"),
         (b"-----BEGIN PRIVATE KEY-----\ngarbled\n", "cannot be read"),
         (b"x" * 100_000, "cannot be read"),
     ],

@@ -83,7 +83,7 @@ def _network():
 
 def test_load_contentvec_names_the_fetch_command_if_the_model_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path))
-    with pytest.raises(VoiceError, match="python -m studio rvc fetch"):
+    with pytest.raises(VoiceError, match="timbre-studio rvc fetch"):
         load_contentvec()
 
 

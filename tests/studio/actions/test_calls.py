@@ -76,7 +76,9 @@ def test_last_call_says_that_the_service_takes_no_such_transposition(studio, rec
 def test_last_call_for_an_untrained_voice_sets_untrained(studio, recording, package):
     model = create_model(studio, studio.local, package())
     start_conversion(studio, studio.local, recording(), "song.wav", ConversionRequest(model, {}, untrained=True))
-    assert calls(last_call(studio, studio.local))[0][7::2] == ['audio=@"song.wav"', "model=mia", "untrained=true"]
+    assert calls(last_call(studio, studio.local))[0][7::2] == [
+        'audio=@"song.wav"', "model=mia", "untrained=true", "transpose=auto",  # which is 0 in a call that leaves it out
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["it's; rm -rf ~.wav", '"quoted",;type=x.wav', "$(touch x)`y`.wav", "back\\slash.wav"])

@@ -1,3 +1,4 @@
+import asyncio
 import hashlib
 from dataclasses import replace
 
@@ -115,6 +116,41 @@ def test_fetch_link_reaches_nothing_inside(studio, tmp_path, to):
 def test_fetch_link_refuses_links_that_are_none_or_not_safe(studio, tmp_path, link):
     with pytest.raises(SettingsError):
         fetched(studio, tmp_path, httpx.Response(200), link)
+
+
+JUNK = ["xn--a", "xn--", "xn--ls8h.la", "\ud800.com", "a..b\u2028", "[::1", "%5b"]
+
+
+@pytest.mark.parametrize("name", JUNK)
+@pytest.mark.parametrize("is_redirect", [False, True])
+def test_fetch_link_refuses_names_that_cannot_be_encoded(studio, tmp_path, name, is_redirect):
+    """Those that begin with xn-- were a traceback, given and where a link leads."""
+
+    def moved(request):
+        location = f"https://{name}/mia.pth".encode("utf-8", "surrogatepass")
+        return httpx.Response(302, headers=[(b"Location", location)])
+
+    link = LINK if is_redirect else f"https://{name}/mia.pth"
+    with pytest.raises((SettingsError, Unavailable)) as refused:
+        fetched(studio, tmp_path, moved if is_redirect else httpx.Response(200), link)
+    assert str(refused.value).endswith(".")
+    assert not list(tmp_path.glob("*.pth"))
+
+
+@pytest.mark.parametrize("length", ["9" * 5000, "-1", "many", "\u0663", "1e3"])
+def test_fetch_link_takes_no_length_that_cannot_be_meant(studio, tmp_path, length):
+    headers = [(b"Content-Length", length.encode())]
+    answer = httpx.Response(200, headers=headers, stream=httpx.ByteStream(CONTENT))
+    assert fetched(studio, tmp_path, answer).size == len(CONTENT)
+
+
+def test_fetch_link_ends_an_answer_that_never_begins(studio, tmp_path, monkeypatch):
+    async def trickles(request):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("studio.actions.uploads._SILENT_S", 0.01)
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        fetch_link(studio, LINK, tmp_path, lambda fraction, message: None, transport=httpx.MockTransport(trickles))
 
 
 def test_fetch_link_ends_what_is_too_large_announced_or_not(studio, tmp_path):

@@ -8,7 +8,7 @@ from studio.commands.cli import app
 
 def test_separation_status_names_the_fetch_command_and_the_licence():
     told = CliRunner().invoke(app, ["separation", "status", "--json"])
-    assert json.loads(told.stdout)["remedy"] == "python -m studio separation fetch"
+    assert json.loads(told.stdout)["remedy"] == "timbre-studio separation fetch"
     assert "MIT" in CliRunner().invoke(app, ["separation", "status"]).stdout
 
 

@@ -63,6 +63,22 @@ def test_spoken_reports_a_service_that_refuses(studio_of, status):
         said(studio_of(), httpx.Response(status, headers={"Location": "http://elsewhere/"}))
 
 
+def test_spoken_reports_a_service_that_leads_to_no_address(studio_of):
+    with pytest.raises(Unavailable, match="speech service"):
+        said(studio_of(), httpx.Response(307, headers={"Location": "http://xn--a/"}))
+
+
+def test_spoken_ends_speech_that_trickles(studio_of, monkeypatch):
+    class Trickle(httpx.AsyncByteStream):
+        async def __aiter__(self):
+            yield b"RIFF"
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("studio.http.speech._LONGEST_S", 0.05)
+    with pytest.raises(Unavailable, match="speech service"):
+        said(studio_of(), httpx.Response(200, stream=Trickle()))
+
+
 def test_spoken_ends_speech_without_an_end(studio_of):
     with pytest.raises(TooLarge):
         said(studio_of(largest_upload_mb=1), httpx.Response(200, content=b"x" * 1_100_000))

@@ -10,6 +10,7 @@ import pytest
 
 import engine
 from tests.load.trial_service import TrialService
+from tests.studio.exchange.hostile_server import TABLE, hostile_server
 
 ROOT = Path(__file__).parents[3]
 SPEECH = Path(engine.__path__[0]) / "samples" / "speech.flac"
@@ -32,7 +33,7 @@ _PLAY = """async ([token, base64]) => {
 pytestmark = pytest.mark.slow
 
 
-def run(*command: str | Path, folder: Path, **environment: str) -> None:
+def run(*command: str | Path, folder: Path, **environment: str | Path) -> None:
     """Run a command of npm or Node; what it says is the reason if it fails."""
     given = os.environ | environment
     done = subprocess.run(
@@ -58,6 +59,15 @@ def test_typescript_client_in_node_converts_waits_and_fetches(built, service):
     shutil.copy(Path(__file__).with_name("convert.mjs"), built)
     given = {"STUDIO_URL": service.base_url, "STUDIO_TOKEN": service.token("typescript"), "RECORDING": str(SPEECH)}
     run("node", "--test", "convert.mjs", folder=built, **given)
+
+
+def test_typescript_client_takes_any_answer_as_one_service_error(built):
+    shutil.copy(Path(__file__).with_name("hostile.mjs"), built)
+    streams = TABLE.with_name("event_streams.json")
+    with hostile_server() as server:
+        run("node", "--test", "hostile.mjs", folder=built, HOSTILE_URL=server.base_url, TABLE=TABLE, STREAMS=streams)
+    assert server.elsewhere == []
+    assert server.taken_without_end == []
 
 
 def test_typescript_client_in_a_browser_converts_and_plays(built, service, browser):

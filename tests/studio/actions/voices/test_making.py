@@ -149,7 +149,7 @@ def test_start_teaching_refuses_ineligible_voices_and_a_missing_contentvec(studi
     assert code_of(teacher) == "no_consent"
     studio.service.__dict__["consent"] = "recommended"
     (tmp_path / "contentvec.safetensors").unlink()
-    with pytest.raises(WrongState, match="python -m studio rvc fetch") as caught:
+    with pytest.raises(WrongState, match="timbre-studio rvc fetch") as caught:
         start_teaching(studio, studio.local, teacher, TeachingRequest())
     assert caught.value.code == "no_contentvec"
 

@@ -40,7 +40,7 @@ def test_imported_model_is_listed_and_names_missing_contentvec(studio, model):
     assert identifier in [one["id"] for one in models_view(studio, studio.local)["models"]]
     view = model_view(studio, studio.local, identifier)
     assert (view["name"], view["state"]) == ("Mia", "completed")
-    assert "python -m studio rvc fetch" in view["error"]
+    assert "timbre-studio rvc fetch" in view["error"]
     with pytest.raises(WrongState, match=r"Mia cannot convert yet\. It needs ContentVec") as caught:
         usable_voice_folder(studio, studio.local, identifier, lambda *_: None, "cpu")
     assert caught.value.code == "no_contentvec"

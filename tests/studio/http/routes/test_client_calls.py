@@ -120,7 +120,7 @@ def calls_of(method: str, tmp_path) -> set[tuple[str, str]]:
 
     def note(request: httpx.Request) -> httpx.Response:
         called.add((request.method, request.url.path))
-        return httpx.Response(404)
+        return httpx.Response(404, stream=httpx.ByteStream(b""))
 
     files = {"path": tmp_path / "fetched", "package": tmp_path / "sent", "folder": tmp_path}
     files["package"].write_bytes(b"x")

@@ -247,7 +247,7 @@ def test_voices_tab_imports_an_rvc_model_and_reports_missing_contentvec(
     expect(form).to_contain_text("sings the bundled recordings and yours")
     photographed(page, "make-it-ours")
     page.locator("#voices-teach-begin").click()
-    expect(page.locator("#voices-teach-problem")).to_contain_text("python -m studio rvc fetch")
+    expect(page.locator("#voices-teach-problem")).to_contain_text("timbre-studio rvc fetch")
     there = studio_page.home / "models" / "contentvec.safetensors"
     there.parent.mkdir(exist_ok=True)
     there.write_bytes(b"no weights")

@@ -1,0 +1,1 @@
+"""What goes between a client and a server."""

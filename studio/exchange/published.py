@@ -1,0 +1,141 @@
+"""What the service answers, as far as its client relies on it: answers may have more, and none may have less."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Documents = list[dict[str, object]]
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
+
+
+class StartedTask(_Published):
+    """A task that was queued."""
+
+    task_id: str
+
+
+class CreatedVoice(_Published):
+    """A voice that was created or imported."""
+
+    model_id: str
+
+
+class CheckedTask(_Published):
+    """A conversion, with its links once it is completed."""
+
+    status: Literal["in_progress", "completed", "failed"]
+    output_audio_urls: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _has_links(self) -> Self:
+        if self.status == "completed" and self.output_audio_urls is None:
+            raise ValueError("It is completed, and has no links.")
+        return self
+
+
+class Task(_Published):
+    """A task in full."""
+
+    state: str
+    progress: Share = 0.0
+    message: str = ""
+    error: str | None = None
+    error_code: str | None = None
+
+
+class Tasks(_Published):
+    """A page of tasks."""
+
+    tasks: Documents
+    next_cursor: str | None = None
+
+
+class Verdict(_Published):
+    """What content credentials prove."""
+
+    state: str
+    sentence: str
+
+
+class LabelledTake(_Published):
+    """Name and star of a take."""
+
+    starred: bool
+    name: str | None = None
+
+
+class Callback(_Published):
+    """A callback, of which the service delivers one for each task that asks for it."""
+
+    state: str
+
+
+class Callbacks(_Published):
+    """A page of callbacks."""
+
+    callbacks: Documents
+    next_cursor: str | None = None
+
+
+class Secret(_Published):
+    """What callbacks are signed with."""
+
+    secret: str
+
+
+class Voices(_Published):
+    """Usable voices."""
+
+    models: Documents
+
+
+class Training(_Published):
+    """How far a voice's training is."""
+
+    progress: Share | None = None
+    message: str = ""
+    task_id: str | None = None
+
+
+class Voice(_Published):
+    """A voice in full."""
+
+    state: str
+    error: str | None = None
+    training: Training = Training()
+
+
+class TrainingStatus(_Published):
+    """The answer to a call that trains."""
+
+    status: Literal["training", "completed", "failed"]
+    current_epoch: int
+
+
+class Projects(_Published):
+    """A page of projects."""
+
+    projects: Documents
+    next_cursor: str | None = None
+
+
+class Project(_Published):
+    """A project with its conversions."""
+
+    conversions: Documents
+
+
+class Link(_Published):
+    """A link to a file."""
+
+    url: str
+
+
+class Health(_Published):
+    """Whether the service is usable."""
+
+    status: str
