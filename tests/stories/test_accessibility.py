@@ -114,6 +114,21 @@ def test_axe_finds_nothing_beside_results(new_visitor, open_tab, tmp_path):
 
 
 @pytest.mark.slow
+def test_axe_finds_nothing_while_a_recorder_is_open(new_visitor):
+    page = ready(new_visitor(viewport=WIDE))
+    page.locator("#convert .opening").click()
+    expect(page.get_by_role("button", name="Start recording")).to_be_focused()
+    found = look(page)
+    page.keyboard.press("Space")  # which records, and does not play
+    expect(page.locator("timbre-recorder[data-state=recording]")).to_have_count(1)
+    page.set_viewport_size(PHONE)
+    found += look(page)
+    page.locator("#convert .begin").click()
+    expect(page.locator("#convert-facts")).to_contain_text("LUFS", timeout=WORK_MS)
+    assert found == []
+
+
+@pytest.mark.slow
 def test_axe_finds_nothing_while_live_runs(new_visitor, open_tab):
     page = ready(new_visitor(viewport=WIDE))
     open_tab(page, "Live")
