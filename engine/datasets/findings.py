@@ -38,6 +38,10 @@ REMEDIES = {
     "exact_duplicate": tr("Delete one of them; duplicates are not used for training."),
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
+    "several_speakers": tr(
+        "Make a voice of one person: keep the recordings of one speaker, and cut out the moments of others. If it is "
+        "one person after all, in another room or at another microphone, leave it as it is."
+    ),
     "beyond_range": tr("Cut these parts out: they are learned as sounds without a pitch."),
     "pitch_range": tr("Correct the profile of the voice, or remove recordings of other people."),
     "little": tr("Add more: three minutes make a good voice, ten or more a better one."),

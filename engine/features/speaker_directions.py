@@ -1,0 +1,81 @@
+"""Speaker directions: who is speaking, moment by moment, whatever the microphone.
+
+The base's timbre tells a person in one room from the same person in another as well as from somebody else. A linear
+discriminant (Fisher, 1936; over many speakers, Rao, 1948) keeps what differs between speakers more than within them,
+across utterances and simulated microphones, rooms and levels. Vectors of one person then have nearly one direction.
+engine/research/pretraining/speakers.py fits it.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.features.clips import Clip
+from engine.networks.base import WEIGHTS, BaseModel, load_weights
+from engine.networks.timbre_encoder import timbre_input
+from engine.units import FRAME_RATE
+
+WINDOW_FRAMES, HOP_FRAMES = 200, 50
+_SHORTEST_FRAMES, _VOICED_SHARE = 100, 0.3
+_WINDOWS_AT_ONCE = 120
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerTrack:
+    """Windows of a recording that hold enough voice.
+
+    directions: float32 (windows, DIRECTIONS), of length 1. voiced_s: float64 (windows,), seconds of voice that each
+    stands for, overlaps counted once. middles_s: float64 (windows,). stop_s: where the recording ends.
+    """
+
+    directions: np.ndarray
+    voiced_s: np.ndarray
+    middles_s: np.ndarray
+    stop_s: float
+
+
+def speaker_track(base: BaseModel, clip: Clip, voiced: np.ndarray) -> SpeakerTrack:
+    """Encode who speaks in a clip; voiced: bool (frames,), its voiced frames that are audible."""
+    total = np.concatenate([[0], np.cumsum(voiced)])
+    starts = np.arange(0, max(1, len(voiced) - WINDOW_FRAMES + HOP_FRAMES), HOP_FRAMES)
+    stops = np.minimum(starts + WINDOW_FRAMES, len(voiced))
+    share = (total[stops] - total[starts]) / (stops - starts)
+    kept = (stops - starts >= _SHORTEST_FRAMES) & (share >= _VOICED_SHARE)
+    starts, stops, share = starts[kept], stops[kept], share[kept]
+    found = [np.zeros((0, load_discriminant().directions.shape[1]), np.float32)]
+    for first in range(0, len(starts), _WINDOWS_AT_ONCE):
+        some = slice(first, first + _WINDOWS_AT_ONCE)
+        begin = int(starts[some][0])
+        found.append(_directions(base, clip.envelope[begin : stops[some][-1]], starts[some] - begin, stops[some] - begin))
+    stands_for = np.full(len(starts), float(HOP_FRAMES))
+    if len(starts) == 1:
+        stands_for[:] = stops - starts
+    middles_s = (starts + stops) / (2 * FRAME_RATE)
+    return SpeakerTrack(np.concatenate(found), share * stands_for / FRAME_RATE, middles_s, clip.duration_s)
+
+
+def _directions(base: BaseModel, envelope: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    discriminant = load_discriminant()
+    heard = timbre_input(torch.from_numpy(envelope.astype(np.float32)).to(base.device), 0.0)
+    with torch.inference_mode():
+        timbres = base.timbre.over_windows(heard, torch.from_numpy(starts), torch.from_numpy(stops)).cpu()
+        found = (timbres - discriminant.mean) @ discriminant.directions
+        return (found / found.norm(dim=1, keepdim=True)).numpy()
+
+
+@dataclass(frozen=True)
+class Discriminant:
+    """mean: (TIMBRE,), of many speakers. directions: (TIMBRE, DIRECTIONS), scaled to the variance within speakers."""
+
+    mean: Tensor
+    directions: Tensor
+
+
+@lru_cache(maxsize=1)
+def load_discriminant(path: Path = WEIGHTS / "speakers.safetensors") -> Discriminant:
+    """Load the discriminant that ships with the base, once. Raises VoiceError if it is missing or damaged."""
+    return Discriminant(**load_weights(path))
