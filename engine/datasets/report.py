@@ -18,9 +18,10 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import SINGING_RANGES, SPEAKING_NOTES, VocalRange, VoiceType, measure_range, voice_type
 from engine.audio.files import open_audio
+from engine.audio.own_channels import OneChannel
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
 from engine.datasets.duplicates import Words, near_duplicates, words_of
-from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, worst
+from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, findings_on_channels, worst
 from engine.datasets.left_out import LeftOut, left_out_from
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.datasets.speaker_findings import speaker_findings
@@ -79,6 +80,14 @@ _SUMMARIES = {
     "short": ntr(
         "{count} of {recordings} recordings is very short: {names}.",
         "{count} of {recordings} recordings are very short: {names}.",
+    ),
+    "accompaniment": ntr(
+        "{count} of {recordings} recordings holds more than one dry voice: {names}.",
+        "{count} of {recordings} recordings hold more than one dry voice: {names}.",
+    ),
+    "channels": ntr(
+        "{count} of {recordings} recordings has a voice of its own in each channel: {names}.",
+        "{count} of {recordings} recordings have a voice of its own in each channel: {names}.",
     ),
     "beyond_range": tr("{count} of {recordings} recordings have notes that are too high or too low: {names}."),
     "exact_duplicate": ntr(
@@ -373,14 +382,14 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
                 return _same(earlier, name)
         clip = analysed_clip(path, cache, augmentations=0)
         with open_audio(path) as recording:
-            quality = measure_quality(recording, clip)
+            quality = measure_quality(recording if clip.channel is None else OneChannel(recording, clip.channel), clip)
     except (AudioError, OSError) as cause:
         reason = str(cause) if isinstance(cause, AudioError) else tr(
             '"{name}" cannot be read: {strerror}.',
             name=path.name, strerror=cause.strerror,
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = (*findings_in(quality), *findings_beyond(clip.pitch))
+    findings = (*findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip))
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)
