@@ -42,8 +42,8 @@ REMEDIES = {
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
     "accompaniment": tr(
-        "Separate the voice first (Convert, Open as a song; or convert --separate --backing keep), and use the vocal "
-        "alone: what sounds with a voice is learned as part of it."
+        "Use the voice alone: what sounds with it is learned as part of it. Convert separates a song (A full mix; "
+        'convert --separate --backing keep), and with --from "0:01 keep" its vocal stays as it is.'
     ),
     "channels": tr("Make a file of each channel, and use those of the person whose voice it is to be."),
     "several_speakers": tr(

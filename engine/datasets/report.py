@@ -25,10 +25,10 @@ from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findin
 from engine.datasets.left_out import LeftOut, left_out_from
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.datasets.speaker_findings import speaker_findings
-from engine.datasets.speakers import find_speakers
 from engine.errors import AudioError, DatasetError
 from engine.features.clips import Clip, analysed_clip, file_digest
 from engine.features.speaker_directions import SpeakerTrack, speaker_track
+from engine.features.speakers import find_speakers
 from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
@@ -416,7 +416,7 @@ def _recognise(found: _Examined, clip: Clip) -> None:
     """Extract the features used to compare recordings."""
     found.words = words_of(clip)
     audible = audible_frames(clip)
-    found.track = speaker_track(load_base(), clip, clip.pitch.voiced & audible)
+    found.track = speaker_track(load_base(), clip.envelope, clip.pitch.voiced & audible)
     level_db = found.report.level_db or 0.0
     pitch = Pitch(clip.pitch.hertz, np.where(audible, clip.pitch.voicing, np.float32(0.0)))
     found.curves = pitch, clip.loudness_db - np.float32(level_db)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.datasets.findings import Finding, finding
-from engine.datasets.speakers import Turn
-from engine.songs.parts import clock
+from engine.features.speakers import Turn
 from engine.texts import joined, ntr, tr
+from engine.units import clock
 
 _MOST_PLACES = 6  # named of a speaker
 

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.features.clips import Clip
 from engine.networks.base import WEIGHTS, BaseModel, load_weights
 from engine.networks.timbre_encoder import timbre_input
 from engine.units import FRAME_RATE
@@ -38,8 +37,11 @@ class SpeakerTrack:
     stop_s: float
 
 
-def speaker_track(base: BaseModel, clip: Clip, voiced: np.ndarray) -> SpeakerTrack:
-    """Encode who speaks in a clip; voiced: bool (frames,), its voiced frames that are audible."""
+def speaker_track(base: BaseModel, envelope: np.ndarray, voiced: np.ndarray) -> SpeakerTrack:
+    """Encode who speaks in a recording.
+
+    envelope: (frames, bands), relative to its level. voiced: bool (frames,), its voiced frames that are audible.
+    """
     total = np.concatenate([[0], np.cumsum(voiced)])
     starts = np.arange(0, max(1, len(voiced) - WINDOW_FRAMES + HOP_FRAMES), HOP_FRAMES)
     stops = np.minimum(starts + WINDOW_FRAMES, len(voiced))
@@ -50,12 +52,12 @@ def speaker_track(base: BaseModel, clip: Clip, voiced: np.ndarray) -> SpeakerTra
     for first in range(0, len(starts), _WINDOWS_AT_ONCE):
         some = slice(first, first + _WINDOWS_AT_ONCE)
         begin = int(starts[some][0])
-        found.append(_directions(base, clip.envelope[begin : stops[some][-1]], starts[some] - begin, stops[some] - begin))
+        found.append(_directions(base, envelope[begin : stops[some][-1]], starts[some] - begin, stops[some] - begin))
     stands_for = np.full(len(starts), float(HOP_FRAMES))
     if len(starts) == 1:
         stands_for[:] = stops - starts
     middles_s = (starts + stops) / (2 * FRAME_RATE)
-    return SpeakerTrack(np.concatenate(found), share * stands_for / FRAME_RATE, middles_s, clip.duration_s)
+    return SpeakerTrack(np.concatenate(found), share * stands_for / FRAME_RATE, middles_s, len(voiced) / FRAME_RATE)
 
 
 def _directions(base: BaseModel, envelope: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
