@@ -27,8 +27,8 @@ _WINDOWS_AT_ONCE = 120
 class SpeakerTrack:
     """Windows of a recording that hold enough voice.
 
-    directions: float32 (windows, DIRECTIONS), of length 1. voiced_s: float64 (windows,), seconds of voice that each
-    stands for, overlaps counted once. middles_s: float64 (windows,). stop_s: where the recording ends.
+    directions: float32 (windows, DIRECTIONS), of length 1. voiced_s: float64 (windows,), seconds of voice nearest to
+    the middle of each. middles_s: float64 (windows,). stop_s: where the recording ends.
     """
 
     directions: np.ndarray
@@ -47,17 +47,18 @@ def speaker_track(base: BaseModel, envelope: np.ndarray, voiced: np.ndarray) -> 
     stops = np.minimum(starts + WINDOW_FRAMES, len(voiced))
     share = (total[stops] - total[starts]) / (stops - starts)
     kept = (stops - starts >= _SHORTEST_FRAMES) & (share >= _VOICED_SHARE)
-    starts, stops, share = starts[kept], stops[kept], share[kept]
+    starts, stops = starts[kept], stops[kept]
     found = [np.zeros((0, load_discriminant().directions.shape[1]), np.float32)]
     for first in range(0, len(starts), _WINDOWS_AT_ONCE):
         some = slice(first, first + _WINDOWS_AT_ONCE)
         begin = int(starts[some][0])
         found.append(_directions(base, envelope[begin : stops[some][-1]], starts[some] - begin, stops[some] - begin))
-    stands_for = np.full(len(starts), float(HOP_FRAMES))
-    if len(starts) == 1:
-        stands_for[:] = stops - starts
-    middles_s = (starts + stops) / (2 * FRAME_RATE)
-    return SpeakerTrack(np.concatenate(found), share * stands_for / FRAME_RATE, middles_s, len(voiced) / FRAME_RATE)
+    middles = (starts + stops) // 2
+    between = (middles[:-1] + middles[1:]) // 2
+    firsts = np.maximum(starts, np.concatenate([starts[:1], between]))
+    lasts = np.minimum(stops, np.concatenate([between, stops[-1:]]))
+    voiced_s = (total[lasts] - total[firsts]) / FRAME_RATE
+    return SpeakerTrack(np.concatenate(found), voiced_s, middles / FRAME_RATE, len(voiced) / FRAME_RATE)
 
 
 def _directions(base: BaseModel, envelope: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
