@@ -3,7 +3,7 @@
 The base's timbre tells a person in one room from the same person in another as well as from somebody else. A linear
 discriminant (Fisher, 1936; over many speakers, Rao, 1948) keeps what differs between speakers more than within them,
 across utterances and simulated microphones, rooms and levels. Vectors of one person then have nearly one direction.
-engine/research/pretraining/speakers.py fits it.
+engine/weights/speakers.json says how it was fitted.
 """
 
 from dataclasses import dataclass
