@@ -21,7 +21,16 @@ from engine.audio.files import open_audio
 from engine.audio.own_channels import OneChannel
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
 from engine.datasets.duplicates import Words, near_duplicates, words_of
-from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, findings_on_channels, worst
+from engine.datasets.findings import (
+    SEVERITY,
+    Finding,
+    Verdict,
+    finding,
+    findings_beyond,
+    findings_in,
+    findings_on_channels,
+    worst,
+)
 from engine.datasets.left_out import LeftOut, left_out_from
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
 from engine.datasets.speaker_findings import speaker_findings

@@ -20,8 +20,8 @@ from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.envelope import SILENT, Level, measure_envelope, measure_level
 from engine.analysis.loudness import measure_loudness, without_rumble
 from engine.analysis.pitch import Pitch, detect_pitch
-from engine.analysis.windows import cut_windows
 from engine.analysis.voice_presence import VoicePresence
+from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, open_audio
 from engine.audio.own_channels import OneChannel, channel_of_one_voice
 from engine.audio.streams import Source, at_engine_rate

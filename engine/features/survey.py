@@ -21,8 +21,8 @@ from engine.analysis.style import Style, measure_style
 from engine.analysis.voice_presence import SILENT, SILENT_PEAK
 from engine.analysis.windows import cut_windows
 from engine.errors import AudioError
-from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.alternation import Alternation, find_alternation
+from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.feature_mean import measure_feature_mean
 from engine.features.sustained_notes import SustainedNotes, gather_sustained_notes, no_sustained_notes
 from engine.networks.base import BaseModel

@@ -213,7 +213,6 @@ def test_examine_recordings_marks_the_recordings_of_the_one_heard_less(cache, tm
     report = examine_recordings(paths, cache=cache)
     marked = [name for name, here in codes(report).items() if "other_speaker" in here]
     assert marked in (["other.flac"], ["one 1.flac", "one 2.flac"])  # who is heard for longer
-    assert report.verdict == "warn"
     assert all(one.usable for one in report.recordings)
 
 
