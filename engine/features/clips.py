@@ -226,7 +226,8 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
 def _save(path: Path, clip: Clip) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
-    notes["recording"] = json.dumps({"channel": clip.channel, "dryness": asdict(clip.dryness) if clip.dryness else None})
+    dryness = asdict(clip.dryness) if clip.dryness else None
+    notes["recording"] = json.dumps({"channel": clip.channel, "dryness": dryness})
     with replacing(path) as unfinished:
         save_file(arrays_of(clip), unfinished, notes)
 
