@@ -160,3 +160,13 @@ def rounded_duration(seconds: float) -> str:
         return tr("{minutes} min", minutes=minutes)
     hours, minutes = divmod(minutes, 60)
     return tr("{hours} h {minutes} min", hours=hours, minutes=minutes)
+
+
+def clock(seconds: float) -> str:
+    """Write a time as minutes and seconds.
+
+    >>> clock(102.0), clock(3.25)
+    ('1:42', '0:03.25')
+    """
+    minutes, rest = divmod(round(seconds, 2), 60.0)
+    return f"{int(minutes)}:{rest:05.2f}".removesuffix(".00")

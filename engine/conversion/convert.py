@@ -391,8 +391,9 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
 
 
 def _warning(renderer: Renderer, transpose: float) -> str | None:
-    dryness = renderer.survey.dryness
-    return _joined(dryness.warning if dryness else None, _notes_warning(renderer, transpose))
+    dryness, alternation = renderer.survey.dryness, renderer.survey.alternation
+    in_turn = alternation.warning if alternation else None
+    return _joined(dryness.warning if dryness else None, in_turn, _notes_warning(renderer, transpose))
 
 
 def _notes_warning(renderer: Renderer, transpose: float) -> str | None:

@@ -7,9 +7,12 @@ and six speakers stay within them, the degraded ones do not.
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.analysis.dryness import Dryness
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, Pitch
 from engine.datasets.recording_quality import RecordingQuality
+from engine.features.clips import Clip
 from engine.texts import numeral, tr
+from engine.units import FRAME_RATE
 
 Verdict = Literal["pass", "warn", "fail"]
 SEVERITY: dict[Verdict, int] = {"pass": 0, "warn": 1, "fail": 2}
@@ -39,6 +42,15 @@ REMEDIES = {
     "exact_duplicate": tr("Delete one of them; duplicates are not used for training."),
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
+    "accompaniment": tr(
+        "Use the voice alone: what sounds with it is learned as part of it. Convert separates a song (A full mix; "
+        'convert --separate --backing keep), and with --from "0:01 keep" its vocal stays as it is.'
+    ),
+    "channels": tr("Make a file of each channel, and use those of the person whose voice it is to be."),
+    "several_speakers": tr(
+        "Make a voice of one person: keep the recordings of one speaker, and cut out the moments of others. If it is "
+        "one person after all, in another room or at another microphone, leave it as it is."
+    ),
     "beyond_range": tr("Cut these parts out: they are learned as sounds without a pitch."),
     "pitch_range": tr("Correct the profile of the voice, or remove recordings of other people."),
     "little": tr("Add more: three minutes make a good voice, ten or more a better one."),
@@ -73,8 +85,11 @@ def worst(findings: tuple[Finding, ...] | list[Finding]) -> Verdict:
     return max((found.verdict for found in findings), key=SEVERITY.__getitem__, default="pass")
 
 
-def findings_in(quality: RecordingQuality) -> list[Finding]:
-    """Return the problems shown by a recording's measures."""
+def findings_in(quality: RecordingQuality, dryness: Dryness | None = None) -> list[Finding]:
+    """Return the problems shown by a recording's measures; dryness: as `Clip.dryness`.
+
+    Accompaniment fills the pauses by which noise and rooms are measured, so those are then not said.
+    """
     if quality.silence_share >= LIMITS["silence"][1]:
         return [
             finding("silence", "fail", tr(
@@ -98,7 +113,23 @@ def findings_in(quality: RecordingQuality) -> list[Finding]:
         _above("silence", quality.silence_share, tr("{value} of it is silence."), ".0%"),
         _below("short", quality.usable_s, tr("It holds only {value} s of usable voice."), ".1f"),
     ]
+    if dryness and dryness.is_mix and not dryness.presence.warning:
+        reason = tr("There seems to be accompaniment, a second voice or a long reverberation in it.")
+        found = [one for one in found if one is None or one.code not in ("noise", "reverberation")]
+        found.insert(0, finding("accompaniment", "warn", reason))
     return [one for one in found if one is not None]
+
+
+def findings_on_channels(clip: Clip) -> list[Finding]:
+    """Return a finding where the channels of a recording hold voices of their own."""
+    if clip.channel is None:
+        return []
+    reason = tr(
+        "Its channels hold voices of their own, as of an interview: only channel {number} is used, in which most is "
+        "said ({voiced_s} s of voice).",
+        number=clip.channel + 1, voiced_s=numeral(float(clip.pitch.voiced.sum()) / FRAME_RATE, ".0f"),
+    )
+    return [finding("channels", "warn", reason)]
 
 
 def findings_beyond(pitch: Pitch) -> list[Finding]:

@@ -18,15 +18,26 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style, measure_style
 from engine.analysis.vocal_range import SINGING_RANGES, SPEAKING_NOTES, VocalRange, VoiceType, measure_range, voice_type
 from engine.audio.files import open_audio
+from engine.audio.own_channels import OneChannel
 from engine.datasets.dataset import AUDIO_FOLDER, REPORT_FILE, Dataset
 from engine.datasets.duplicates import Words, near_duplicates, words_of
-from engine.datasets.findings import SEVERITY, Finding, Verdict, finding, findings_beyond, findings_in, worst
+from engine.datasets.findings import (
+    SEVERITY,
+    Finding,
+    Verdict,
+    finding,
+    findings_beyond,
+    findings_in,
+    findings_on_channels,
+    worst,
+)
 from engine.datasets.left_out import LeftOut, left_out_from
-from engine.datasets.other_speakers import find_other_speakers
 from engine.datasets.recording_quality import RecordingQuality, audible_frames, measure_quality
+from engine.datasets.speaker_findings import speaker_findings
 from engine.errors import AudioError, DatasetError
 from engine.features.clips import Clip, analysed_clip, file_digest
-from engine.features.speaker_timbre import speaker_timbre
+from engine.features.speaker_directions import SpeakerTrack, speaker_track
+from engine.features.speakers import find_speakers
 from engine.files import write_atomically
 from engine.networks.base import load_base
 from engine.progress import Report, no_report
@@ -35,11 +46,10 @@ from engine.texts import as_data, from_data, joined, ntr, numeral, tr
 from engine.units import FRAME_RATE, note_number
 from engine.voices.profile import VoiceProfile
 
-FORMAT = 1  # of the report as JSON; raised whenever the measures or limits change
+FORMAT = 2  # of the report as JSON; raised whenever the measures or limits change
 LEAST_USABLE_S = 10.0  # less does not contain every sound of a language even once
 LITTLE_USABLE_S = 120.0  # less makes an unstable voice
 MOSTLY = 0.5  # share of the recordings that must fail for the whole to fail
-LEAST_TIMBRE_S = 1.5  # of voiced sound; less is too little to recognise the speaker
 OUTSIDE_SHARE = 0.25  # of the voiced time beyond the stated range: more than slips and ornaments
 RANGE_MARGIN = 2.0  # semitones of tolerance beyond a range
 SPEAKING_MARGIN = 5.0  # semitones between the speaking pitch and that of the stated voice type
@@ -80,6 +90,14 @@ _SUMMARIES = {
         "{count} of {recordings} recordings is very short: {names}.",
         "{count} of {recordings} recordings are very short: {names}.",
     ),
+    "accompaniment": ntr(
+        "{count} of {recordings} recordings holds more than one dry voice: {names}.",
+        "{count} of {recordings} recordings hold more than one dry voice: {names}.",
+    ),
+    "channels": ntr(
+        "{count} of {recordings} recordings has a voice of its own in each channel: {names}.",
+        "{count} of {recordings} recordings have a voice of its own in each channel: {names}.",
+    ),
     "beyond_range": tr("{count} of {recordings} recordings have notes that are too high or too low: {names}."),
     "exact_duplicate": ntr(
         "{count} of {recordings} recordings is a duplicate: {names}.",
@@ -88,10 +106,6 @@ _SUMMARIES = {
     "near_duplicate": ntr(
         "{count} of {recordings} recordings is a copy of another: {names}.",
         "{count} of {recordings} recordings are copies of others: {names}.",
-    ),
-    "other_speaker": ntr(
-        "{count} of {recordings} recordings sounds like another speaker: {names}.",
-        "{count} of {recordings} recordings sound like other speakers: {names}.",
     ),
 }
 _SAME_KEY = 1.0  # semitones at most between the notes of a recording and of its copy
@@ -270,8 +284,8 @@ def examine_recordings(
     for number, (path, name) in enumerate(zip(paths, names, strict=True)):
         report(sum(sizes[:number]) / max(sum(sizes), 1), tr("examining {name}", name=name))
         examined.append(_examine(path, name, kept, examined))
-    _compare(examined)
-    return _sum_up(examined, profile)
+    several_speakers = _compare(examined)
+    return _sum_up(examined, profile, several_speakers)
 
 
 def refuse_unusable(data_report: DataReport) -> None:
@@ -361,7 +375,7 @@ class _Examined:
 
     report: RecordingReport
     words: Words | None = None
-    timbre: np.ndarray | None = None
+    track: SpeakerTrack | None = None
     curves: _Curves | None = None
 
     def add(self, found: Finding) -> None:
@@ -377,7 +391,8 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
                 return _same(earlier, name)
         clip = analysed_clip(path, cache, augmentations=0)
         with open_audio(path) as recording:
-            quality = measure_quality(recording, clip)
+            part = recording if clip.channel is None else OneChannel(recording, clip.channel)
+            quality = measure_quality(part, clip)
             notes = [finding("reading", "warn", note) for note in recording.notes]
     except (AudioError, OSError) as cause:
         reason = str(cause) if isinstance(cause, AudioError) else tr(
@@ -385,7 +400,9 @@ def _examine(path: Path, name: str, cache: Path | None, before: Sequence[_Examin
             name=path.name, strerror=cause.strerror,
         )
         return _Examined(RecordingReport(name, "", "fail", (finding("unreadable", "fail", reason),)))
-    findings = (*notes, *findings_in(quality), *findings_beyond(clip.pitch))
+    findings = (
+        *notes, *findings_in(quality, clip.dryness), *findings_beyond(clip.pitch), *findings_on_channels(clip)
+    )  # fmt: skip
     found = _Examined(RecordingReport(name, contents, worst(findings), findings, **_rounded(quality)))
     if found.report.usable:
         _recognise(found, clip)
@@ -411,9 +428,8 @@ def _in_other_keys(one: _Curves | None, other: _Curves | None) -> bool:
 def _recognise(found: _Examined, clip: Clip) -> None:
     """Extract the features used to compare recordings."""
     found.words = words_of(clip)
-    if found.report.voiced_s >= LEAST_TIMBRE_S:
-        found.timbre = speaker_timbre(load_base(), clip).numpy()
     audible = audible_frames(clip)
+    found.track = speaker_track(load_base(), clip.envelope, clip.pitch.voiced & audible)
     level_db = found.report.level_db or 0.0
     pitch = Pitch(clip.pitch.hertz, np.where(audible, clip.pitch.voicing, np.float32(0.0)))
     found.curves = pitch, clip.loudness_db - np.float32(level_db)
@@ -427,8 +443,8 @@ def _rounded(quality: RecordingQuality) -> dict[str, Any]:
 # ---- comparison ----
 
 
-def _compare(examined: Sequence[_Examined]) -> None:
-    """Add the findings from comparing recordings."""
+def _compare(examined: Sequence[_Examined]) -> Finding | None:
+    """Add the findings from comparing recordings; return that on several speakers, if they hold any."""
     comparable = [(one, one.words) for one in examined if one.words is not None]
     for later, earlier in near_duplicates([words for _, words in comparable]).items():
         if _in_other_keys(comparable[earlier][0].curves, comparable[later][0].curves):
@@ -436,16 +452,18 @@ def _compare(examined: Sequence[_Examined]) -> None:
         name = comparable[earlier][0].report.name
         reason = tr("It is a copy of {name}: encoded again, cut, or at another level.", name=name)
         comparable[later][0].add(finding("near_duplicate", "warn", reason))
-    known = [(one, one.timbre) for one in examined if one.timbre is not None and one.report.usable]
-    if not known:
-        return
-    others = find_other_speakers(np.stack([timbre for _, timbre in known]))
-    for (one, _), other in zip(known, others, strict=True):
-        if other:
-            one.add(finding("other_speaker", "warn", tr("The speaker differs from the one in most recordings.")))
+    known = [(one, one.track) for one in examined if one.track is not None and one.report.usable]
+    turns = find_speakers([track for _, track in known])
+    found = speaker_findings([one.report.name for one, _ in known], turns)
+    for (one, _), said in zip(known, found.of_each, strict=True):
+        if said:
+            one.add(said)
+    return found.of_all
 
 
-def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> DataReport:
+def _sum_up(
+    examined: Sequence[_Examined], profile: VoiceProfile | None, several_speakers: Finding | None
+) -> DataReport:
     recordings = tuple(one.report for one in examined)
     used = [one for one in examined if one.report.usable]
     usable_s = round(sum(one.report.usable_s for one in used), _DECIMALS)
@@ -455,7 +473,7 @@ def _sum_up(examined: Sequence[_Examined], profile: VoiceProfile | None) -> Data
     found_range = measure_range(pitch, loudness_db) if len(voiced) else None
     style = measure_style(pitch, loudness_db) if len(voiced) else None
     gender, stated_type, stated_range = _stated(profile)
-    findings = _amount(usable_s) + _summaries(recordings)
+    findings = _amount(usable_s) + ([several_speakers] if several_speakers else []) + _summaries(recordings)
     if found_range:
         findings += _off_the_profile(voiced, found_range, style, stated_type, stated_range)
     spoken = style != "melodic"
@@ -520,7 +538,8 @@ def _summaries(recordings: Sequence[RecordingReport]) -> list[Finding]:
     names: dict[str, dict[str, Verdict]] = defaultdict(dict)
     for one in recordings:
         for found in one.findings:
-            names[found.code][one.name] = found.verdict
+            if found.code in _SUMMARIES:  # other speakers are summed up by name
+                names[found.code][one.name] = found.verdict
     summaries = []
     for code, verdicts in names.items():
         failing = sum(verdict == "fail" for verdict in verdicts.values())

@@ -6,19 +6,24 @@ a renamed file is not analysed again, a changed one is.
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from engine.analysis.dryness import Dryness, DrynessMeter
 from engine.analysis.envelope import SILENT, Level, measure_envelope, measure_level
 from engine.analysis.loudness import measure_loudness, without_rumble
 from engine.analysis.pitch import Pitch, detect_pitch
+from engine.analysis.voice_presence import VoicePresence
 from engine.analysis.windows import cut_windows
 from engine.audio.files import Audio, open_audio
+from engine.audio.own_channels import OneChannel, channel_of_one_voice
 from engine.audio.streams import Source, at_engine_rate
 from engine.audio.tracks import track_digest
 from engine.errors import AudioError
@@ -32,7 +37,7 @@ from engine.reprs import Brief
 from engine.texts import tr
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
-FORMAT = "5"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
+FORMAT = "6"  # of the files; raised whenever the analysis changes, also by another listener or content encoder
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +64,10 @@ class Clip(Brief):
         The file it comes from.
     first_frame : int
         Where in it.
+    channel : int or None
+        The one that was analysed, from 0, where the channels hold voices of their own; None where they hold one voice.
+    dryness : Dryness or None
+        Whether the recording is one dry voice; None for a part of it.
     """
 
     envelope: np.ndarray
@@ -70,6 +79,8 @@ class Clip(Brief):
     name: str = ""
     path: Path | None = None
     first_frame: int = 0
+    channel: int | None = None
+    dryness: Dryness | None = None
 
     @property
     def duration_s(self) -> float:
@@ -97,6 +108,7 @@ class Clip(Brief):
             loudness_db=self.loudness_db[rows],
             content=self.content[:, rows],
             first_frame=self.first_frame + first,
+            dryness=None,
         )
 
 
@@ -113,8 +125,10 @@ def analysed_clip(path: Path, cache: Path | None = None, augmentations: int = VO
     kept = cache / f"{track_digest(path)}.safetensors" if cache and path.is_file() else None
     found = _load(kept, path.name) if kept else None
     if found is None or len(found.content) < augmentations:
+        channel = channel_of_one_voice(path)
         with open_audio(path) as recording:
-            found = _analyse(recording, path.name, augmentations)
+            chosen = recording if channel is None else OneChannel(recording, channel)
+            found = replace(_analyse(chosen, path.name, augmentations), channel=channel)
         if kept:
             _save(kept, found)
     return replace(found, path=path)
@@ -179,13 +193,16 @@ def file_digest(path: Path) -> str:
 
 def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
     envelopes, pitches, loudness = [], [], []
+    meter = DrynessMeter()
     content = RecordingContent(load_base(), augmentations)
     for window in cut_windows(at_engine_rate(recording)):
         mid = without_rumble(window.voice)
         pitch = detect_pitch(mid, SAMPLE_RATE)
         envelope = measure_envelope(mid, pitch)
+        level_db = measure_loudness(mid)
+        meter.add(mid, pitch, level_db, window.core)
         envelopes.append(envelope[window.core])
-        loudness.append(measure_loudness(mid)[window.core])
+        loudness.append(level_db[window.core])
         pitches.append(pitch[window.core])
         content.add(window, mid, envelope, pitch.voicing)
     if not envelopes:
@@ -193,22 +210,25 @@ def _analyse(recording: Source, name: str, augmentations: int) -> Clip:
             tr('"{name}" is too short to analyse.', name=name) if name else tr("The recording is too short to analyse.")
         )
     whole = np.concatenate(envelopes)
-    level = measure_level(whole)
+    level, loudness_db = measure_level(whole), np.concatenate(loudness)
     return Clip(
         # half precision is 0.004 nepers at the level of silence: far below what is learned
         np.maximum(whole - level.nepers, SILENT).astype(np.float16),
         Pitch.joined(pitches),
-        np.concatenate(loudness),
+        loudness_db,
         level,
         bands_with_signal(whole, level),
         content.finish(len(whole)),
         name,
+        dryness=meter.finish(loudness_db, len(loudness_db) / FRAME_RATE),
     )
 
 
 def _save(path: Path, clip: Clip) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = {"format": FORMAT, "nepers": repr(clip.level.nepers), "bands": str(clip.bands)}
+    dryness = asdict(clip.dryness) if clip.dryness else None
+    notes["recording"] = json.dumps({"channel": clip.channel, "dryness": dryness})
     with replacing(path) as unfinished:
         save_file(arrays_of(clip), unfinished, notes)
 
@@ -223,6 +243,15 @@ def _load(path: Path, name: str) -> Clip | None:
             arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 - the file is no dict
         pitch = Pitch(arrays["hertz"], arrays["voicing"], arrays["beyond"])
         level, bands = Level(float(notes["nepers"])), int(notes["bands"])
-        return Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
+        recording = json.loads(notes["recording"])
+        clip = Clip(arrays["envelope"], pitch, arrays["loudness_db"], level, bands, arrays["content"], name)
+        return replace(clip, channel=recording["channel"], dryness=_dryness_from(recording["dryness"]))
     except Exception:  # noqa: BLE001 - safetensors raises its own kinds; whatever it is, the recording is analysed again
         return None
+
+
+def _dryness_from(values: dict[str, Any] | None) -> Dryness | None:
+    if values is None:
+        return None
+    presence = VoicePresence(**values["presence"])
+    return Dryness(**values | {"presence": presence, "floors_db": tuple(values["floors_db"])})

@@ -21,6 +21,7 @@ from engine.analysis.style import Style, measure_style
 from engine.analysis.voice_presence import SILENT, SILENT_PEAK
 from engine.analysis.windows import cut_windows
 from engine.errors import AudioError
+from engine.features.alternation import Alternation, find_alternation
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.feature_mean import measure_feature_mean
 from engine.features.sustained_notes import SustainedNotes, gather_sustained_notes, no_sustained_notes
@@ -51,6 +52,7 @@ class Survey:
     seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
     beyond_warning: str | None = None  # that there are tones beyond the range of notes
     peak: float = 1.0  # of all channels; 1 for a survey made of stored data
+    alternation: Alternation | None = None  # of two people, if that is what its beginning holds
 
     @property
     def is_silent(self) -> bool:
@@ -129,6 +131,9 @@ def survey_recording(
         seconds_of_notes=measure_histogram(pitch, loudness_db),
         beyond_warning=pitch.beyond_warning,
         peak=peak,
+        alternation=find_alternation(
+            base, envelope[:KEPT_FRAMES] - level.nepers, pitch[:KEPT_FRAMES], loudness_db[:KEPT_FRAMES]
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from engine.errors import SettingsError
 from engine.texts import ntr, tr
+from engine.units import clock as clock
 from engine.units import in_words
 
 KEEP = "keep"  # instead of a voice: the stretch is left as it is
@@ -102,13 +103,3 @@ def seconds_of(time: str) -> float:
         raise SettingsError(tr("'{time}' is not a time: write it like 1:42 or 102.5.", time=time[:20]))
     hours, minutes, seconds = match.groups()
     return 3600.0 * int(hours or 0) + 60.0 * int(minutes or 0) + float(seconds)
-
-
-def clock(seconds: float) -> str:
-    """Write a time as minutes and seconds.
-
-    >>> clock(102.0), clock(3.25)
-    ('1:42', '0:03.25')
-    """
-    minutes, rest = divmod(round(seconds, 2), 60.0)
-    return f"{int(minutes)}:{rest:05.2f}".removesuffix(".00")

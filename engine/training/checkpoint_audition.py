@@ -17,6 +17,7 @@ from torch.nn import functional
 from engine.analysis.envelope import ACTIVE_NEPERS, loudness_of
 from engine.audio.channels import fold
 from engine.audio.files import Audio, open_audio, read_audio, write_audio
+from engine.audio.own_channels import OneChannel
 from engine.audio.streams import at_engine_rate, stretch_of
 from engine.conversion.convert import convert
 from engine.conversion.settings import ConversionSettings
@@ -129,7 +130,8 @@ def audio_of(clip: Clip, base: BaseModel) -> Audio:
         return Audio(synthesize(base.synthesizer, envelope, clip.pitch)[0][None], SAMPLE_RATE)
     start, stop = clip.first_frame * HOP, (clip.first_frame + len(clip.pitch)) * HOP
     with open_audio(clip.path) as recording:
-        pieces = [fold(piece) for piece in stretch_of(at_engine_rate(recording), start, stop)]
+        chosen = recording if clip.channel is None else OneChannel(recording, clip.channel)
+        pieces = [fold(piece) for piece in stretch_of(at_engine_rate(chosen), start, stop)]
     return Audio(np.concatenate(pieces)[None], SAMPLE_RATE)
 
 

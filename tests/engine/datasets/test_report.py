@@ -1,6 +1,8 @@
 import csv
 import json
 import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +33,7 @@ from engine.voices.voice import load_voice
 RATE = 44_100
 SAMPLES = Path(__file__).parents[3] / "engine" / "samples"
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
+CASES = Path(__file__).parents[4] / "shared" / "cases"
 VOWELS = ((800, 1200, 2600), (300, 2300, 3000), (500, 900, 2500), (450, 1800, 2600), (320, 800, 2300))
 
 
@@ -53,12 +56,6 @@ def voice(seed: int, seconds: float = 5.0, tract: float = 1.0) -> np.ndarray:
         pieces += [0.4 * sound / np.abs(sound).max() * edges, 0.02 * hiss * np.hanning(len(hiss)), rest]
     samples = np.concatenate(pieces)[: round(seconds * RATE)]
     return (samples + 1e-4 * random.standard_normal(len(samples))).astype(np.float32)
-
-
-def somebody_else(seed: int) -> np.ndarray:
-    """A thin, bright voice out of a shorter throat."""
-    bright = signal.lfilter([1, -0.97], [1], voice(seed, tract=1.35))
-    return 0.4 * bright / np.abs(bright).max()
 
 
 def in_a_hall(samples: np.ndarray) -> np.ndarray:
@@ -175,12 +172,119 @@ def test_examine_recordings_names_each_planted_defect(spoilt, name):
         assert found.remedy.endswith(".")
 
 
-def test_examine_recordings_names_a_recording_of_another_speaker(clean, cache, tmp_path):
-    write(tmp_path / "other.wav", somebody_else(29))
-    report = examine_recordings([*sorted(clean.iterdir()), tmp_path / "other.wav"], cache=cache)
-    named = [one.name for one in report.recordings if "other_speaker" in {found.code for found in one.findings}]
-    assert [Path(name).name for name in named] == ["other.wav"]
-    assert report.recordings[-1].usable
+def people(folder: Path) -> dict[str, list[Path]]:
+    """Two recordings each of two people, and one in which both speak in turn."""
+    found: dict[str, list[Path]] = {}
+    for who, name in (("one", "speech.flac"), ("other", "foreign/speech-high.flac")):
+        audio = read_audio(SAMPLES / name)
+        half = audio.samples.shape[1] // 2
+        found[who] = [folder / f"{who} {number}.flac" for number in (1, 2)]
+        for path, samples in zip(found[who], (audio.samples[:, :half], audio.samples[:, half:]), strict=True):
+            write_audio(path, Audio(samples / np.abs(samples).max() / 2, audio.rate))
+    return found
+
+
+def at_rate(path: Path) -> np.ndarray:
+    audio = read_audio(path)
+    return soxr.resample(audio.samples.T, audio.rate, RATE).T.astype(np.float32)
+
+
+def in_turn(folder: Path, paths: list[Path]) -> Path:
+    both = [at_rate(path) for path in paths]
+    write_audio(folder / "turns.flac", Audio(np.concatenate(both, axis=1), RATE))
+    return folder / "turns.flac"
+
+
+def said(report: DataReport, code: str) -> list[str]:
+    return [found.reason for found in report.findings if found.code == code]
+
+
+def test_examine_recordings_names_whose_each_recording_is(cache, tmp_path):
+    found = people(tmp_path)
+    (reason,) = said(examine_recordings([*found["one"], *found["other"]], cache=cache), "several_speakers")
+    groups = [text.split(": ")[1].rstrip(".") for text in reason.split(": ", 1)[1].removesuffix(".").split("; ")]
+    assert reason.startswith("The recordings sound like 2 people: speaker A: ")
+    assert sorted(groups) == ["one 1.flac, one 2.flac", "other 1.flac, other 2.flac"]
+
+
+def test_examine_recordings_marks_the_recordings_of_the_one_heard_less(cache, tmp_path):
+    paths = [*people(tmp_path)["one"], tmp_path / "other.flac"]
+    shutil.copy(SAMPLES / "foreign" / "speech-high.flac", paths[-1])
+    report = examine_recordings(paths, cache=cache)
+    marked = [name for name, here in codes(report).items() if "other_speaker" in here]
+    assert marked in (["other.flac"], ["one 1.flac", "one 2.flac"])  # who is heard for longer
+    assert all(one.usable for one in report.recordings)
+
+
+def test_examine_recordings_names_the_moments_of_people_in_turn(cache, tmp_path):
+    whole = in_turn(tmp_path, [SAMPLES / "speech.flac", SAMPLES / "foreign" / "speech-high.flac"] * 2)
+    report = examine_recordings([whole], cache=cache)
+    (reason,) = said(report, "several_speakers")
+    assert "0:00-" in reason
+    assert reason.endswith(" of turns.flac.")
+    assert "other_speaker" in codes(report)["turns.flac"]
+
+
+@pytest.mark.parametrize("name", ["speech.flac", "singing.flac", "foreign/singing-high.flac"])
+def test_examine_recordings_finds_one_person_in_the_samples(cache, name):
+    assert not said(examine_recordings([SAMPLES / name], cache=cache), "several_speakers")
+
+
+def test_examine_recordings_finds_one_person_who_speaks_at_two_microphones(cache, tmp_path):
+    found = people(tmp_path)["one"]
+    audio = read_audio(found[1])
+    thin = signal.sosfilt(signal.butter(1, 250, "highpass", fs=audio.rate, output="sos"), audio.samples)
+    bright = thin + 0.7 * signal.sosfilt(signal.butter(2, 2500, "highpass", fs=audio.rate, output="sos"), thin)
+    write_audio(tmp_path / "bright.flac", Audio((0.5 * bright).astype(np.float32), audio.rate))
+    report = examine_recordings([found[0], tmp_path / "bright.flac"], cache=cache)
+    assert not said(report, "several_speakers")
+
+
+def test_examine_recordings_uses_one_channel_of_an_interview(cache, tmp_path):
+    one, other = (at_rate(SAMPLES / name)[0] for name in ("speech.flac", "foreign/speech-high.flac"))
+    channels = 1e-4 * np.random.default_rng(0).standard_normal((2, len(one) + len(other)))
+    channels[0, : len(one)] += one
+    channels[1, len(one) :] += other
+    write_audio(tmp_path / "interview.flac", Audio(channels.astype(np.float32), RATE))
+    report = examine_recordings([tmp_path / "interview.flac"], cache=cache)
+    assert "channels" in codes(report)["interview.flac"]
+    assert not said(report, "several_speakers")
+    assert report.usable_s < 1.2 * max(len(one), len(other)) / RATE
+
+
+def test_examine_recordings_calls_music_music_and_not_noise(cache, tmp_path):
+    sung = at_rate(SAMPLES / "singing.flac")
+    time_s = np.arange(sung.shape[1]) / RATE
+    chord = sum(np.sin(2 * np.pi * hertz * time_s) for hertz in (130.8, 164.8, 196.0, 261.6, 392.0))
+    chord *= 0.4 * np.sqrt(np.mean(sung**2) / np.mean(chord**2))
+    write_audio(tmp_path / "song.flac", Audio(0.7 * (sung + chord[None]).astype(np.float32), RATE))
+    report = examine_recordings([tmp_path / "song.flac", SAMPLES / "speech.flac"], cache=cache, root=tmp_path)
+    found = codes(report)
+    assert "accompaniment" in found["song.flac"]
+    assert "noise" not in found["song.flac"]
+    assert "accompaniment" not in found["speech.flac"]
+
+
+@pytest.mark.skipif(not CASES.exists(), reason="the cases are not here")
+@pytest.mark.parametrize(
+    ("case", "folder", "code"),
+    [
+        ("two-persons-in-a-data-set", "set", "several_speakers"),
+        ("two-persons-in-a-data-set", "turns", "several_speakers"),
+        ("interview-a-channel-each", "set", "channels"),
+        ("music-in-a-data-set", "pad", "accompaniment"),
+        ("music-in-a-data-set", "song", "accompaniment"),
+    ],
+)
+def test_examine_recordings_says_what_is_wrong_with_the_cases(cache, tmp_path, case, folder, code):
+    subprocess.run([sys.executable, CASES / case / "make.py", tmp_path], check=True)
+    report = examine_recordings(sorted((tmp_path / folder).iterdir()), cache=cache)
+    found = {one.code: one for one in report.findings}
+    assert code in found
+    assert "noise" not in found
+    if folder == "set" and code == "several_speakers":
+        assert "0.wav, 1.wav" in found[code].reason
+        assert "2.wav, 3.wav" in found[code].reason
 
 
 def test_examine_recordings_reports_a_broken_file_as_unreadable(spoilt):
@@ -262,7 +366,7 @@ def test_data_report_round_trips_through_json(spoilt, clean_report):
     "harm",
     [
         lambda values: values.pop("findings"),
-        lambda values: values.update(format=2),
+        lambda values: values.update(format=1),
         lambda values: values.update(unknown=1),
         lambda values: values.update(recordings=[{"name": "x"}]),
         lambda values: values.update(pitch_histogram=[1]),
@@ -360,7 +464,7 @@ def test_examined_renews_the_report_after_a_change(dataset, change):
     elif change == "profile":
         dataset = replace(dataset, profile=replace(dataset.profile, voice_type="soprano"))
     elif change == "report":
-        (dataset.folder / REPORT_FILE).write_text('{"format": 1')
+        (dataset.folder / REPORT_FILE).write_text('{"format": 2')
     else:
         (dataset.folder / REPORT_FILE).write_text('{"format": 99}')
     again = examined(dataset)
