@@ -75,6 +75,8 @@ class EditData(Brief):
         Of the pulses there, in cycles.
     sustained : float32 (notes, 145)
         Of the sustained notes.
+    lowered_db : float
+        By how much the recording was lowered, because it is above full scale.
     """
 
     voice: str
@@ -92,6 +94,7 @@ class EditData(Brief):
     core_starts: np.ndarray
     phases: np.ndarray
     sustained: np.ndarray
+    lowered_db: float = 0.0
 
     def pitch(self, number: int) -> Pitch:
         """Return the pitch of a take.
@@ -126,6 +129,7 @@ def write_edit_data(path: Path, edit_data: EditData) -> None:
         "statistics": asdict(edit_data.statistics),
         "bands": edit_data.bands,
         "voiced": edit_data.voiced,
+        "lowered_db": edit_data.lowered_db,
     }
     arrays = {_STORED_AS.get(name, name): getattr(edit_data, name) for name in _ARRAYS}
     arrays[_FACTS] = np.frombuffer(json.dumps(facts).encode(), np.uint8)

@@ -24,7 +24,8 @@ from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begi
 from engine.audio.channels import fold
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
-from engine.audio.streams import at_engine_rate, stretch_of
+from engine.audio.headroom import Lowered
+from engine.audio.streams import Source, at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
@@ -175,7 +176,7 @@ def edit_take(
     """
     audio, voice = audio_of(recording), voice_of(voice)
     plan = plan_patches(conversion.edit_data, number, edits)
-    renderer = _PatchRenderer(at_engine_rate(audio), conversion.edit_data, number, voice, device)
+    renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(take.audio), plan, report)
     pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
@@ -241,7 +242,7 @@ def edit_file(
         original = stack.enter_context(open_audio(take.path))
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
         if not all(same):
-            recording = at_engine_rate(stack.enter_context(open_audio(take.source)))
+            recording = stack.enter_context(open_audio(take.source))
             renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
@@ -347,14 +348,14 @@ class _PatchRenderer:
     """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
 
     def __init__(
-        self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: AnyVoice, device: str
+        self, recording: Source, edit_data: EditData, number: int, voice: AnyVoice, device: str
     ) -> None:
         self._base = base_on(device)
         self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
         if networks_digest(self._base, voice) != edit_data.voice:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
-        self._stream = _Stream(blocks)
+        self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
         self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
 

@@ -5,7 +5,7 @@ the sustained notes of singing. Of a long recording it analyses the first minute
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
 from engine.analysis.voice_presence import SILENT, SILENT_PEAK
 from engine.analysis.windows import cut_windows
+from engine.audio.headroom import Headroom
 from engine.errors import AudioError
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
 from engine.features.feature_mean import measure_feature_mean
@@ -51,6 +52,7 @@ class Survey:
     seconds_of_notes: np.ndarray  # how long each semitone is sung, float64 (SEMITONES,) by MIDI number
     beyond_warning: str | None = None  # that there are tones beyond the range of notes
     peak: float = 1.0  # of all channels; 1 for a survey made of stored data
+    headroom: Headroom = field(default_factory=Headroom)  # of the recording as it is, before it was lowered
 
     @property
     def is_silent(self) -> bool:
