@@ -5,7 +5,7 @@ same way whichever window it falls in.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,10 @@ class Window:
     def voice(self) -> np.ndarray:
         """The voice that the channels hold, float32 (n,); see `fold`."""
         return fold(self.samples)
+
+    def of(self, channels: list[int]) -> "Window":
+        """Return the same window of some channels."""
+        return self if len(channels) == len(self.samples) else replace(self, samples=self.samples[channels])
 
     @property
     def frames(self) -> int:

@@ -408,6 +408,7 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
         hertz=np.stack([Pitch.joined(take).hertz for take in zip(*(window.pitches for window in sung), strict=True)]),
         core_starts=np.array([window.core_start for window in sung]),
         phases=np.array([window.phases for window in sung]).T,
+        apart=np.array([sum(1 << number for number in window.apart) for window in sung]),
         sustained=survey.sustained.rows.numpy(),
         lowered_db=survey.headroom.lowered_db,
     )

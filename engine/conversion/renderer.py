@@ -1,6 +1,6 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +14,9 @@ from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
-from engine.audio.placement import Placement
+from engine.audio.placement import Placement, keep_silence
 from engine.conversion.articulation import foreground, known_bands, less_colour
+from engine.conversion.doubles import Apart, DetectedDoubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond
@@ -74,6 +75,10 @@ class Melody(Protocol):
         """Return whether the pitch of take `number` is the recording's, but for edits."""
         ...
 
+    def beside(self) -> "Melody":
+        """Return the melody of a channel that is sung beside: moved likewise, from its own pitch."""
+        ...
+
 
 @dataclass(frozen=True)
 class ShapedMelody:
@@ -104,14 +109,20 @@ class ShapedMelody:
         settings = self.settings
         return not (settings.varies(number) or self.transpose or settings.pitch_smoothing_ms or settings.pitch_snap)
 
+    def beside(self) -> "ShapedMelody":
+        """Return the same."""
+        return self
+
 
 @dataclass(frozen=True)
 class SungWindow:
-    """Pitch of a window's core and phase of the pulses at its start, in cycles, for each take."""
+    """Pitch of a window's core and phase of the pulses at its start, in cycles, for each take; and the channels that
+    were converted by themselves."""
 
     core_start: int
     pitches: list[Pitch]
     phases: list[float]
+    apart: frozenset[int]
 
 
 class Renderer:
@@ -120,8 +131,8 @@ class Renderer:
     Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
 
     phases: initial phases of the pulses in cycles, by the number of each take to render (the first is 0), by default 0
-    for every take of the settings; analysed: windows that are already analysed. `sung` collects pitch and phases of
-    each window.
+    for every take of the settings; analysed: windows that are already analysed; apart: which channels are converted by
+    themselves, by default doubles. `sung` collects pitch and phases of each window.
     """
 
     def __init__(
@@ -133,6 +144,7 @@ class Renderer:
         melody: Melody,
         phases: Mapping[int, float] | None = None,
         analysed: AnalysedWindows | None = None,
+        apart: Apart | None = None,
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
         self._phases = dict.fromkeys(range(settings.takes), 0.0) if phases is None else dict(phases)
@@ -141,6 +153,8 @@ class Renderer:
         self.sung: list[SungWindow] = []
         self._windows = analysed or AnalysedWindows(base.listener)
         self._overlaps: dict[int, np.ndarray] = {}
+        self._apart = apart or DetectedDoubles()
+        self._beside: dict[int, Renderer] = {}  # of channels that are converted by themselves
         # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
         # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
@@ -165,18 +179,38 @@ class Renderer:
     def render(self, window: Window, done: Callable[[float], None] = lambda share: None) -> list[np.ndarray]:
         """Render the core of a window in every take, (channels, n) each. done: receives the share of the takes, 0..1,
         after each of them."""
-        analysed = self._analyse(window)
-        pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
-        self.sung.append(
-            SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
-        )
-        placement = Placement(window.samples, window.voice)
+        apart = self._apart(window)
+        together = [number for number in range(len(window.samples)) if number not in apart]
+        parts = {self: together} | {self._renderer_beside(number): [number] for number in sorted(apart)}
+        windows = [window.of(channels) for channels in parts.values()]
+        placements = [Placement(one.samples, one.voice) for one in windows]
+        sung = zip(*(renderer.voices(one, apart) for renderer, one in zip(parts, windows, strict=True)), strict=True)
         takes: list[np.ndarray] = []
-        for number, pitch in zip(self.numbers, pitches, strict=True):
-            converted = self._take(number, window, analysed, pitch)
-            takes.append(self._join(number, window, limit_peaks(placement.place(converted))))
+        for number, voices in zip(self.numbers, sung, strict=True):
+            placed = np.empty(window.samples.shape, np.float32)
+            for channels, placement, voice in zip(parts.values(), placements, voices, strict=True):
+                placed[channels] = placement.place(voice)
+            takes.append(self._join(number, window, limit_peaks(keep_silence(placed, window.samples))))
             done(len(takes) / len(self.numbers))
         return takes
+
+    def voices(self, window: Window, apart: frozenset[int]) -> Iterator[np.ndarray]:
+        """Yield the voice of a whole window in every take, (n,); apart: the channels that this is one of, or not."""
+        analysed = self._analyse(window)
+        pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
+        cores = [pitch[window.core] for pitch in pitches]
+        self.sung.append(SungWindow(window.core_start, cores, list(self._phases.values()), apart))
+        for number, pitch in zip(self.numbers, pitches, strict=True):
+            yield self._take(number, window, analysed, pitch)
+
+    def _renderer_beside(self, channel: int) -> "Renderer":
+        """Return the renderer of a channel that is converted by itself."""
+        if channel not in self._beside:
+            phases = dict.fromkeys(self.numbers, 0.0)
+            self._beside[channel] = type(self)(
+                self.base, self.voice, self.survey, self.settings, self.melody.beside(), phases
+            )
+        return self._beside[channel]
 
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)

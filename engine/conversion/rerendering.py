@@ -20,7 +20,7 @@ from engine.analysis.envelope import Level
 from engine.analysis.loudness import without_rumble
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
-from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
+from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, Window, begin_of, cut_windows
 from engine.audio.channels import fold
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
@@ -295,7 +295,10 @@ class _EditedMelody:
 
     def __init__(self, take: Pitch, patch: Patch, original: ShapedMelody) -> None:
         self.is_as_sung = original.is_as_sung
+        self._original = original
         there = slice(patch.first, patch.last + 1)
+        self._moved = np.zeros(len(take))  # semitones
+        self._moved[there] = patch.pitch.semitones - take.semitones[there]
         hertz = take.hertz.copy()  # once: windows get views of it
         hertz[there] = patch.pitch.hertz
         self._pitch = Pitch(hertz, take.voicing)
@@ -310,6 +313,35 @@ class _EditedMelody:
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Return the planned curve, whatever was detected."""
         return self._pitch[first_frame : first_frame + len(source)]
+
+    def beside(self) -> "_MelodyBeside":
+        """Return what moves the pitch of another channel as far as the edits moved that of the take."""
+        return _MelodyBeside(self._original, self._moved)
+
+
+@dataclass(frozen=True)
+class _MelodyBeside:
+    """Melody of a channel that is sung beside, in a patch; moved: semitones (frames,) of the whole take."""
+
+    original: ShapedMelody
+    moved: np.ndarray
+
+    def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
+        """Return the detected pitch."""
+        return detected
+
+    def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
+        """Return what the channel would have in the take, moved."""
+        moved = self.moved[first_frame : first_frame + len(source)]
+        return limit_pitch(self.original.take_pitch(number, first_frame, source).transposed(moved))
+
+    def is_as_sung(self, number: int) -> bool:
+        """Return whether the pitch of the take is the recording's, but for edits."""
+        return self.original.is_as_sung(number)
+
+    def beside(self) -> "_MelodyBeside":
+        """Return the same."""
+        return self
 
 
 class _OriginalWindows:
@@ -359,6 +391,12 @@ class _PatchRenderer:
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
         self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
 
+    def _apart(self, window: Window) -> frozenset[int]:
+        """Return which channels were converted by themselves where the core of a window begins."""
+        number = int(np.searchsorted(self._edit_data.core_starts, window.core_start, "right")) - 1
+        bits = int(self._edit_data.apart[number])
+        return frozenset(channel for channel in range(len(window.samples)) if bits >> channel & 1)
+
     def render(self, patch: Patch) -> Iterator[np.ndarray]:
         """Yield the samples of a patch, piece by piece."""
         first = max(0, patch.first - CONTEXT_FRAMES) // GRID_FRAMES * GRID_FRAMES
@@ -367,7 +405,9 @@ class _PatchRenderer:
         survey, settings = _survey(self._edit_data), self._edit_data.settings
         melody = _EditedMelody(self._take, patch, ShapedMelody(settings, self._edit_data.transpose))
         phases = {self._number: patch.cycles - float(before)}
-        renderer = renderer_for(self._base, self._voice, survey, settings, melody, phases, self._analysed)
+        renderer = renderer_for(
+            self._base, self._voice, survey, settings, melody, phases, self._analysed, self._apart
+        )
 
         def rendered() -> Iterator[np.ndarray]:
             for window in cut_windows(self._stream.read(first * HOP, stop)):

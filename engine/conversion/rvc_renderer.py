@@ -14,6 +14,7 @@ from torch.nn import functional
 from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
 from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
+from engine.conversion.doubles import Apart
 from engine.conversion.renderer import Analysed, Melody, Renderer
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
@@ -87,7 +88,8 @@ def renderer_for(
     melody: Melody,
     phases: Mapping[int, float] | None = None,
     analysed: AnalysedWindows | None = None,
+    apart: Apart | None = None,
 ) -> Renderer:
     """Return what renders this kind of voice. Raises VoiceError where ContentVec is missing for an imported one."""
     kind = RvcRenderer if isinstance(voice, ImportedVoice) else Renderer
-    return kind(base, voice, survey, settings, melody, phases, analysed)  # type: ignore[arg-type]
+    return kind(base, voice, survey, settings, melody, phases, analysed, apart)  # type: ignore[arg-type]
