@@ -1,4 +1,4 @@
-"""Overtone singing: a harmonic that a narrow resonance raises above all others, which a pitch detector takes for the note.
+"""Overtone singing: a harmonic that a narrow resonance raises above all others, and a detector takes for the note.
 
 The note is the drone's, whose partials below the raised one carry it: several in a row at its multiples, with hardly
 anything between them. Below a high note or a whistle there is nothing of that kind. (Bloothooft et al., "Acoustics and

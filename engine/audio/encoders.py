@@ -2,8 +2,9 @@
 
 WAV is written here (PCM of 24 or 16 bits or floats, RIFF with space reserved for RF64, EBU Tech 3306), so its size is
 unlimited and its errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples
-beyond full scale are clipped, never wrapped, but for floats, which keep them. 16 bits get dither of triangular density, two steps wide, which makes the error
-independent of the signal (Lipshitz, Wannamaker and Vanderkooy, "Quantization and dither", J. Audio Eng. Soc., 1992).
+beyond full scale are clipped, never wrapped, but for floats, which keep them. 16 bits get dither of triangular density,
+two steps wide, which makes the error independent of the signal (Lipshitz, Wannamaker and Vanderkooy, "Quantization and
+dither", J. Audio Eng. Soc., 1992).
 """
 
 import struct
@@ -91,9 +92,9 @@ def open_encoder(
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
     time_reference: the sample of a song at which the file begins; only .wav can hold it. mp3_kbps: the constant rate of
-    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. bits: 24, 16 or 32 (floats)
-    of .wav and .aiff, 24 or 16 of .flac, which has 24 for floats. Raises AudioError if the format does not support the rate or channels, most of which
-    `refuse_unwritable` says before.
+    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. bits: 24, 16 or 32
+    (floats) of .wav and .aiff, 24 or 16 of .flac, which has 24 for floats. Raises AudioError if the format does not
+    support the rate or channels, most of which `refuse_unwritable` says before.
     """
     if suffix == ".wav":
         return WavEncoder(file, rate, channels, comment, time_reference, bits)
@@ -116,7 +117,7 @@ class Dither:
 
 
 class WavEncoder:
-    """Encode PCM of 24 or 16 bits, or floats. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
+    """Encode PCM of 24 or 16 bits, or floats. A JUNK chunk reserves space for RF64's ds64, needed only beyond 4 GB."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Doubles: a line that is sung once more in another channel, with an intonation of its own.
 
-Two microphones, a room or a widener give one performance to both channels: over a third of a second its pitch is the
-same in both, within a few cents. A line that is sung twice, or moved by an effect, is off by more for as long. Then each
+Two microphones, a room or a delay give one performance to both channels: over a third of a second its pitch is the same
+in both, within a few cents. A line that is sung twice, or moved by an effect, is off by more for as long. Then each
 channel is converted by itself; else it would become a copy of the other. What sings other notes is no double.
 """
 
@@ -12,16 +12,22 @@ import numpy as np
 from engine.analysis.loudness import without_rumble
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import Window
-from engine.audio.channels import ALIKE, Share, shares_of
+from engine.audio.channels import Share, shares_of
 from engine.units import FRAME_RATE, SAMPLE_RATE
 
 Apart = Callable[[Window], frozenset[int]]  # which channels of a window are converted by themselves
 
-_STRETCH_FRAMES, _VOICED_FRAMES, _STEP_FRAMES = 30, 20, 15
-_FEWEST_STRETCHES = 3  # else it cannot be told
-_SURE = 0.8  # voicing of the frames that count
-_OFF_CENTS = 7.0  # median of the stretches; in rooms of up to 2.5 s it is 6.4 at most
+_UNLIKE = 0.8  # correlation; above, it is one performance
+_STRETCH_FRAMES, _VOICED_FRAMES, _STEP_FRAMES = 30, 14, 10
+_FEWEST_STRETCHES = 5  # else it cannot be told
+_SURE = 0.7  # voicing of the frames that count
+_OFF_CENTS = 7.5  # median of the stretches; two microphones and rooms have less, but for some large rooms
 _SAME_NOTE_CENTS, _SAME_NOTES = 100.0, 0.7  # of the frames of a double are so near to the other's note, in any octave
+
+
+def no_doubles(window: Window) -> frozenset[int]:
+    """Return no channels."""
+    return frozenset()
 
 
 class DetectedDoubles:
@@ -35,7 +41,7 @@ class DetectedDoubles:
         if len(window.samples) == 1:
             return frozenset()
         leading, shares = shares_of(window.samples, SAMPLE_RATE)
-        unlike = {number: share for number, share in shares.items() if abs(share.correlation) < ALIKE}
+        unlike = {number: share for number, share in shares.items() if abs(share.correlation) < _UNLIKE}
         told = {}
         for number, share in unlike.items():
             if window.samples[number].any():

@@ -16,7 +16,7 @@ from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.placement import Placement, keep_silence
 from engine.conversion.articulation import foreground, known_bands, less_colour
-from engine.conversion.doubles import Apart, DetectedDoubles
+from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond
@@ -47,10 +47,14 @@ STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averag
 
 @dataclass(frozen=True)
 class Analysed:
-    """Analysis of one window on the frame grid; envelopes are relative to the recording's level."""
+    """Analysis of one window on the frame grid; envelopes are relative to the recording's level.
 
-    sample_count: int
-    loudness_db: np.ndarray  # (2, frames): as far up as it is compared with the voice, and of all of it
+    given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
+    with the voice, and of all of it.
+    """
+
+    given: slice
+    loudness_db: np.ndarray
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), after retrieval
@@ -153,7 +157,8 @@ class Renderer:
         self.sung: list[SungWindow] = []
         self._windows = analysed or AnalysedWindows(base.listener)
         self._overlaps: dict[int, np.ndarray] = {}
-        self._apart = apart or DetectedDoubles()
+        is_far = survey.dryness is not None and survey.dryness.is_reverberant  # where pitch differs by the room
+        self._apart = apart or (no_doubles if is_far else DetectedDoubles())
         self._beside: dict[int, Renderer] = {}  # of channels that are converted by themselves
         # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
         # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
@@ -196,6 +201,7 @@ class Renderer:
 
     def voices(self, window: Window, apart: frozenset[int]) -> Iterator[np.ndarray]:
         """Yield the voice of a whole window in every take, (n,); apart: the channels that this is one of, or not."""
+        window = window.in_silence()
         analysed = self._analyse(window)
         pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
         cores = [pitch[window.core] for pitch in pitches]
@@ -228,7 +234,8 @@ class Renderer:
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
             kept = self._kept_of_recording(mid, measured, pitch, foreground(loudness))
-        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail, *kept)
+        level_db = self._loudness(mid[window.given])
+        return Analysed(window.given, level_db, pitch, envelope, drawn, loudness, detail, *kept)
 
     def _kept_of_recording(
         self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, audible: Tensor
@@ -263,7 +270,7 @@ class Renderer:
         return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)
 
     def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        samples = self._samples(number, window, analysed, pitch)[: analysed.sample_count]
+        samples = self._samples(number, window, analysed, pitch)[analysed.given]
         return self._match(number, window, samples, analysed)
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
@@ -309,10 +316,12 @@ class Renderer:
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        room = 1.0 - foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        first = analysed.given.start // HOP
+        there = slice(first, first + len(wanted_db))
+        room = 1.0 - foreground(analysed.loudness[there]).cpu().numpy()  # whose top is no more than the recording's
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
         if self.settings.varies(number):
-            wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
+            wander_db = _DRIFT_DB * drift(window.first_frame + first, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
         return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
 

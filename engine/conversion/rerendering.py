@@ -21,7 +21,6 @@ from engine.analysis.loudness import without_rumble
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, Window, begin_of, cut_windows
-from engine.audio.channels import fold
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered
@@ -307,12 +306,13 @@ class _EditedMelody:
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch with corrected octaves."""
-        octaves = self._octaves[first_frame : first_frame + len(detected)]
+        octaves = _stretch(self._octaves, first_frame, len(detected))
         return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Return the planned curve, whatever was detected."""
-        return self._pitch[first_frame : first_frame + len(source)]
+        hertz, voicing = (_stretch(one, first_frame, len(source)) for one in (self._pitch.hertz, self._pitch.voicing))
+        return Pitch(hertz, voicing)
 
     def beside(self) -> "_MelodyBeside":
         """Return what moves the pitch of another channel as far as the edits moved that of the take."""
@@ -332,7 +332,7 @@ class _MelodyBeside:
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Return what the channel would have in the take, moved."""
-        moved = self.moved[first_frame : first_frame + len(source)]
+        moved = _stretch(self.moved, first_frame, len(source))
         return limit_pitch(self.original.take_pitch(number, first_frame, source).transposed(moved))
 
     def is_as_sung(self, number: int) -> bool:
@@ -344,13 +344,18 @@ class _MelodyBeside:
         return self
 
 
+def _stretch(curve: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Return `count` values from `first` on; beyond the ends, where windows have silence, the first or last one."""
+    return curve[np.arange(first, first + count).clip(0, len(curve) - 1)]
+
+
 class _OriginalWindows:
     """The listener's features as in the conversion: they depend on the whole window around each frame."""
 
     def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
         self._cores = [int(start) for start in core_starts]
-        self._features: dict[int, np.ndarray] = {}
+        self._features: dict[int, tuple[int, np.ndarray]] = {}
 
     def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
         """Return features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
@@ -358,21 +363,23 @@ class _OriginalWindows:
         pieces = []
         for number, core in enumerate(self._cores):
             following = self._cores[number + 1] if number + 1 < len(self._cores) else stop
-            begin, end = max(first_frame, core), min(stop, following)
+            begin, end = max(first_frame, core) if number else first_frame, min(stop, following)
             if begin < end:
-                rows = slice((begin - begin_of(core) + 1) // 2, (end - begin_of(core) + 1) // 2)
-                pieces.append(self._window(number)[rows])
+                first, features = self._window(number)
+                pieces.append(features[(begin - first + 1) // 2 : (end - first + 1) // 2])
         return np.concatenate(pieces)
 
-    def _window(self, number: int) -> np.ndarray:
+    def _window(self, number: int) -> tuple[int, np.ndarray]:
+        """Return the frame where a window begins, and its features."""
         if number not in self._features:
-            begin = begin_of(self._cores[number]) * HOP
-            is_last = number + 1 == len(self._cores)
+            core, is_last = self._cores[number], number + 1 == len(self._cores)
+            begin = begin_of(core)
             end = None if is_last else (self._cores[number + 1] + CONTEXT_FRAMES) * HOP
-            samples = np.concatenate(list(self._stream.read(begin, end)), 1)
+            samples = np.concatenate(list(self._stream.read(begin * HOP, end)), 1)
+            window = Window(samples, begin, core, core, is_last).in_silence()
             for old in sorted(self._features)[: 1 - _WINDOWS_KEPT]:
                 del self._features[old]
-            self._features[number] = listen(self._listener, without_rumble(fold(samples)))
+            self._features[number] = window.first_frame, listen(self._listener, without_rumble(window.voice))
         return self._features[number]
 
 

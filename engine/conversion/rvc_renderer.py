@@ -44,7 +44,8 @@ class RvcRenderer(Renderer):
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             content = self._retrieved(own, self._placed(pitch.voicing))
-        return Analysed(len(mid), self._loudness(mid), pitch, self._placed(measured), content, loudness)
+        level_db = self._loudness(mid[window.given])
+        return Analysed(window.given, level_db, pitch, self._placed(measured), content, loudness)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""

@@ -88,7 +88,8 @@ def survey_recording(
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield block
 
-    for number, window in enumerate(cut_windows(measured())):
+    for number, cut in enumerate(cut_windows(measured())):
+        window = cut.in_silence()
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])
