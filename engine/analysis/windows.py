@@ -18,8 +18,8 @@ LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
 GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
 CONTEXT_FRAMES = 168  # more than the receptive field of all networks to either side
 _SILENCE_FRAMES = 4 * GRID_FRAMES  # around a recording that begins or ends in the middle of a sound
-_EDGE_S, _NEAR_S = 0.02, 0.6  # its first or last moment, against the loudest one near it
-_IN_SOUND_DB = 25.0  # below that one, from which it is in the middle of a sound
+_EDGE_S = 0.02  # its first or last moment, against the loudest one of the window
+_IN_SOUND_DB = 35.0  # below that one, down to which it is in the middle of a sound: the room is softer
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,10 @@ def cut_windows(
 
 
 def _begins_in_sound(samples: np.ndarray) -> bool:
-    """Return whether the first moment of samples (channels, n) is hardly softer than what follows."""
-    moment = round(_EDGE_S * SAMPLE_RATE)
-    near = samples[:, : round(_NEAR_S * SAMPLE_RATE) // moment * moment]
-    near = near[:, : max(1, near.shape[1] // moment) * moment]
-    if near.shape[1] < moment:
-        return bool(near.any())
-    power = np.square(near).reshape(len(near), -1, moment).mean(2).max(0)
+    """Return whether the first moment of samples (channels, n) is not so much softer than the loudest one."""
+    moment = min(round(_EDGE_S * SAMPLE_RATE), samples.shape[1])
+    whole = samples[:, : samples.shape[1] // moment * moment]
+    power = np.square(whole).reshape(len(whole), -1, moment).mean(2).max(0)
     return bool(power[0] > 0.0 and power[0] >= power.max() * 10.0 ** (-_IN_SOUND_DB / 10))
 
 
