@@ -4,7 +4,8 @@ Detected by SwiftF0 (Nieradzik, 2025), a small network included in its package, 
 (engine/analysis/passages.py), and then refined (engine/analysis/pitch_refinement.py). Its confidence is kept as a
 continuous voicing value, since an early hard decision would cost quality later. Tones beyond its range, which it takes
 for others, are unvoiced (engine/analysis/beyond_range.py); where it takes growl for the octave below, that is mended
-(engine/analysis/subharmonics.py).
+(engine/analysis/subharmonics.py), and where it takes a raised overtone for the note, as well
+(engine/analysis/overtones.py).
 """
 
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ import numpy as np
 import soxr
 
 from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
+from engine.analysis.overtones import find_drones
 from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
@@ -45,6 +47,7 @@ LOWEST_NOTE, HIGHEST_NOTE = (note_name(float(hertz_to_semitones(limit))) for lim
 _DETECTOR_HOP = 256  # samples
 _SHORTEST_S = 0.3  # shorter input to the detector is padded with silence
 _HIGHEST_HUM_HERTZ, _HUM_SHARE = 65.0, 1e-3  # below C2, and 30 dB below the loudest moment: hum of 50 or 60 Hz
+_SURE_OF_DRONES = 0.9  # confidence
 _SHORTEST_BEYOND_FRAMES = 20  # of tones beyond the range that are worth a word
 
 
@@ -221,10 +224,15 @@ def detect_pitch(
     levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
     track = _detector(threads).detect(levelled, DETECTOR_RATE)
     beyond = find_beyond(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
+    asked = (track.confidence > TRUSTED) | (beyond == ABOVE)
+    drone = find_drones(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
+    beyond[drone > 0.0] = 0
     confidence = np.where((beyond != 0) | _is_hum(listened, track.pitch_hz), 0.0, track.confidence)
     asked = (confidence > TRUSTED) & (track.pitch_hz < HIGHEST_HERTZ / 2)
     octave = are_subharmonics(levelled, DETECTOR_RATE, _DETECTOR_HOP, track.pitch_hz, asked)
-    pitch = _on_grid(track.timestamps, track.pitch_hz * (1 + octave), confidence, beyond, frames)
+    found = np.where(drone > 0.0, drone, track.pitch_hz * (1 + octave))
+    confidence = np.where(drone > 0.0, np.maximum(confidence, _SURE_OF_DRONES), confidence)
+    pitch = _on_grid(track.timestamps, found, confidence, beyond, frames)
     hertz = refine_pitch(listened, DETECTOR_RATE, pitch.hertz, pitch.voicing, FRAME_RATE, _DETECTOR_LIMITS)
     return Pitch(hertz.clip(LOWEST_HERTZ, HIGHEST_HERTZ), pitch.voicing, pitch.beyond)
 

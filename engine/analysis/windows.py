@@ -5,18 +5,21 @@ same way whichever window it falls in.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from engine.analysis.loudness import measure_loudness, quietest_frame
 from engine.audio.channels import fold
-from engine.units import HOP, frame_count
+from engine.units import HOP, SAMPLE_RATE, frame_count
 
 LONGEST_S, SHORTEST_S = 18.0, 10.0  # of a window's core
 GRID_FRAMES = 8  # 80 ms: five hops of the pitch detector, eight of ours
 CONTEXT_FRAMES = 168  # more than the receptive field of all networks to either side
+_SILENCE_FRAMES = 4 * GRID_FRAMES  # around a recording that begins or ends in the middle of a sound
+_EDGE_S = 0.02  # its first or last moment, against the loudest one of the window
+_IN_SOUND_DB = 35.0  # below that one, down to which it is in the middle of a sound: the room is softer
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Window:
     """Samples (channels, n) at SAMPLE_RATE, beginning at `first_frame` of the recording.
 
     The part to keep begins at frame `core_start` and ends before frame `core_stop` of the recording, or at its end if
-    `last`.
+    `last`. silence: frames of it that were added before the recording and after it.
     """
 
     samples: np.ndarray
@@ -32,11 +35,32 @@ class Window:
     core_start: int
     core_stop: int
     last: bool
+    silence: tuple[int, int] = (0, 0)
 
     @cached_property
     def voice(self) -> np.ndarray:
         """The voice that the channels hold, float32 (n,); see `fold`."""
         return fold(self.samples)
+
+    def of(self, channels: list[int]) -> "Window":
+        """Return the same window of some channels."""
+        return self if len(channels) == len(self.samples) else replace(self, samples=self.samples[channels])
+
+    def in_silence(self) -> "Window":
+        """Return the same window with silence before or after it where the recording begins or ends in the middle of a
+        sound: networks have learned what follows a pause, and not what follows nothing."""
+        before = _SILENCE_FRAMES if self.first_frame == 0 and _begins_in_sound(self.samples) else 0
+        after = _SILENCE_FRAMES if self.last and _begins_in_sound(self.samples[:, ::-1]) else 0
+        if not (before or after):
+            return self
+        padded = np.pad(self.samples, ((0, 0), (before * HOP, after * HOP)))
+        return replace(self, samples=padded, first_frame=self.first_frame - before, silence=(before, after))
+
+    @property
+    def given(self) -> slice:
+        """The samples that are the recording's."""
+        before, after = self.silence
+        return slice(before * HOP, self.samples.shape[1] - after * HOP)
 
     @property
     def frames(self) -> int:
@@ -82,6 +106,14 @@ def cut_windows(
             held, first = held[:, (keep - first) * HOP :], keep
     if held is not None and held.shape[1]:
         yield Window(held, first, core, first + frame_count(held.shape[1]), last=True)
+
+
+def _begins_in_sound(samples: np.ndarray) -> bool:
+    """Return whether the first moment of samples (channels, n) is not so much softer than the loudest one."""
+    moment = min(round(_EDGE_S * SAMPLE_RATE), samples.shape[1])
+    whole = samples[:, : samples.shape[1] // moment * moment]
+    power = np.square(whole).reshape(len(whole), -1, moment).mean(2).max(0)
+    return bool(power[0] > 0.0 and power[0] >= power.max() * 10.0 ** (-_IN_SOUND_DB / 10))
 
 
 def _quiet_cut(samples: np.ndarray, start: int, stop: int) -> int:

@@ -20,7 +20,7 @@ LARGEST_DELAY_S = 0.03  # between channels; what comes later is an echo
 _VOICE_HERTZ = (200.0, 4000.0)  # where channels are compared: without rumble and hiss
 _FRAME_S = 0.1
 _QUIET, _LOUD = 10, 90  # percentiles of the power
-_ALIKE = 0.4  # correlation from which a channel is added
+ALIKE = 0.4  # correlation from which a channel is added
 _IN_TIME = 0.95  # correlation from which no delay is looked for
 _CLEARER = 0.1  # by which a delay has to raise the correlation
 _AUDIBLE = 0.5  # of the strongest channel's power: the first such channel leads, so that equal ones do not alternate
@@ -50,9 +50,11 @@ def fold(samples: np.ndarray, rate: int = SAMPLE_RATE) -> np.ndarray:
     """
     if len(samples) == 1:
         return samples[0]
-    leading, shares = _shares(samples, rate)
+    leading, shares = shares_of(samples, rate)
     total, weight = np.zeros(samples.shape[1]), np.zeros(samples.shape[1])
     for number, share in shares.items():
+        if abs(share.correlation) < ALIKE:
+            continue
         total += share.gain * delayed(samples[number], -share.delay)
         weight += share.gain**2 * delayed(np.ones(len(weight)), -share.delay)
     return np.asarray(total / weight, np.float32) if weight.all() else samples[leading]
@@ -78,13 +80,13 @@ def share_of(channel: np.ndarray, sound: np.ndarray, rate: int) -> Share:
     return found
 
 
-def _shares(samples: np.ndarray, rate: int) -> tuple[int, dict[int, Share]]:
-    """Return the number of the channel that leads, and what those channels that hold the same voice hold of it."""
+def shares_of(samples: np.ndarray, rate: int) -> tuple[int, dict[int, Share]]:
+    """Return the number of the channel that leads in samples (channels, n), and what each channel holds of it: those
+    with a correlation of at least ALIKE hold the same voice."""
     compared = _in_voice_band(samples, rate)
     strength = np.array([_moving_power(channel, rate) for channel in compared])
     leading = int(np.argmax(strength >= _AUDIBLE * strength.max()))
-    shares = {number: share_of(channel, compared[leading], rate) for number, channel in enumerate(compared)}
-    return leading, {number: share for number, share in shares.items() if abs(share.correlation) >= _ALIKE}
+    return leading, {number: share_of(channel, compared[leading], rate) for number, channel in enumerate(compared)}
 
 
 def _in_voice_band(samples: np.ndarray, rate: int) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Encode audio files: the encoders behind AudioWriter, each writing to an open binary file.
 
-WAV is written here (PCM of 24 or 16 bits, RIFF with space reserved for RF64, EBU Tech 3306), so its size is unlimited
-and its errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples beyond
-full scale are clipped, never wrapped. 16 bits get dither of triangular density, two steps wide, which makes the error
-independent of the signal (Lipshitz, Wannamaker and Vanderkooy, "Quantization and dither", J. Audio Eng. Soc., 1992).
+WAV is written here (PCM of 24 or 16 bits or floats, RIFF with space reserved for RF64, EBU Tech 3306), so its size is
+unlimited and its errors are the system's own; FLAC, MP3, OGG and AIFF are written by libsndfile, M4A by FFmpeg. Samples
+beyond full scale are clipped, never wrapped, but for floats, which keep them. 16 bits get dither of triangular density,
+two steps wide, which makes the error independent of the signal (Lipshitz, Wannamaker and Vanderkooy, "Quantization and
+dither", J. Audio Eng. Soc., 1992).
 """
 
 import struct
@@ -17,7 +18,7 @@ import numpy as np
 import soundfile as sf
 
 from engine.audio.channels import Samples
-from engine.audio.result_format import DEPTHS, M4A_RATES, MP3_RATES
+from engine.audio.result_format import DEPTHS, FLOAT, M4A_RATES, MP3_RATES
 from engine.audio.session_place import SessionPlace
 from engine.errors import AudioError
 from engine.texts import ntr, tr
@@ -91,10 +92,10 @@ def open_encoder(
 ) -> Encoder:
     """Open the encoder for a suffix; `comment` becomes a tag of the file.
 
-    place: of the file in its session; only .wav can hold it. mp3_kbps: the constant rate of
-    .mp3 in thousands of bits per second, the nearest that the format has; 0: the best variable rate. bits: 24 or 16 of
-    .wav, .flac and .aiff. Raises AudioError if the format does not support the rate or channels, most of which
-    `refuse_unwritable` says before.
+    place: of the file in its session; only .wav can hold it. mp3_kbps: the constant rate of .mp3 in thousands of bits
+    per second, the nearest that the format has; 0: the best variable rate. bits: 24, 16 or 32 (floats) of .wav and
+    .aiff, 24 or 16 of .flac, which has 24 for floats. Raises AudioError if the format does not support the rate or
+    channels, most of which `refuse_unwritable` says before.
     """
     if suffix == ".wav":
         return WavEncoder(file, rate, channels, comment, place, bits)
@@ -117,7 +118,7 @@ class Dither:
 
 
 class WavEncoder:
-    """Encode PCM of 24 or 16 bits. A JUNK chunk reserves space for RF64's ds64 chunk, needed only beyond 4 GB."""
+    """Encode PCM of 24 or 16 bits, or floats. A JUNK chunk reserves space for RF64's ds64, needed only beyond 4 GB."""
 
     def __init__(
         self,
@@ -137,9 +138,14 @@ class WavEncoder:
         file.write(wav_header(rate, channels, 0, before=self._broadcast, bits=bits))
 
     def write(self, block: Samples) -> None:
-        data = pcm24(block) if self._bits == DEPTHS[0] else pcm16(self._dither.apply(block))
+        data = self._encoded(block)
         self._file.write(data)
         self._data_size += len(data)
+
+    def _encoded(self, block: Samples) -> bytes:
+        if self._bits == FLOAT:
+            return block.T.astype("<f4").tobytes()
+        return pcm24(block) if self._bits == DEPTHS[0] else pcm16(self._dither.apply(block))
 
     def finish(self) -> None:
         if self._data_size % 2:
@@ -176,14 +182,16 @@ def wav_comment(text: str) -> bytes:
 def wav_header(
     rate: int, channels: int, data_size: int, size_after: int = 0, before: bytes = b"", bits: int = DEPTHS[0]
 ) -> bytes:
-    """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits.
+    """Return the 80 bytes before the samples: RIFF, or RF64 if the sizes need more than 32 bits; 12 more for floats.
 
     size_after: bytes of the chunks after the samples; before: further chunks ahead of them.
     """
     frame = channels * bits // 8
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * frame, frame, bits)
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 3 if bits == FLOAT else 1, channels, rate, rate * frame, frame, bits)
+    if bits == FLOAT:  # what is no PCM says its number of samples
+        form += struct.pack("<4sII", b"fact", 4, min(data_size // frame, LARGEST_RIFF))
     form = before + form
-    riff_size = 72 + len(before) + data_size + data_size % 2 + size_after
+    riff_size = 48 + len(form) + data_size + data_size % 2 + size_after
     if riff_size <= LARGEST_RIFF:
         start = struct.pack("<4sI4s4sI28x", b"RIFF", riff_size, b"WAVE", b"JUNK", 28)
         return start + form + struct.pack("<4sI", b"data", data_size)
@@ -208,7 +216,10 @@ class SndfileEncoder:
         self._target = _HonestFile(file)
         options = SNDFILE_OPTIONS[suffix]
         self._dither = None
-        if options["subtype"] == "PCM_24" and bits != DEPTHS[0]:
+        self._limit = np.inf if suffix == ".aiff" and bits == FLOAT else 1.0
+        if self._limit > 1.0:
+            options = options | {"subtype": "FLOAT"}
+        elif options["subtype"] == "PCM_24" and bits < DEPTHS[0]:
             options, self._dither = options | {"subtype": "PCM_16"}, Dither()
         if suffix == ".mp3" and mp3_kbps:
             options = options | {"bitrate_mode": "CONSTANT", "compression_level": _mp3_level(rate, mp3_kbps)}
@@ -225,7 +236,7 @@ class SndfileEncoder:
             )) from error
 
     def write(self, block: Samples) -> None:
-        clipped = np.clip(self._dither.apply(block) if self._dither else block, -1.0, 1.0).T
+        clipped = np.clip(self._dither.apply(block) if self._dither else block, -self._limit, self._limit).T
         for start in range(0, len(clipped), CHUNK):
             piece = np.ascontiguousarray(clipped[start : start + CHUNK], np.float32)
             with self._target.telling_why():

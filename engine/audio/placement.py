@@ -26,6 +26,7 @@ _REGULARIZATION = 1e-3  # of the flattened power
 _PANNED = 0.2  # correlation from which the voice is there at a gain; unrelated sounds reach less
 _EXPLAINED = 0.1  # of the rest's power, from which a filter is more than chance
 _LEVELLED = 0.5, 2.0  # at most by so much
+_SILENT, _EDGE = round(0.05 * SAMPLE_RATE), round(0.005 * SAMPLE_RATE)  # samples: shortest silence, and fades around it
 _NOTHING = 1e-4  # of a channel's power, -40 dB: a rest without a voice worth looking for
 
 
@@ -46,6 +47,19 @@ class Placement:
         if not self._channels:
             return converted[None]
         return np.asarray([channel.with_voice(converted) for channel in self._channels], np.float32)
+
+
+def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
+    """Return placed channels (channels, n), silent where samples (channels, n) are digital silence for 50 ms or more.
+
+    Otherwise what a filter or a slow gain spreads would be heard alone in a channel that rests. One channel stays.
+    """
+    if len(samples) == 1 or (samples != 0.0).all():
+        return placed
+    is_silent = ndimage.binary_opening(samples == 0.0, np.ones((1, _SILENT), bool))
+    around = ndimage.binary_dilation(is_silent, np.ones((1, 2 * _EDGE + 1), bool))
+    gain = ndimage.uniform_filter1d(1.0 - around.astype(np.float32), 2 * _EDGE + 1, axis=1)
+    return np.where(is_silent, np.float32(0.0), placed * gain.clip(0.0, 1.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import numpy as np
 
 from engine.audio.channels import Samples
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.headroom import Lowered
 from engine.audio.resampling import resampled_length
 from engine.audio.result_format import ResultFormat
 from engine.audio.session_place import place_of
@@ -23,12 +24,14 @@ def write_result(
     recording: Path,
     statement: Statement | None = None,
     installation: Installation | None = None,
+    lowered_db: float = 0.0,
 ) -> str | None:
     """Write a rendered file in this form; return why it carries no content credentials, if it should.
 
     recording: what it was rendered from: a result as long as that, at its rate, has exactly as many samples; it lies
-    where that does in a session. statement, installation: as of AudioWriter. Raises AudioError if a file cannot be read
-    or written; an existing target then stays.
+    where that does in a session. statement, installation: as of AudioWriter. lowered_db: by how much it is softer than
+    the recording, which floats give back. Raises AudioError if a file cannot be read or written; an existing target
+    then stays.
 
     >>> write_result(Path("vocal.flac"), Path("vocal.wav"), ResultFormat("48000", "16"), Path("vocal.flac"))
     >>> with open_audio("vocal.wav") as written:
@@ -45,7 +48,7 @@ def write_result(
         AudioWriter(target, rate, opened.channels, statement, installation, place, bits=form.depth) as writer,
     ):
         is_whole = is_back and opened.sample_count == resampled_length(count, rate, opened.rate)
-        blocks = at_rate(opened, rate)
+        blocks = at_rate(Lowered(opened, -lowered_db) if form.keeps_levels_in(target.suffix) else opened, rate)
         for block in _of_length(blocks, count, opened.channels) if is_whole else blocks:
             writer.write(block)
     return writer.unsigned

@@ -12,9 +12,11 @@ from engine.texts import tr
 from engine.units import SAMPLE_RATE
 
 SOURCE: Final = "source"
-DEPTHS = (24, 16)  # bits of a sample, where the format has a choice
+FLOAT = 32  # bits: a float, which may be above full scale
+DEPTHS = (24, 16, FLOAT)  # bits of a sample, where the format has a choice
 MP3_RATES = (8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000)
 M4A_RATES = (*MP3_RATES, 88_200, 96_000)
+_OF_FLOATS = (".wav", ".aiff")
 _RATES = {".mp3": MP3_RATES, ".m4a": M4A_RATES}  # of formats that do not hold all
 
 
@@ -32,8 +34,11 @@ class ResultFormat:
         (tr("source"), str(SAMPLE_RATE), "48000"),
     )
     bits: str = text_setting(
-        str(DEPTHS[0]), tr("Bits of a sample in .wav, .flac and .aiff; 16 are dithered."), tuple(map(str, DEPTHS))
-    )
+        str(DEPTHS[0]),
+        tr("Bits of a sample in .wav, .flac and .aiff; 16 are dithered; 32 are floats, which keep levels above full "
+        "scale (.flac has 24 then)."),
+        tuple(map(str, DEPTHS)),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -42,6 +47,10 @@ class ResultFormat:
     def depth(self) -> int:
         """Bits of a sample."""
         return int(self.bits)
+
+    def keeps_levels_in(self, suffix: str) -> bool:
+        """Return whether results in this format may be above full scale."""
+        return self.depth == FLOAT and suffix.lower() in _OF_FLOATS
 
     def rate_for(self, recording_rate: int, suffix: str) -> int:
         """Return the rate in hertz of a result in this format: `source` is the highest that the format holds, up to the

@@ -11,7 +11,7 @@ render it window by window.
 import html
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -24,6 +24,7 @@ from engine.analysis.pitch import Pitch
 from engine.analysis.style import Style
 from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate
@@ -85,6 +86,8 @@ class Conversion:
         For `edit_take`.
     warning : str or None
         What the user should know of the recording and of its notes.
+    lowered_db : float
+        By how much all takes are softer than the recording, because it is above full scale.
     """
 
     takes: list[Take]
@@ -92,6 +95,7 @@ class Conversion:
     style: Style
     edit_data: EditData
     warning: str | None = None
+    lowered_db: float = 0.0
 
     def __repr__(self) -> str:
         return f"Conversion({_described(len(self.takes), self.style, self.transpose)})"
@@ -129,6 +133,8 @@ class FileConversion:
         What the user should know of the recording and of its notes.
     notes_warning : str or None
         The part of it on notes: beyond the range, or sung in another octave.
+    lowered_db : float
+        By how much all takes are softer than the recording, because it is above full scale.
     """
 
     paths: list[Path]
@@ -140,6 +146,7 @@ class FileConversion:
     unsigned: str | None = None
     warning: str | None = None
     notes_warning: str | None = None
+    lowered_db: float = 0.0
 
     def __repr__(self) -> str:
         names = ", ".join(str(path) for path in self.paths)
@@ -205,7 +212,7 @@ def convert(
     audio, voice, chosen = audio_of(recording), voice_of(voice), chosen_by(settings)
     takes = 1 if callable(settings) else chosen("melodic").takes
     progress = _Progress(report, audio.duration_s, takes)
-    renderer, transpose = _surveyed(audio, voice, chosen, progress, device)
+    renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device)
     kept = zip(*_rendered(audio, renderer, progress), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
@@ -215,7 +222,8 @@ def convert(
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
     warning = _joined(*audio.notes, _warning(renderer, transpose))
-    return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning)
+    lowered_db = renderer.survey.headroom.lowered_db
+    return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning, lowered_db)
 
 
 def convert_file(
@@ -269,7 +277,7 @@ def convert_file(
     refuse_overwriting(source, paths)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s, len(paths))
-        renderer, transpose = _surveyed(opened, voice, by_recording, progress, device)
+    renderer, transpose = _surveyed(partial(open_audio, source), voice, by_recording, progress, device)
     surveyed(renderer.survey)
     chosen = renderer.settings
     _refuse_other_count(chosen, paths)
@@ -288,6 +296,7 @@ def convert_file(
     return FileConversion(
         paths, transpose, renderer.survey.style, chosen, edit_data, statement, unsigned,
         _joined(*opened.notes, _warning(renderer, transpose)), _notes_warning(renderer, transpose),
+        renderer.survey.headroom.lowered_db,
     )  # fmt: skip
 
 
@@ -298,16 +307,16 @@ def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: 
 
 
 def _surveyed(
-    source: Source,
+    opened: Callable[[], AbstractContextManager[Source]],
     voice: AnyVoice,
     chosen_by_style: Callable[[Style], ConversionSettings],
     progress: "_Progress",
     device: str,
 ) -> tuple[Renderer, float]:
-    """Survey a recording; return what renders it, and the transposition."""
+    """Survey a recording, which `opened` gives to be read from its beginning; return what renders it, and the
+    transposition."""
     base = base_on(device)
-    analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
-    survey = survey_recording(at_engine_rate(source), base, progress.surveyed, analysed)
+    survey, analysed = _survey(opened, base, progress)
     chosen = chosen_by_style(survey.style)
     if survey.dryness and not survey.dryness.is_close:
         chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
@@ -318,6 +327,22 @@ def _surveyed(
         notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
     return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
+
+
+def _survey(
+    opened: Callable[[], AbstractContextManager[Source]], base: BaseModel, progress: "_Progress"
+) -> tuple[Survey, AnalysedWindows]:
+    """Survey a recording; once more, and lower, where it proves to be above full scale."""
+    lowered_db = 0.0
+    while True:
+        analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
+        with opened() as source:
+            metered = Metered(source)
+            lowered = Lowered(metered, lowered_db)
+            survey = survey_recording(at_engine_rate(lowered), base, progress.surveyed, analysed)
+        if metered.headroom.lowered_db == lowered_db:
+            return replace(survey, headroom=metered.headroom), analysed
+        lowered_db = metered.headroom.lowered_db
 
 
 def base_on(device: str) -> BaseModel:
@@ -363,7 +388,8 @@ def chosen_key(settings: ConversionSettings, survey: Survey) -> str:
 
 def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
     """Yield the samples (channels, n) of every take, window by window, without gaps."""
-    for window in cut_windows(at_engine_rate(source)):
+    lowered = Lowered(source, renderer.survey.headroom.lowered_db)
+    for window in cut_windows(at_engine_rate(lowered)):
         with memory_of(renderer.base.device):
             pieces = renderer.render(window, partial(progress.rendered, window))
         yield pieces
@@ -386,14 +412,16 @@ def _edit_data(renderer: Renderer, transpose: float) -> EditData:
         hertz=np.stack([Pitch.joined(take).hertz for take in zip(*(window.pitches for window in sung), strict=True)]),
         core_starts=np.array([window.core_start for window in sung]),
         phases=np.array([window.phases for window in sung]).T,
+        apart=np.array([sum(1 << number for number in window.apart) for window in sung]),
         sustained=survey.sustained.rows.numpy(),
+        lowered_db=survey.headroom.lowered_db,
     )
 
 
 def _warning(renderer: Renderer, transpose: float) -> str | None:
-    dryness, alternation = renderer.survey.dryness, renderer.survey.alternation
-    in_turn = alternation.warning if alternation else None
-    return _joined(dryness.warning if dryness else None, in_turn, _notes_warning(renderer, transpose))
+    survey = renderer.survey
+    found = (survey.dryness, survey.alternation, survey.headroom)
+    return _joined(*(one.warning for one in found if one), _notes_warning(renderer, transpose))
 
 
 def _notes_warning(renderer: Renderer, transpose: float) -> str | None:

@@ -35,7 +35,9 @@ _ARRAYS = {
     "core_starts": np.int64,
     "phases": np.float64,
     "sustained": np.float32,
+    "apart": np.int64,
 }
+_SINCE_THEN = {"apart"}  # which files of before 0.19 lack
 _STORED_AS = {"sustained": "held"}  # fields that have another name in the file
 
 
@@ -75,6 +77,10 @@ class EditData(Brief):
         Of the pulses there, in cycles.
     sustained : float32 (notes, 145)
         Of the sustained notes.
+    apart : int64 (windows,)
+        Bit n is set where channel n was converted by itself.
+    lowered_db : float
+        By how much the recording was lowered, because it is above full scale.
     """
 
     voice: str
@@ -92,6 +98,8 @@ class EditData(Brief):
     core_starts: np.ndarray
     phases: np.ndarray
     sustained: np.ndarray
+    apart: np.ndarray
+    lowered_db: float = 0.0
 
     def pitch(self, number: int) -> Pitch:
         """Return the pitch of a take.
@@ -126,6 +134,7 @@ def write_edit_data(path: Path, edit_data: EditData) -> None:
         "statistics": asdict(edit_data.statistics),
         "bands": edit_data.bands,
         "voiced": edit_data.voiced,
+        "lowered_db": edit_data.lowered_db,
     }
     arrays = {_STORED_AS.get(name, name): getattr(edit_data, name) for name in _ARRAYS}
     arrays[_FACTS] = np.frombuffer(json.dumps(facts).encode(), np.uint8)
@@ -138,7 +147,12 @@ def read_edit_data(content: bytes) -> EditData:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             facts = json.loads(file[_FACTS].tobytes())
-            arrays = {name: file[_STORED_AS.get(name, name)].astype(kind, copy=False) for name, kind in _ARRAYS.items()}
+            arrays = {
+                name: file[_STORED_AS.get(name, name)].astype(kind, copy=False)
+                for name, kind in _ARRAYS.items()
+                if name in file or name not in _SINCE_THEN
+            }
+        arrays.setdefault("apart", np.zeros(len(arrays["core_starts"]), np.int64))
         return _checked(facts, arrays)
     except Exception as cause:  # numpy and zipfile raise many kinds
         raise EditError(
@@ -157,6 +171,8 @@ def _checked(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> EditData:
     takes, frames = arrays["hertz"].shape
     (windows,) = arrays["core_starts"].shape
     if arrays["voicing"].shape != (frames,) or arrays["phases"].shape != (takes, windows) or not windows:
+        raise ValueError("shapes that do not fit")
+    if arrays["apart"].shape != (windows,):
         raise ValueError("shapes that do not fit")
     if arrays["sustained"].ndim != 2 or arrays["sustained"].shape[1] != _SUSTAINED_WIDTH:
         raise ValueError("shapes that do not fit")

@@ -1,6 +1,6 @@
 """Render the windows of a recording in another voice, joined by cross-fades."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,8 +14,9 @@ from engine.analysis.notes import CHROMATIC
 from engine.analysis.pitch import Pitch
 from engine.analysis.windows import Window
 from engine.audio.cross_fades import cross_fade, rise
-from engine.audio.placement import Placement
+from engine.audio.placement import Placement, keep_silence
 from engine.conversion.articulation import foreground, known_bands, less_colour
+from engine.conversion.doubles import Apart, DetectedDoubles, no_doubles
 from engine.conversion.harmony import NONE, UNISON, harmony_curve
 from engine.conversion.pitch_shaping import fold_pitch, smooth_pitch, snap_pitch
 from engine.conversion.rendering_step import RenderingStep, beyond
@@ -46,10 +47,14 @@ STEADY_FRAMES = 20  # on each side, over which the offset of retrieval is averag
 
 @dataclass(frozen=True)
 class Analysed:
-    """Analysis of one window on the frame grid; envelopes are relative to the recording's level."""
+    """Analysis of one window on the frame grid; envelopes are relative to the recording's level.
 
-    sample_count: int
-    loudness_db: np.ndarray  # (2, frames): as far up as it is compared with the voice, and of all of it
+    given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
+    with the voice, and of all of it.
+    """
+
+    given: slice
+    loudness_db: np.ndarray
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), after retrieval
@@ -72,6 +77,10 @@ class Melody(Protocol):
 
     def is_as_sung(self, number: int) -> bool:
         """Return whether the pitch of take `number` is the recording's, but for edits."""
+        ...
+
+    def beside(self) -> "Melody":
+        """Return the melody of a channel that is sung beside: moved likewise, from its own pitch."""
         ...
 
 
@@ -104,14 +113,20 @@ class ShapedMelody:
         settings = self.settings
         return not (settings.varies(number) or self.transpose or settings.pitch_smoothing_ms or settings.pitch_snap)
 
+    def beside(self) -> "ShapedMelody":
+        """Return the same."""
+        return self
+
 
 @dataclass(frozen=True)
 class SungWindow:
-    """Pitch of a window's core and phase of the pulses at its start, in cycles, for each take."""
+    """Pitch of a window's core and phase of the pulses at its start, in cycles, for each take; and the channels that
+    were converted by themselves."""
 
     core_start: int
     pitches: list[Pitch]
     phases: list[float]
+    apart: frozenset[int]
 
 
 class Renderer:
@@ -120,8 +135,8 @@ class Renderer:
     Base and voice are on the same device, where the networks run; audio and pitch stay on the processor.
 
     phases: initial phases of the pulses in cycles, by the number of each take to render (the first is 0), by default 0
-    for every take of the settings; analysed: windows that are already analysed. `sung` collects pitch and phases of
-    each window.
+    for every take of the settings; analysed: windows that are already analysed; apart: which channels are converted by
+    themselves, by default doubles. `sung` collects pitch and phases of each window.
     """
 
     def __init__(
@@ -133,6 +148,7 @@ class Renderer:
         melody: Melody,
         phases: Mapping[int, float] | None = None,
         analysed: AnalysedWindows | None = None,
+        apart: Apart | None = None,
     ) -> None:
         self.base, self.voice, self.survey, self.settings, self.melody = base, voice, survey, settings, melody
         self._phases = dict.fromkeys(range(settings.takes), 0.0) if phases is None else dict(phases)
@@ -141,6 +157,9 @@ class Renderer:
         self.sung: list[SungWindow] = []
         self._windows = analysed or AnalysedWindows(base.listener)
         self._overlaps: dict[int, np.ndarray] = {}
+        is_far = survey.dryness is not None and survey.dryness.is_reverberant  # where pitch differs by the room
+        self._apart = apart or (no_doubles if is_far else DetectedDoubles())
+        self._beside: dict[int, Renderer] = {}  # of channels that are converted by themselves
         # Loudness is compared in the band that both can have. Otherwise a full-band voice would get quieter at each
         # sibilant of a band-limited recording, and a band-limited voice louder at each sibilant of a full-band one.
         self._compared_hertz = float(band_centres()[min(survey.bands, LOW_BANDS) - 1])
@@ -165,18 +184,39 @@ class Renderer:
     def render(self, window: Window, done: Callable[[float], None] = lambda share: None) -> list[np.ndarray]:
         """Render the core of a window in every take, (channels, n) each. done: receives the share of the takes, 0..1,
         after each of them."""
-        analysed = self._analyse(window)
-        pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
-        self.sung.append(
-            SungWindow(window.core_start, [pitch[window.core] for pitch in pitches], list(self._phases.values()))
-        )
-        placement = Placement(window.samples, window.voice)
+        apart = self._apart(window)
+        together = [number for number in range(len(window.samples)) if number not in apart]
+        parts = {self: together} | {self._renderer_beside(number): [number] for number in sorted(apart)}
+        windows = [window.of(channels) for channels in parts.values()]
+        placements = [Placement(one.samples, one.voice) for one in windows]
+        sung = zip(*(renderer.voices(one, apart) for renderer, one in zip(parts, windows, strict=True)), strict=True)
         takes: list[np.ndarray] = []
-        for number, pitch in zip(self.numbers, pitches, strict=True):
-            converted = self._take(number, window, analysed, pitch)
-            takes.append(self._join(number, window, limit_peaks(placement.place(converted))))
+        for number, voices in zip(self.numbers, sung, strict=True):
+            placed = np.empty(window.samples.shape, np.float32)
+            for channels, placement, voice in zip(parts.values(), placements, voices, strict=True):
+                placed[channels] = placement.place(voice)
+            takes.append(self._join(number, window, limit_peaks(keep_silence(placed, window.samples))))
             done(len(takes) / len(self.numbers))
         return takes
+
+    def voices(self, window: Window, apart: frozenset[int]) -> Iterator[np.ndarray]:
+        """Yield the voice of a whole window in every take, (n,); apart: the channels that this is one of, or not."""
+        window = window.in_silence()
+        analysed = self._analyse(window)
+        pitches = [self.melody.take_pitch(number, window.first_frame, analysed.pitch) for number in self.numbers]
+        cores = [pitch[window.core] for pitch in pitches]
+        self.sung.append(SungWindow(window.core_start, cores, list(self._phases.values()), apart))
+        for number, pitch in zip(self.numbers, pitches, strict=True):
+            yield self._take(number, window, analysed, pitch)
+
+    def _renderer_beside(self, channel: int) -> "Renderer":
+        """Return the renderer of a channel that is converted by itself."""
+        if channel not in self._beside:
+            phases = dict.fromkeys(self.numbers, 0.0)
+            self._beside[channel] = type(self)(
+                self.base, self.voice, self.survey, self.settings, self.melody.beside(), phases
+            )
+        return self._beside[channel]
 
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
@@ -194,7 +234,8 @@ class Renderer:
             steady_frames = STEADY_FRAMES if self._is_sung else 0
             drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
             kept = self._kept_of_recording(mid, measured, pitch, foreground(loudness))
-        return Analysed(len(mid), self._loudness(mid), pitch, envelope, drawn, loudness, detail, *kept)
+        level_db = self._loudness(mid[window.given])
+        return Analysed(window.given, level_db, pitch, envelope, drawn, loudness, detail, *kept)
 
     def _kept_of_recording(
         self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, audible: Tensor
@@ -229,7 +270,7 @@ class Renderer:
         return prosody_input(self._placed(pitch.semitones), self._placed(pitch.voicing), loudness)
 
     def _take(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        samples = self._samples(number, window, analysed, pitch)[: analysed.sample_count]
+        samples = self._samples(number, window, analysed, pitch)[analysed.given]
         return self._match(number, window, samples, analysed)
 
     def _samples(self, number: int, window: Window, analysed: Analysed, pitch: Pitch) -> np.ndarray:
@@ -275,10 +316,12 @@ class Renderer:
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
-        room = 1.0 - foreground(analysed.loudness).cpu().numpy()  # which does not get a top that the recording has not
+        first = analysed.given.start // HOP
+        there = slice(first, first + len(wanted_db))
+        room = 1.0 - foreground(analysed.loudness[there]).cpu().numpy()  # whose top is no more than the recording's
         change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
         if self.settings.varies(number):
-            wander_db = _DRIFT_DB * drift(window.first_frame, len(wanted_db), self.seeds[number], LOUDNESS)
+            wander_db = _DRIFT_DB * drift(window.first_frame + first, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db
         return match_loudness(samples, wanted_db - change_db, wanted_db, floor_db=self._silence_db)
 

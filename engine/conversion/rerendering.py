@@ -20,12 +20,12 @@ from engine.analysis.envelope import Level
 from engine.analysis.loudness import without_rumble
 from engine.analysis.notes import SEMITONES
 from engine.analysis.pitch import Pitch
-from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, begin_of, cut_windows
-from engine.audio.channels import fold
+from engine.analysis.windows import CONTEXT_FRAMES, GRID_FRAMES, LONGEST_S, Window, begin_of, cut_windows
 from engine.audio.cross_fades import cross_fade
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
+from engine.audio.headroom import Lowered
 from engine.audio.session_place import place_of
-from engine.audio.streams import at_engine_rate, stretch_of
+from engine.audio.streams import Source, at_engine_rate, stretch_of
 from engine.conversion.convert import Conversion, Take, base_on, statement_for
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
@@ -176,7 +176,7 @@ def edit_take(
     """
     audio, voice = audio_of(recording), voice_of(voice)
     plan = plan_patches(conversion.edit_data, number, edits)
-    renderer = _PatchRenderer(at_engine_rate(audio), conversion.edit_data, number, voice, device)
+    renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device)
     take = conversion.takes[number]
     splice = _Splice(at_engine_rate(take.audio), plan, report)
     pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
@@ -242,7 +242,7 @@ def edit_file(
         original = stack.enter_context(open_audio(take.path))
         splice = _Splice(original.blocks(SAMPLE_RATE), plan, report)
         if not all(same):
-            recording = at_engine_rate(stack.enter_context(open_audio(take.source)))
+            recording = stack.enter_context(open_audio(take.source))
             renderer = _PatchRenderer(recording, take.edit_data, take.number, voice, device)
         if before is not None and any(same):
             earlier = _Stream(stack.enter_context(open_audio(before.path)).blocks(SAMPLE_RATE))
@@ -297,7 +297,10 @@ class _EditedMelody:
 
     def __init__(self, take: Pitch, patch: Patch, original: ShapedMelody) -> None:
         self.is_as_sung = original.is_as_sung
+        self._original = original
         there = slice(patch.first, patch.last + 1)
+        self._moved = np.zeros(len(take))  # semitones
+        self._moved[there] = patch.pitch.semitones - take.semitones[there]
         hertz = take.hertz.copy()  # once: windows get views of it
         hertz[there] = patch.pitch.hertz
         self._pitch = Pitch(hertz, take.voicing)
@@ -306,12 +309,47 @@ class _EditedMelody:
 
     def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
         """Return the detected pitch with corrected octaves."""
-        octaves = self._octaves[first_frame : first_frame + len(detected)]
+        octaves = _stretch(self._octaves, first_frame, len(detected))
         return limit_pitch(detected.transposed(12 * octaves)) if octaves.any() else detected
 
     def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
         """Return the planned curve, whatever was detected."""
-        return self._pitch[first_frame : first_frame + len(source)]
+        hertz, voicing = (_stretch(one, first_frame, len(source)) for one in (self._pitch.hertz, self._pitch.voicing))
+        return Pitch(hertz, voicing)
+
+    def beside(self) -> "_MelodyBeside":
+        """Return what moves the pitch of another channel as far as the edits moved that of the take."""
+        return _MelodyBeside(self._original, self._moved)
+
+
+@dataclass(frozen=True)
+class _MelodyBeside:
+    """Melody of a channel that is sung beside, in a patch; moved: semitones (frames,) of the whole take."""
+
+    original: ShapedMelody
+    moved: np.ndarray
+
+    def source_pitch(self, first_frame: int, detected: Pitch) -> Pitch:
+        """Return the detected pitch."""
+        return detected
+
+    def take_pitch(self, number: int, first_frame: int, source: Pitch) -> Pitch:
+        """Return what the channel would have in the take, moved."""
+        moved = _stretch(self.moved, first_frame, len(source))
+        return limit_pitch(self.original.take_pitch(number, first_frame, source).transposed(moved))
+
+    def is_as_sung(self, number: int) -> bool:
+        """Return whether the pitch of the take is the recording's, but for edits."""
+        return self.original.is_as_sung(number)
+
+    def beside(self) -> "_MelodyBeside":
+        """Return the same."""
+        return self
+
+
+def _stretch(curve: np.ndarray, first: int, count: int) -> np.ndarray:
+    """Return `count` values from `first` on; beyond the ends, where windows have silence, the first or last one."""
+    return curve[np.arange(first, first + count).clip(0, len(curve) - 1)]
 
 
 class _OriginalWindows:
@@ -320,7 +358,7 @@ class _OriginalWindows:
     def __init__(self, stream: _Stream, core_starts: np.ndarray, listener: Listener) -> None:
         self._stream, self._listener = stream, listener
         self._cores = [int(start) for start in core_starts]
-        self._features: dict[int, np.ndarray] = {}
+        self._features: dict[int, tuple[int, np.ndarray]] = {}
 
     def features(self, samples: np.ndarray, first_frame: int) -> np.ndarray:
         """Return features (frames / 2, FEATURES) of samples that begin at a frame of the recording."""
@@ -328,21 +366,23 @@ class _OriginalWindows:
         pieces = []
         for number, core in enumerate(self._cores):
             following = self._cores[number + 1] if number + 1 < len(self._cores) else stop
-            begin, end = max(first_frame, core), min(stop, following)
+            begin, end = max(first_frame, core) if number else first_frame, min(stop, following)
             if begin < end:
-                rows = slice((begin - begin_of(core) + 1) // 2, (end - begin_of(core) + 1) // 2)
-                pieces.append(self._window(number)[rows])
+                first, features = self._window(number)
+                pieces.append(features[(begin - first + 1) // 2 : (end - first + 1) // 2])
         return np.concatenate(pieces)
 
-    def _window(self, number: int) -> np.ndarray:
+    def _window(self, number: int) -> tuple[int, np.ndarray]:
+        """Return the frame where a window begins, and its features."""
         if number not in self._features:
-            begin = begin_of(self._cores[number]) * HOP
-            is_last = number + 1 == len(self._cores)
+            core, is_last = self._cores[number], number + 1 == len(self._cores)
+            begin = begin_of(core)
             end = None if is_last else (self._cores[number + 1] + CONTEXT_FRAMES) * HOP
-            samples = np.concatenate(list(self._stream.read(begin, end)), 1)
+            samples = np.concatenate(list(self._stream.read(begin * HOP, end)), 1)
+            window = Window(samples, begin, core, core, is_last).in_silence()
             for old in sorted(self._features)[: 1 - _WINDOWS_KEPT]:
                 del self._features[old]
-            self._features[number] = listen(self._listener, without_rumble(fold(samples)))
+            self._features[number] = window.first_frame, listen(self._listener, without_rumble(window.voice))
         return self._features[number]
 
 
@@ -350,16 +390,22 @@ class _PatchRenderer:
     """Render patches of a take in order. Raises EditError if the voice is not the one of the take."""
 
     def __init__(
-        self, blocks: Iterable[np.ndarray], edit_data: EditData, number: int, voice: AnyVoice, device: str
+        self, recording: Source, edit_data: EditData, number: int, voice: AnyVoice, device: str
     ) -> None:
         self._base = base_on(device)
         self._voice, self._edit_data, self._number = voice.on(self._base.device), edit_data, number
         if networks_digest(self._base, voice) != edit_data.voice:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
-        self._stream = _Stream(blocks)
+        self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
         original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
         self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
+
+    def _apart(self, window: Window) -> frozenset[int]:
+        """Return which channels were converted by themselves where the core of a window begins."""
+        number = int(np.searchsorted(self._edit_data.core_starts, window.core_start, "right")) - 1
+        bits = int(self._edit_data.apart[number])
+        return frozenset(channel for channel in range(len(window.samples)) if bits >> channel & 1)
 
     def render(self, patch: Patch) -> Iterator[np.ndarray]:
         """Yield the samples of a patch, piece by piece."""
@@ -369,7 +415,9 @@ class _PatchRenderer:
         survey, settings = _survey(self._edit_data), self._edit_data.settings
         melody = _EditedMelody(self._take, patch, ShapedMelody(settings, self._edit_data.transpose))
         phases = {self._number: patch.cycles - float(before)}
-        renderer = renderer_for(self._base, self._voice, survey, settings, melody, phases, self._analysed)
+        renderer = renderer_for(
+            self._base, self._voice, survey, settings, melody, phases, self._analysed, self._apart
+        )
 
         def rendered() -> Iterator[np.ndarray]:
             for window in cut_windows(self._stream.read(first * HOP, stop)):

@@ -14,6 +14,7 @@ from torch.nn import functional
 from engine.analysis.envelope import SILENT, loudness_of, measure_envelope
 from engine.analysis.pitch import VOICED, Pitch
 from engine.analysis.windows import Window
+from engine.conversion.doubles import Apart
 from engine.conversion.renderer import Analysed, Melody, Renderer
 from engine.conversion.settings import ConversionSettings
 from engine.errors import VoiceError
@@ -43,7 +44,8 @@ class RvcRenderer(Renderer):
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             content = self._retrieved(own, self._placed(pitch.voicing))
-        return Analysed(len(mid), self._loudness(mid), pitch, self._placed(measured), content, loudness)
+        level_db = self._loudness(mid[window.given])
+        return Analysed(window.given, level_db, pitch, self._placed(measured), content, loudness)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""
@@ -87,7 +89,8 @@ def renderer_for(
     melody: Melody,
     phases: Mapping[int, float] | None = None,
     analysed: AnalysedWindows | None = None,
+    apart: Apart | None = None,
 ) -> Renderer:
     """Return what renders this kind of voice. Raises VoiceError where ContentVec is missing for an imported one."""
     kind = RvcRenderer if isinstance(voice, ImportedVoice) else Renderer
-    return kind(base, voice, survey, settings, melody, phases, analysed)  # type: ignore[arg-type]
+    return kind(base, voice, survey, settings, melody, phases, analysed, apart)  # type: ignore[arg-type]

@@ -39,13 +39,13 @@ class AnalysedWindows:
         to just those."""
         self._listen = features_at or (lambda samples, first_frame: listen(listener, samples))
         self._kept_frames = kept_frames
-        # by where they begin and how long they are
-        self._kept: dict[tuple[int, int], tuple[Pitch, np.ndarray, np.ndarray]] = {}
+        # by where they begin, how long they are, and how many channels they have
+        self._kept: dict[tuple[int, int, int], tuple[Pitch, np.ndarray, np.ndarray]] = {}
 
     def analyse(self, window: Window) -> AnalysedWindow:
         """Analyse a window, or return its earlier analysis."""
         mid = without_rumble(window.voice)
-        place = window.first_frame, len(mid)
+        place = window.first_frame, len(mid), len(window.samples)
         found = self._kept.get(place)
         if found is None:
             pitch = detect_pitch(mid, SAMPLE_RATE)

@@ -5,7 +5,7 @@ the sustained notes of singing. Of a long recording it analyses the first minute
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.analysis.style import Style, measure_style
 from engine.analysis.voice_presence import SILENT, SILENT_PEAK
 from engine.analysis.windows import cut_windows
+from engine.audio.headroom import Headroom
 from engine.errors import AudioError
 from engine.features.alternation import Alternation, find_alternation
 from engine.features.analysed_windows import KEPT_FRAMES, AnalysedWindows
@@ -53,6 +54,7 @@ class Survey:
     beyond_warning: str | None = None  # that there are tones beyond the range of notes
     peak: float = 1.0  # of all channels; 1 for a survey made of stored data
     alternation: Alternation | None = None  # of two people, if that is what its beginning holds
+    headroom: Headroom = field(default_factory=Headroom)  # of the recording as it is, before it was lowered
 
     @property
     def is_silent(self) -> bool:
@@ -88,7 +90,8 @@ def survey_recording(
             peak = max(peak, float(np.abs(block).max(initial=0.0)))
             yield block
 
-    for number, window in enumerate(cut_windows(measured())):
+    for number, cut in enumerate(cut_windows(measured())):
+        window = cut.in_silence()
         if window.core_stop <= KEPT_FRAMES or number % _EVERY == 0:
             found = analysed.analyse(window)
             envelopes.append(found.envelope[window.core])

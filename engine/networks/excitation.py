@@ -7,6 +7,7 @@ from torch import Tensor
 from engine.units import HOP, SAMPLE_RATE
 
 _NOISE_BLOCK = 1 << 16
+_BLOCKS = 1 << 62  # those before the recording count down from here
 _FRAMES_AT_ONCE = 256
 
 
@@ -55,7 +56,7 @@ def noise_at(first_sample: int, sample_count: int, seed: int) -> np.ndarray:
     """
     first_block, last_block = first_sample // _NOISE_BLOCK, (first_sample + max(sample_count, 1) - 1) // _NOISE_BLOCK
     blocks = [
-        np.random.Generator(np.random.Philox(key=[seed, block])).standard_normal(_NOISE_BLOCK, np.float32)
+        np.random.Generator(np.random.Philox(key=[seed, block % _BLOCKS])).standard_normal(_NOISE_BLOCK, np.float32)
         for block in range(first_block, last_block + 1)
     ]
     start = first_sample - first_block * _NOISE_BLOCK

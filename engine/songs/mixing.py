@@ -18,8 +18,9 @@ import scipy
 
 from engine.analysis.programme_loudness import LoudnessMeter
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.headroom import Metered
 from engine.audio.session_place import SessionPlace, place_of
-from engine.audio.streams import Reader, at_engine_rate
+from engine.audio.streams import Reader, Source, at_engine_rate
 from engine.errors import AudioError, SettingsError
 from engine.files import TakesPaths, shown_name
 from engine.progress import Report, no_report
@@ -250,9 +251,13 @@ def channels_of(path: Path) -> int:
 def programme_lufs(path: Path) -> float | None:
     """Measure the loudness of a file (ITU-R BS.1770-4); None for silence. Raises AudioError."""
     with open_audio(path) as source:
-        meter = LoudnessMeter(source.rate, source.channels)
-        for block in source.blocks(_BLOCK):
-            meter.push(block)
+        return _lufs(source)
+
+
+def _lufs(source: Source) -> float | None:
+    meter = LoudnessMeter(source.rate, source.channels)
+    for block in source.blocks(_BLOCK):
+        meter.push(block)
     return meter.lufs()
 
 
@@ -299,10 +304,13 @@ def _correction_db(lane: Lane) -> float:
     """Return what brings a converted lane to the loudness of its original; 0 for others, and where one is silent."""
     if lane.original is None:
         return 0.0
-    wanted, found = programme_lufs(lane.original), programme_lufs(lane.path)
+    with open_audio(lane.original) as source:
+        metered = Metered(source)
+        wanted, found = _lufs(metered), programme_lufs(lane.path)
     if wanted is None or found is None:
         return 0.0
-    return float(np.clip(wanted - found, -LARGEST_CORRECTION_DB, LARGEST_CORRECTION_DB))
+    lowered_db = metered.headroom.lowered_db  # when it was converted
+    return float(np.clip(wanted - found, -LARGEST_CORRECTION_DB, LARGEST_CORRECTION_DB + lowered_db))
 
 
 def _together(lanes: Sequence[Lane], channels: int) -> Iterator[list[np.ndarray]]:

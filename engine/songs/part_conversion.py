@@ -17,6 +17,7 @@ from engine.analysis.loudness import measure_loudness, quietest_frame
 from engine.analysis.style import Style
 from engine.audio.cross_fades import cross_fade, rise
 from engine.audio.files import AudioWriter, open_audio
+from engine.audio.headroom import Headroom, Lowered, Metered
 from engine.audio.session_place import place_of
 from engine.audio.streams import Reader, at_engine_rate
 from engine.conversion.convert import convert_file
@@ -60,6 +61,10 @@ class PartsConversion:
         Why it has no content credentials.
     notes_warning : str or None
         On notes beyond the range, or sung in another octave.
+    level_warning : str or None
+        On levels above full scale.
+    lowered_db : float
+        By how much the result is softer than the recording, because that is above full scale.
     """
 
     joins_s: list[float]
@@ -68,6 +73,8 @@ class PartsConversion:
     statement: Statement
     unsigned: str | None
     notes_warning: str | None = None
+    level_warning: str | None = None
+    lowered_db: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ def convert_parts(
     """
     source, target = as_path(source), Path(target)
     parts, work = checked_parts(parts), work or Work()
-    count = _length(source)
+    count, headroom = _measured(source)
     for part in parts[1:]:
         if part.start_s >= count / SAMPLE_RATE:
             raise SettingsError(
@@ -167,8 +174,9 @@ def convert_parts(
         whole = convert_file(source, [target], only, settings, report, work.device, work.installation, surveyed)
         name = stretches[0].voice
         return PartsConversion(
-            [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning
-        )
+            [], {name: whole.transpose}, {name: whole.style}, whole.statement, whole.unsigned, whole.notes_warning,
+            headroom.warning, headroom.lowered_db,
+        )  # fmt: skip
     voices = {name: voice_named(name) for name in dict.fromkeys(one.voice for one in stretches) if name != KEEP}
     transposes: dict[str, float] = {}
     styles: dict[str, Style] = {}
@@ -178,7 +186,7 @@ def convert_parts(
         place, gathered = Path(folder), Path(folder, "gathered.wav")
         for name, voice in voices.items():
             length = sum(one.stop - one.start for one in stretches if one.voice == name)
-            _gather(source, gathered, [one for one in stretches if one.voice == name], count)
+            _gather(source, gathered, [one for one in stretches if one.voice == name], count, headroom)
 
             def share(fraction: float, message: str, done: int = done, length: int = length) -> None:
                 report((done + fraction * length) / count, message)
@@ -197,11 +205,13 @@ def convert_parts(
         with open_audio(source) as opened:
             channels = opened.channels
         with AudioWriter(target, SAMPLE_RATE, channels, statement, work.installation, place_of(source)) as writer:
-            for piece in _assembled(source, place, stretches, count):
+            for piece in _assembled(source, place, stretches, count, headroom):
                 writer.write(piece)
     joins_s = [one.start / SAMPLE_RATE for one in stretches[1:]]
     notes_warning = joined(" ", filter(None, warnings)) or None
-    return PartsConversion(joins_s, transposes, styles, statement, writer.unsigned, notes_warning)
+    return PartsConversion(
+        joins_s, transposes, styles, statement, writer.unsigned, notes_warning, headroom.warning, headroom.lowered_db
+    )
 
 
 def _says_little(survey: Survey) -> tuple[bool, bool, bool]:
@@ -248,12 +258,14 @@ def _stretches(parts: Sequence[Part], joins: Sequence[int], count: int) -> list[
     return found
 
 
-def _length(source: Path) -> int:
+def _measured(source: Path) -> tuple[int, Headroom]:
+    """Return how many samples a file has at SAMPLE_RATE, and its headroom."""
     with open_audio(source) as opened:
-        return sum(block.shape[1] for block in at_engine_rate(opened))
+        metered = Metered(opened)
+        return sum(block.shape[1] for block in at_engine_rate(metered)), metered.headroom
 
 
-def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: int) -> None:
+def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: int, headroom: Headroom) -> None:
     """Write the stretches of one voice, each with what surrounds it, one after the other."""
     with ExitStack() as stack:
         opened = stack.enter_context(open_audio(source))
@@ -262,13 +274,15 @@ def _gather(source: Path, target: Path, stretches: Sequence[_Stretch], count: in
             start, stop = stretch.around(count)
             # the surroundings of two stretches may overlap, and a reader only goes forward
             again = stack.enter_context(open_audio(source))
-            reader = Reader(at_engine_rate(again), again.channels)
+            reader = Reader(at_engine_rate(Lowered(again, headroom.lowered_db)), again.channels)
             reader.skip_to(start)
             while reader.position < stop and (piece := reader.read(min(_BLOCK, stop - reader.position))).shape[1]:
                 file.write(piece.T)
 
 
-def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: int) -> Iterator[np.ndarray]:
+def _assembled(
+    source: Path, place: Path, stretches: Sequence[_Stretch], count: int, headroom: Headroom
+) -> Iterator[np.ndarray]:
     """Yield the stretches one after the other, cross-faded where they meet."""
     fade = rise(_FADE)
     gathered = dict.fromkeys((one.voice for one in stretches), 0)  # samples of earlier stretches in the voice's file
@@ -277,7 +291,8 @@ def _assembled(source: Path, place: Path, stretches: Sequence[_Stretch], count: 
         readers = {}
         for name in gathered:
             opened = stack.enter_context(open_audio(source if name == KEEP else place / f"{name}.wav"))
-            readers[name] = Reader(at_engine_rate(opened), opened.channels)
+            lowered = Lowered(opened, headroom.lowered_db if name == KEEP else 0.0)
+            readers[name] = Reader(at_engine_rate(lowered), opened.channels)
         for stretch in stretches:
             reader, (around, end) = readers[stretch.voice], stretch.around(count)
             first = stretch.start - (_FADE // 2 if tail is not None else 0)

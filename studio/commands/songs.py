@@ -105,7 +105,8 @@ def _written(
         for lane, target in targets.items():
             file = studio.storage.fetch(keys[lane], place)
             statement = statement_of(file, studio.installation)  # none of a backing, and of a stem that is kept
-            reason = write_result(file, target, wanted.form, source, statement, studio.installation)
+            lowered_db = rendered.lowered_db or 0.0
+            reason = write_result(file, target, wanted.form, source, statement, studio.installation, lowered_db)
             unsigned = unsigned or reason
     return unsigned
 

@@ -208,11 +208,14 @@ def _written(
     facts = result_view(studio, studio.local, task.id, "", time.time())
     planned = wanted.names.takes(recording, wanted.request.model, len(facts["takes"]))
     targets, statement = wanted.names.free(planned, recordings), _statement(task)
+    lowered_db = task.result_as(Rendered).lowered_db or 0.0
     unsigned: str | None = facts["note"]
     with scratch_folder(studio) as place:
         for number, target in enumerate(targets, 1):
             rendered = studio.storage.fetch(key_of_take(task, number), place)
-            reason = write_result(rendered, target, wanted.form, recording, statement, studio.installation)
+            reason = write_result(
+                rendered, target, wanted.form, recording, statement, studio.installation, lowered_db
+            )
             unsigned = unsigned or reason
     return Converted(recording, targets, facts, statement, keep_or_delete(studio, task, wanted), unsigned)
 

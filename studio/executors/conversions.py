@@ -82,7 +82,7 @@ def _convert(job: Job, asked: Conversion, source: Path) -> Rendered:
         unsigned=found.unsigned,
         warning=found.warning,
         groundwork=job.store(job.folder / "groundwork.npz"),
-        **_takes(job, asked, source, targets, found.statement),
+        **_takes(job, asked, source, targets, found.statement, found.lowered_db),
     )
 
 
@@ -121,7 +121,7 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         statement=done.statement,
         unsigned=done.unsigned,
         warning=done.plan.warning,
-        **_takes(job, asked, source, [target], done.statement),
+        **_takes(job, asked, source, [target], done.statement, edit_data.lowered_db),
     )
 
 
@@ -148,32 +148,39 @@ def _comp(job: Job, asked: Conversion, comp: Comp, source: Path) -> Rendered:
         phrase_starts_s=of.phrase_starts_s,
         statement=of.statement,
         unsigned=unsigned,
-        **_takes(job, asked, source, [target], of.statement),
+        **_takes(job, asked, source, [target], of.statement, of.lowered_db or 0.0),
     )
 
 
 class _Stored(TypedDict, total=False):
-    """Keys of takes, as fields of Rendered."""
+    """Keys of takes and their level, as fields of Rendered."""
 
     outputs: tuple[str, ...]
     dry: tuple[str, ...]
+    lowered_db: float
 
 
-def _takes(job: Job, asked: Conversion, source: Path, targets: list[Path], statement: "Statement") -> _Stored:
+def _takes(
+    job: Job, asked: Conversion, source: Path, targets: list[Path], statement: "Statement", lowered_db: float
+) -> _Stored:
     """Store the takes; with effects or in another form also as they were rendered, since pitch edits need those."""
     effects, finished = effects_of(asked.effects), targets
     if not effects.is_off:
         finished, statement = _with_effects(job, finished, effects, statement)
     if asked.form is not None:
-        finished = _in_form(job, source, finished, asked.form, statement)
+        finished = _in_form(job, source, finished, asked.form, statement, lowered_db)
     stored: _Stored = {"outputs": tuple(map(job.store, finished))}
+    if lowered_db:
+        stored["lowered_db"] = lowered_db
     return stored if finished is targets else {**stored, "dry": tuple(map(job.store, targets))}
 
 
-def _in_form(job: Job, source: Path, takes: list[Path], form: ResultFormat, statement: "Statement") -> list[Path]:
+def _in_form(
+    job: Job, source: Path, takes: list[Path], form: ResultFormat, statement: "Statement", lowered_db: float
+) -> list[Path]:
     written = [take.with_stem(f"{take.stem}-result") for take in takes]
     for take, target in zip(takes, written, strict=True):
-        write_result(take, target, form, source, statement, job.context.installation)
+        write_result(take, target, form, source, statement, job.context.installation, lowered_db)
     return written
 
 

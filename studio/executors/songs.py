@@ -129,10 +129,11 @@ def _in_parts(job: Job, asked: Conversion, song: Song, source: Path) -> Rendered
         by_style(asked.preset, asked.settings), job.heartbeat.report,
         Work(job.context.device, job.context.installation), surveyed,
     )  # fmt: skip
-    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.notes_warning]
+    notes = [*notes_of([source]), find_two_pitches(source).sentence, done.level_warning, done.notes_warning]
     return replace(
-        _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes))
-    )
+        _rendered(job, asked, target, [done], done.unsigned), warning=warning, notes=tuple(filter(None, notes)),
+        lowered_db=done.lowered_db or None,
+    )  # fmt: skip
 
 
 def _rendered(

@@ -100,8 +100,9 @@ def start_comp(
     assert rendered.output_settings is not None  # of every version that found phrases
     assert rendered.statement is not None
     source = CompSource(
-        rendered.output_settings, rendered.settings, rendered.untrained, rendered.statement, rendered.phrase_starts_s
-    )
+        rendered.output_settings, rendered.settings, rendered.untrained, rendered.statement, rendered.phrase_starts_s,
+        rendered.lowered_db,
+    )  # fmt: skip
     chosen = tuple(ChosenTake(*used[number]) for number in numbers)
     return _submit_comp(studio, account, task, Comp(tuple(keys), tuple(parts), chosen, source), idempotency)
 

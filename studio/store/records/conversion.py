@@ -87,6 +87,7 @@ class CompSource(Record):
     untrained: bool | None
     statement: Statement
     phrase_starts_s: tuple[float, ...]
+    lowered_db: Absent[float] = None
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,8 @@ class Rendered(Record):
 
     outputs: keys of the takes; dry: without their effects, if they have any; scores: of each take; lanes: keys of the
     lanes of a song; notes: sentences on a song; unsigned: why the takes carry no content credentials; groundwork: key
-    of the edit data; voices: all that sing in a song.
+    of the edit data; voices: all that sing in a song; lowered_db: by how much the takes are softer than the recording,
+    if it is above full scale.
     """
 
     outputs: tuple[str, ...] = ()
@@ -190,4 +192,5 @@ class Rendered(Record):
     notes: Absent[tuple[Said, ...]] = None
     mix: Absent[Mix] = None
     voices: Absent[tuple[OutputSettings, ...]] = None
+    lowered_db: Absent[float] = None
     seconds: float = 0.0

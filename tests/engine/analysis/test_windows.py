@@ -135,3 +135,28 @@ def test_cut_windows_buffers_no_more_than_one_window_needs():
 
     for window in cut_windows(stream(), LONGEST_S, SHORTEST_S):
         assert taken - window.core_start * HOP <= (LONGEST_S + CONTEXT / 100 + 1) * SAMPLE_RATE + HOP
+
+
+def test_in_silence_pads_only_what_begins_or_ends_in_the_middle_of_a_sound():
+    sound = np.random.default_rng(0).uniform(-0.5, 0.5, (2, 20_000)).astype(np.float32)
+    rest = np.zeros((2, 8_820), np.float32)
+
+    def padded(*pieces: np.ndarray, first: int = 0, last: bool = True) -> tuple[int, int]:
+        samples = np.concatenate(pieces, 1)
+        window = Window(samples, first, first, first + frame_count(samples.shape[1]), last)
+        inside = window.in_silence()
+        np.testing.assert_array_equal(inside.samples[:, inside.given], samples)
+        assert (inside.core.start, inside.first_frame) == (inside.silence[0], first - inside.silence[0])
+        assert inside.core.stop - inside.core.start == window.core.stop - window.core.start
+        assert not any(frames % GRID_FRAMES for frames in inside.silence)
+        return inside.silence
+
+    before, after = padded(sound)
+    assert before >= 30
+    assert after >= 30
+    assert padded(rest, sound) == (0, after)
+    assert padded(sound, rest) == (before, 0)
+    assert padded(1e-3 * sound[:, :8_820], sound, rest) == (0, 0)  # the room
+    assert padded(sound, first=800, last=False) == (0, 0)
+    assert padded(rest) == (0, 0)
+    assert padded(sound[:, :3]) == (before, after)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import signal
 
 from engine.audio.channels import delayed, fold
-from engine.audio.placement import Placement
+from engine.audio.placement import Placement, keep_silence
 from engine.units import SAMPLE_RATE
 
 
@@ -99,3 +99,16 @@ def test_place_returns_finite_samples_for_any_channels(count, channels, seed, le
 
 def test_place_keeps_silence_silent():
     assert not place(np.zeros(1000, np.float32), np.zeros((2, 1000), np.float32)).any()
+
+
+def test_keep_silence_is_exact_in_a_channel_that_rests_and_changes_nothing_else():
+    random = np.random.default_rng(0)
+    samples = random.uniform(-0.5, 0.5, (2, SAMPLE_RATE)).astype(np.float32)
+    samples[1, 10_000:20_000] = 0.0
+    samples[1, 30_000:30_500] = 0.0  # 11 ms: no rest
+    placed = random.uniform(-0.5, 0.5, samples.shape).astype(np.float32)
+    kept = keep_silence(placed, samples)
+    assert not kept[1, 10_000:20_000].any()
+    np.testing.assert_array_equal(kept[0], placed[0])
+    np.testing.assert_allclose(kept[1, 21_000:], placed[1, 21_000:], atol=1e-6)
+    np.testing.assert_array_equal(keep_silence(placed[:1], samples[1:]), placed[:1])

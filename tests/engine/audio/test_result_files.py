@@ -80,3 +80,14 @@ def test_dither_keeps_full_scale_from_wrapping(tmp_path):
     with AudioWriter(tmp_path / "loud.wav", RATE, 1, bits=16) as writer:
         writer.write(np.array([[1.0, -1.0, 2.0, -2.0]] * 1, np.float32))
     np.testing.assert_allclose(read_audio(tmp_path / "loud.wav").samples, [[1.0, -1.0, 1.0, -1.0]], atol=1e-4)
+
+
+@pytest.mark.parametrize(("suffix", "subtype"), [(".wav", "FLOAT"), (".aiff", "FLOAT"), (".flac", "PCM_24")])
+def test_write_result_gives_floats_the_level_of_a_recording_above_full_scale(tmp_path, suffix, subtype):
+    rendered = saved(tmp_path / "rendered.wav", RATE, 9001)
+    target = tmp_path / f"result{suffix}"
+    write_result(rendered, target, ResultFormat(bits="32"), rendered, lowered_db=20.0)
+    assert soundfile.info(target).subtype == subtype
+    made = read_audio(target).samples
+    np.testing.assert_allclose(made, (10.0 if subtype == "FLOAT" else 1.0) * read_audio(rendered).samples, rtol=1e-5)
+    assert soundfile.info(target).frames == 9001

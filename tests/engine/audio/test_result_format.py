@@ -9,8 +9,8 @@ from engine.errors import SettingsError
 def test_result_format_refuses_other_words():
     with pytest.raises(SettingsError, match="rate must be one of source, 44100, 48000, not 22050"):
         ResultFormat("22050")
-    with pytest.raises(SettingsError, match="bits must be one of 24, 16, not 32"):
-        ResultFormat(bits="32")
+    with pytest.raises(SettingsError, match="bits must be one of 24, 16, 32, not 20"):
+        ResultFormat(bits="20")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import librosa
 import numpy as np
 import pytest
+import soundfile as sf
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +15,13 @@ from hypothesis import strategies as st
 from engine.analysis.loudness import measure_loudness, without_rumble
 from engine.analysis.notes import SCALES
 from engine.analysis.pitch import HIGHEST_NOTE, LOWEST_NOTE, detect_pitch
-from engine.analysis.windows import cut_windows
+from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, read_audio, write_audio
 from engine.audio.resampling import resample, resampled_length
 from engine.conversion import convert as module
 from engine.conversion.convert import convert, convert_file
+from engine.conversion.pitch_edits import Shift
+from engine.conversion.rerendering import edit_take
 from engine.conversion.settings import AUTO, ConversionSettings, by_style
 from engine.errors import AudioError, Cancelled, EngineError, SettingsError
 from engine.features.analysed_windows import AnalysedWindows
@@ -698,3 +701,72 @@ def test_convert_refuses_a_harmony_of_silence():
 def voice_and_note():
     """Koguchi, and 2 s of G3 with vibrato."""
     return load_voice("koguchi"), Audio(long_note(2.0, 196.0)[None], SAMPLE_RATE)
+
+
+@pytest.mark.parametrize("above_db", [6.0, 24.0])
+def test_convert_keeps_the_dynamics_of_a_recording_above_full_scale_and_says_its_gain(sing, voice, above_db):
+    fair = sing(4.0)
+    fair *= np.linspace(0.1, 1.0, len(fair), dtype=np.float32) / np.abs(fair).max()
+    hot = np.stack([fair, 0.5 * fair]) * np.float32(10 ** (above_db / 20))
+    expected = only(Audio(0.5 * fair[None], SAMPLE_RATE), voice, transpose=0)[0]
+    made = convert(Audio(hot, SAMPLE_RATE), voice, ConversionSettings(transpose=0))
+    take = made.takes[0].audio.samples
+    level, wanted = measure_loudness(take[0]), measure_loudness(expected)
+    loud = wanted > wanted.max() - 30
+    difference = (level - wanted)[loud]
+    assert np.abs(difference - np.median(difference)).max() < 1.0
+    assert f"{made.lowered_db:.1f} dB softer" in str(made.warning)
+    assert level_db(take[0]) - level_db(take[1]) == pytest.approx(6.02, abs=0.2)  # one gain for both
+    assert level_db(take[0]) - level_db(hot[0]) == pytest.approx(-made.lowered_db, abs=1.5)
+    assert np.abs(take).max() < 0.99
+
+
+def test_convert_lowers_nothing_for_a_click_or_for_a_take_that_is_louder_than_its_recording(sing, voice):
+    samples = sing(3.0)
+    samples *= 0.98 / np.abs(samples).max()
+    done = convert(Audio(samples, SAMPLE_RATE), voice, ConversionSettings(transpose=0))
+    assert (done.lowered_db, done.warning) == (0.0, None)
+    samples[50_000] = 10.0
+    done = convert(Audio(samples, SAMPLE_RATE), voice, ConversionSettings(transpose=0))
+    assert done.lowered_db == 0.0
+    assert "20.0 dB above full scale" in str(done.warning)
+
+
+def test_convert_file_lowers_as_convert_does_and_edits_match(sing, voice, tmp_path):
+    hot = 4.0 * sing(3.0, peak=1.0)
+    sf.write(tmp_path / "hot.wav", hot, SAMPLE_RATE, subtype="FLOAT")
+    done = convert_file(tmp_path / "hot.wav", tmp_path / "take.wav", voice, ConversionSettings(transpose=0))
+    there = convert(Audio(hot[None], SAMPLE_RATE), voice, ConversionSettings(transpose=0))
+    assert done.lowered_db == there.lowered_db == done.edit_data.lowered_db > 12.0
+    take = there.takes[0].audio.samples
+    np.testing.assert_allclose(read_audio(tmp_path / "take.wav").samples, take, atol=1e-6)
+    edited = edit_take(tmp_path / "hot.wav", there, 0, voice, [Shift(1.0, 2.0, semitones=1.0)]).audio.samples
+    piece = slice(round(1.2 * SAMPLE_RATE), round(1.8 * SAMPLE_RATE))
+    assert level_db(edited[:, piece]) == pytest.approx(level_db(take[:, piece]), abs=1.0)
+
+
+def at_its_edges(samples: np.ndarray) -> np.ndarray:
+    """Mean spectrum of the first and the last 0.1 s in dB, at most 30 dB below the loudest band: (2, 20)."""
+    edges = [librosa.feature.melspectrogram(y=edge, sr=SAMPLE_RATE, n_fft=1024, n_mels=20).mean(1)
+             for edge in (samples[:4410], samples[-4410:])]  # fmt: skip
+    level = 10 * np.log10(np.array(edges) + 1e-9)
+    return np.maximum(level, level.max(1, keepdims=True) - 30)
+
+
+def test_convert_of_words_cut_hard_is_nearer_to_that_with_silence_around_them(monkeypatch):
+    voice, around = load_voice("koguchi"), round(0.32 * SAMPLE_RATE)
+    speech = read_audio(SPEECH).mono()
+    words = [speech[round(start_s * SAMPLE_RATE) :][: round(0.4 * SAMPLE_RATE) + 7] for start_s in (0.35, 0.8, 1.3)]
+    inside = [only(Audio(np.pad(word, around)[None], SAMPLE_RATE), voice, transpose=0)[0] for word in words]
+
+    def difference() -> float:
+        total = 0.0
+        for word, other in zip(words, inside, strict=True):
+            alone = only(Audio(word[None], SAMPLE_RATE), voice, transpose=0)[0]
+            assert len(alone) == len(word)
+            total += float(np.abs(at_its_edges(alone) - at_its_edges(other[around:-around])).mean())
+        return total
+
+    now = difference()
+    monkeypatch.setattr(Window, "in_silence", lambda window: window)
+    assert now < 0.6 * difference()

@@ -32,6 +32,8 @@ def edit_data() -> EditData:
         core_starts=np.array([0, 200]),
         phases=random.random((2, 2)),
         sustained=random.random((7, WIDTH)).astype(np.float32),
+        apart=np.array([0, 2]),
+        lowered_db=14.0,
     )
 
 

@@ -33,6 +33,7 @@ def edit_data(voiced: bool = True, takes: int = 2) -> EditData:
     return EditData(
         "", ConversionSettings(takes=takes, notes_out_of_range=FOLD), 0, "melodic", 0.0, zeros, zeros,
         PitchStatistics(50, 57, 64), 100, True, voicing, hertz, CORES, phases, np.zeros((0, WIDTH), np.float32),
+        np.zeros(len(CORES), np.int64),
     )  # fmt: skip
 
 

@@ -141,7 +141,7 @@ def test_patch_renderer_reproduces_the_take_where_the_pitch_is_unchanged(sung, v
     edits = [FixOctave(1.0, 1.5, 1), Shift(1.0, 1.5, -12.0)]
     plan = plan_patches(done.edit_data, 0, edits)
     patch = replace(plan.patches[0], octaves=np.zeros_like(plan.patches[0].octaves))
-    renderer = module._PatchRenderer([sung.samples], done.edit_data, 0, voice, "cpu")
+    renderer = module._PatchRenderer(sung, done.edit_data, 0, voice, "cpu")
     was = done.takes[0].audio.samples[:, patch.first * HOP : patch.last * HOP]
     again = np.concatenate(list(renderer.render(patch)), 1)
     assert level_db(again - was) < level_db(was) - 50

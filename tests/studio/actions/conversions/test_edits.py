@@ -32,7 +32,7 @@ def edit_data(takes: int = 2) -> EditData:
     zeros, voicing = np.zeros(3, np.float32), np.full(FRAMES, 0.9, np.float32)
     return EditData(
         "x", ConversionSettings(takes=takes), -2, "melodic", 0.0, zeros, zeros, PitchStatistics(50, 57, 64), 100, True,
-        voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32),
+        voicing, hertz, np.array([0]), np.zeros((takes, 1)), np.zeros((0, WIDTH), np.float32), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
