@@ -133,14 +133,15 @@ def fetch_link(
     leads to a private network, Unavailable if it cannot be fetched, TooLarge, DiskFull.
     """
     _refuse_plain(link)
-    target = folder / _name_in(checked_address(link))
+    link = checked_address(link)
+    target = folder / _name_in(link)
     try:
         return asyncio.run(_fetched(studio, link, target, report, most, transport or GuardedTransport()))
     except httpx.HTTPStatusError as cause:
         status = cause.response.status_code
         text = tr("The link could not be fetched: the server answered {status}. Check it in a browser.", status=status)
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    except (httpx.HTTPError, httpx.InvalidURL) as cause:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as cause:  # the latter of a redirect to no name
         text = tr("The link could not be fetched: the server cannot be reached, or broke off. Try again later.")
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
 
