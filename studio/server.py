@@ -133,7 +133,7 @@ def attendants_of(studio: Studio) -> list[Attendant]:
     courier = Courier(studio, task_view, log)
     return [
         Attendant("deadlines", partial(cancel_overdue, studio.database, end_training), log),
-        Attendant("callbacks", courier.deliver_due, log),
+        Attendant("callbacks", courier.begin_due, log, courier.close),
     ]
 
 
