@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from functools import partial
 import anyio
 import structlog
 from anyio import CapacityLimiter, to_thread
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -33,6 +34,7 @@ from studio.http.bodies import too_large
 from studio.http.field_names import IGNORED, ignored_header
 from studio.http.metrics import Metrics
 from studio.http.problem import problem_of
+from studio.http.routes.documentation import form_names
 from studio.settings.service import MEGABYTE, is_for_this_machine
 from studio.store.accounts import Account, holder_of_token, note_use
 from studio.store.free_space import refuse_full_disk
@@ -46,12 +48,14 @@ API = frozenset(
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
 DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
-DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
+DRAINED = 256 << 20  # bytes of a refused upload that are read and discarded, so that the client receives the answer
+DRAINED_WITHOUT_FILES = 1 << 20  # the same where no file belongs
 DRAIN_S = 10.0  # at most
 RETRY_S = 5.0
 _ENDS = tr("The service is shutting down. Try again in a moment.")
 _COPIES = 3  # of a recording: the upload, the stored file and the result
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # client ids that may be logged
+_TAKE_FILES = frozenset({"convert", "verify", "models", "v1"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _EXPORTS = re.compile(r"/models/[^/]+/package/?|/projects/[^/]+/export/?")  # take as long as any POST
 
@@ -101,7 +105,7 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(Headers(scope=scope))
-        exchange = Exchange(scope, receive, send, request_id, self._largest_body)
+        exchange = Exchange(scope, receive, send, request_id, self._largest_body, partial(_drained, scope, area))
         started_s = time.perf_counter()
         self._state.calls += 1
         with structlog.contextvars.bound_contextvars(request_id=request_id):
@@ -210,10 +214,20 @@ _NAMED = ("task_id", "model_id")
 class Exchange:
     """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        request_id: str,
+        largest_body: int,
+        drained: Callable[[], int] = lambda: DRAINED,
+    ) -> None:
+        """drained: how many bytes of a body that is not read are discarded, asked when the answer is sent."""
+        self._drained = drained
         self.headers, self._path = Headers(scope=scope), str(scope["path"])
         self.request_id = request_id
-        self.expected = _expected(self.headers)  # bytes; None if unknown
+        self.expected = announced_size(self.headers)  # bytes; None if unknown
         self.received = 0
         self.left = False  # the client disconnected
         self._status = 0
@@ -273,9 +287,11 @@ class Exchange:
 
     async def _drain(self) -> None:
         """Keep reading for a while: closing the connection early would lose the answer to a client still sending."""
-        drained = 0
+        drained, most = 0, self._drained()
+        if (self.expected or 0) - self.received > most:
+            return
         with anyio.move_on_after(DRAIN_S):
-            while drained < DRAINED:
+            while drained < most:
                 message = await self._receive()
                 drained += len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body", False):
@@ -308,7 +324,15 @@ def _bearer(headers: Headers) -> str:
     return secret.strip()
 
 
-def _expected(headers: Headers) -> int | None:
+def _drained(scope: Scope, area: str) -> int:
+    """Return how much of a refused body is discarded: an upload, where the call takes files or might."""
+    route = scope.get("route")
+    if isinstance(route, APIRoute):
+        return DRAINED if form_names(route).files else DRAINED_WITHOUT_FILES
+    return DRAINED if scope["method"] == "POST" and area in _TAKE_FILES else DRAINED_WITHOUT_FILES
+
+
+def announced_size(headers: Headers) -> int | None:
     """Return the size of a body in bytes; None if unknown."""
     said = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 from sqlalchemy import tuple_ as row_of
 
 from engine.texts import tr
@@ -55,15 +55,14 @@ class Delivery:
     finished_at: float | None
 
 
-def promise_delivery(database: Database, account_id: str, task_id: str, url: str, base_url: str) -> str:
+def promise_delivery(connection: Connection, account_id: str, task_id: str, url: str, base_url: str) -> str:
     """Report the end of a task to this address, once, however often that is asked for; return the delivery's id."""
     delivery_id = hashlib.sha256(f"{task_id}\n{url}".encode()).hexdigest()[:24]
     row = {
         "id": delivery_id, "account_id": account_id, "task_id": task_id, "url": url, "base_url": base_url,
         "state": "waiting", "attempts": 0, "next_at": Now(), "created_at": Now(),
     }  # fmt: skip
-    with database.write() as connection:
-        connection.execute(insert_or_keep(connection, deliveries).values(row))
+    connection.execute(insert_or_keep(connection, deliveries).values(row))
     return delivery_id
 
 

@@ -14,9 +14,9 @@ from fastapi.routing import APIRoute
 
 from engine.texts import tr
 from studio.errors import Invalid
-from studio.http.bodies import BodyLimits, Form
+from studio.http.bodies import LARGEST_FORM, BodyLimits, Form, plain_too_large
 from studio.http.field_names import unknown_fields
-from studio.http.middleware import ServerState
+from studio.http.middleware import ServerState, announced_size
 from studio.http.routes.documentation import OPEN_PATHS, form_names, query_names
 from studio.http.task_watch import TaskWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
@@ -127,6 +127,8 @@ class Call:
         place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
         content_type = self.request.headers.get("content-type", "")
         names = form_names(self._route, self._ignores_others)
+        if not names.files and (announced_size(self.request.headers) or 0) > LARGEST_FORM:
+            raise plain_too_large(LARGEST_FORM)  # before it is read
         async with received_form(self.request.stream(), content_type, place, names) as form:
             self._note_ignored(form.ignored)
             yield form

@@ -23,8 +23,7 @@ from studio.errors import Invalid, TooMany
 from studio.http.routes.call import Call
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
-from studio.store.deadlines import set_deadline
-from studio.store.deliveries import promise_delivery
+from studio.store.promised import Promised
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60
@@ -72,14 +71,14 @@ class Promises:
         answer: Mapping[str, object],
         again: Callable[[], Awaitable[Mapping[str, object]]] | None = None,
     ) -> JSONResponse:
-        """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
+        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.
         """
         if task_id is None:
             return JSONResponse(answer)
-        await self.store(call, task_id)
+        await self.keep(call, task_id)
         waited = await _waited_for(call, task_id, self.wait_s)
         if waited is None:
             return JSONResponse(answer)
@@ -91,16 +90,15 @@ class Promises:
         task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
 
-    async def store(self, call: Call, task_id: str) -> None:
-        """Store the deadline of a task, and where its end is reported."""
-        if self.cancel_after_s is not None:
-            await call.quickly(
-                set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
-            )
-        if self.callback_url:
-            await call.quickly(
-                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
-            )
+    def of(self, call: Call) -> Promised:
+        """Return what is kept for the task of a call, in the transaction that queues it."""
+        after_s = None if self.cancel_after_s is None else float(self.cancel_after_s)
+        return Promised(call.account.id, call.base_url, after_s, self.callback_url or None)
+
+    async def keep(self, call: Call, task_id: str) -> None:
+        """Keep the same for a task that an earlier call has queued."""
+        if self.cancel_after_s is not None or self.callback_url:
+            await call.quickly(self.of(call).keep_for, call.studio, task_id)
 
 
 def promises_of(call: Call, fields: Fields) -> Promises:

@@ -50,7 +50,8 @@ def promised(studio, url=URL, account=None) -> str:
     with studio.database.write() as connection:
         task_id = submit(connection, account_id, "conversion", {})
     request_cancel(studio.database, account_id, task_id)
-    return promise_delivery(studio.database, account_id, task_id, url, "http://studio")
+    with studio.database.write() as connection:
+        return promise_delivery(connection, account_id, task_id, url, "http://studio")
 
 
 def sent(studio, answer, shown=view):
