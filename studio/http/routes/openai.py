@@ -22,7 +22,7 @@ from studio.actions.conversions.conversion import ConversionRequest, refuse_in_v
 from studio.actions.conversions.downloads import first_take
 from studio.actions.tasks import cancel_task
 from studio.actions.voices.voice import models_view
-from studio.errors import NotFound, StudioError, TooLarge, TooMany
+from studio.errors import NotFound, StudioError, TooLarge, TooMany, Unauthorised
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
@@ -176,7 +176,7 @@ async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
     try:
         call.leave_room()
         has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
-    except ClientDisconnect:
+    except (ClientDisconnect, Unauthorised):
         with CancelScope(shield=True):
             await _cancel(call, task_id)
         raise

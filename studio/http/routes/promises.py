@@ -19,7 +19,7 @@ from engine.errors import SettingsError
 from engine.texts import tr
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
-from studio.errors import Invalid, TooMany
+from studio.errors import Invalid, TooMany, Unauthorised
 from studio.http.routes.call import Call
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
@@ -79,14 +79,18 @@ class Promises:
         if task_id is None:
             return JSONResponse(answer)
         await self.keep(call, task_id)
-        waited = await _waited_for(call, task_id, self.wait_s)
+        place = {"Location": f"{call.own_address}/tasks/{task_id}"}
+        try:
+            waited = await _waited_for(call, task_id, self.wait_s)
+        except Unauthorised:  # meanwhile: the task has been queued all the same
+            return JSONResponse(answer, 202, place)
         if waited is None:
             return JSONResponse(answer)
         if again is not None:
             answer = {**answer, **await again()}
         if not waited:
             headers = _applied(self.wait_s) | await _retry_after(call, task_id)
-            return JSONResponse(answer, 202, headers | {"Location": f"{call.own_address}/tasks/{task_id}"})
+            return JSONResponse(answer, 202, headers | place)
         task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
 
@@ -171,7 +175,10 @@ async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | No
 
 
 async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
-    """Wait so long for the end of a task; return whether it has ended. Raises ClientDisconnect if the client leaves."""
+    """Wait so long for the end of a task; return whether it has ended.
+
+    Raises ClientDisconnect if the client leaves, Unauthorised if its right ends.
+    """
     has_ended = has_left = False
 
     async def leave() -> None:
@@ -186,6 +193,7 @@ async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
         with anyio.move_on_after(wait_s):
             has_ended = await call.watch.ended(task_id)
         group.cancel_scope.cancel()
+    call.right.refuse_ended()
     if has_left:
         raise ClientDisconnect
     return has_ended

@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
@@ -97,6 +97,20 @@ def test_log_in_ends_when_its_token_is_revoked(public):
         assert "<form" in one.get("/").text
         assert one.post("/gradio_api/queue/join", json={"session_hash": "a", "fn_index": 0}).status_code == 401
         assert two.get("/config").status_code == 200
+
+
+def test_what_an_open_page_receives_ends_when_its_token_is_revoked(public):
+    """Each event looked the token up; what had begun went on."""
+    with logged_in(public, public.token("leaves", "left"), "leaves") as client:
+        with client.stream("GET", "/gradio_api/heartbeat/abcdefgh") as heart:
+            assert heart.status_code == 200
+            studio = open_studio(Settings(public.home), ServiceSettings())
+            revoke_token(studio.database, "left")
+            studio.close()
+            with suppress(httpx.RemoteProtocolError):
+                for _ in heart.iter_bytes():
+                    pass  # it ends; otherwise the client's patience does
+        assert client.get("/config").status_code == 401
 
 
 def test_log_ins_refuse_the_cookie_of_a_revoked_token(studio):
