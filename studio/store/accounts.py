@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, StudioError
-from studio.store.database import Columns, Database, Now, insert_or_keep
+from studio.store.database import SHORTLY_S, Columns, Database, Now, insert_or_keep
 from studio.store.tables import accounts, tokens
 
 LOCAL = "local"
@@ -191,7 +191,7 @@ def valid_among(database: Database, holders: Collection[str]) -> set[str]:
 
 def note_use(database: Database, holder: Holder) -> None:
     """Record that the token was used just now, unless the database is busy."""
-    with suppress(StudioError), database.write() as connection:
+    with suppress(StudioError), database.write(SHORTLY_S) as connection:
         connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
 
 

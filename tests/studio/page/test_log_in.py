@@ -8,7 +8,7 @@ from studio.errors import Unauthorised
 from studio.page.log_in import LogIns
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import create_account, create_token, revoke_token
+from studio.store.accounts import create_account, create_token, find_account, revoke_token
 from studio.store.studio import Studio, open_studio
 from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
@@ -101,12 +101,11 @@ def test_log_in_ends_when_its_token_is_revoked(public):
 
 def test_what_an_open_page_receives_ends_when_its_token_is_revoked(public):
     """Each event looked the token up; what had begun went on."""
-    with logged_in(public, public.token("leaves", "left"), "leaves") as client:
+    with logged_in(public, public.token("leaves"), "leaves") as client:
         with client.stream("GET", "/gradio_api/heartbeat/abcdefgh") as heart:
             assert heart.status_code == 200
-            studio = open_studio(Settings(public.home), ServiceSettings())
-            revoke_token(studio.database, "left")
-            studio.close()
+            with public.database() as database:
+                revoke_token(database, "trial", find_account(database, "leaves"))
             with suppress(httpx.RemoteProtocolError):
                 for _ in heart.iter_bytes():
                     pass  # it ends; otherwise the client's patience does
