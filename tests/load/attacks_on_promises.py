@@ -90,8 +90,8 @@ def _dead_receivers(service: TrialService, name: str, other: httpx.Client, has: 
         account, url = find_account(database, name).id, f"http://127.0.0.1:{dead.getsockname()[1]}"
         with database.write() as connection:
             ids = [promise_delivery(connection, account, has.task, f"{url}/{one}", url) for one in range(DEAD)]
-        dead.accept()  # the first of them has been tried
-        beside_s = delivered_s(other, has.their_callback)
+        with dead.accept()[0]:  # the first of them has been tried
+            beside_s = delivered_s(other, has.their_callback)
         with database.write() as connection:
             connection.execute(delete(deliveries).where(deliveries.c.id.in_(ids)))
     print(f"a callback takes {alone_s:.1f} s alone, {beside_s:.1f} s beside {DEAD} dead receivers", flush=True)

@@ -4,9 +4,9 @@ What OpenAI's services do not have is named as they would: `/v1/audio/conversion
 another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import anyio
 from anyio import CancelScope
@@ -34,8 +34,8 @@ from studio.http.routes.schemas import NamedVoices, OpenaiModel, OpenaiModels
 from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import PublishedVoice
-from studio.store.storage import StoredFile
 
+T = TypeVar("T")
 PREFIX = "/v1"
 LONGEST_TEXT = 4096
 LONGEST_WORK_S = 600.0  # as clients of OpenAI's wait
@@ -183,17 +183,17 @@ async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
     if not has_ended:
         await _cancel(call, task_id)
         raise TooLarge(tr("The recording is too long for this call: use /convert."), "too_long")
-    take = await _first_take(call, task_id, kind)
+    take = await _in_some_turn(lambda: call.apart(first_take, call.account, task_id, kind))
     headers = {"Content-Length": str(take.size), "X-Task-ID": task_id}
     blocks: AsyncIterator[bytes] = iterate_in_threadpool(call.studio.storage.read(take.key, 0, take.size))
     return StreamingResponse(blocks, headers=headers, media_type=_MEDIA_TYPES[kind])
 
 
-async def _first_take(call: Call, task_id: str, kind: str) -> StoredFile:
-    """Return the first take in a format. The work has been done: where all turns are taken, it waits for one."""
+async def _in_some_turn(ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what is asked for once the work has been done: where all turns are taken, it waits for one."""
     while True:
         try:
-            return await call.apart(first_take, call.account, task_id, kind)
+            return await ask()
         except TooMany:
             await anyio.sleep(_TURN_S)
 

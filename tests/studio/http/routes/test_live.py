@@ -291,9 +291,10 @@ def test_exchange_that_is_cancelled_leaves_no_task_behind():
 
 
 @pytest.mark.parametrize("gone", ["token", ACCOUNT.id])
-def test_live_ends_with_the_token_and_the_account(sessions, valid, gone):
+def test_live_ends_with_the_token_and_the_account(sessions, valid, monkeypatch, gone):
     """It went on for as long as somebody sang."""
-    watch = RightsWatch(SimpleNamespace(is_sqlite=True), lambda: asyncio.sleep(0.01))
+    monkeypatch.setattr(rights, "LOOK_S", 0.01)
+    watch = RightsWatch(SimpleNamespace(is_sqlite=True))
     with (
         served(sessions, watch, lambda scope, account: "token") as client,
         client.websocket_connect("/live/ticket", headers=OWN) as socket,

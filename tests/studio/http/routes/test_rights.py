@@ -2,7 +2,7 @@
 off within seconds."""
 
 import socket
-import time
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -25,14 +25,6 @@ LARGE = 48 << 20  # bytes, more than sockets buffer
 def often(monkeypatch):
     """The service looks often, so that tests need not wait."""
     monkeypatch.setattr(rights, "LOOK_S", 0.05)
-    watch = rights.RightsWatch.__init__
-    monkeypatch.setattr(rights.RightsWatch, "__init__", lambda one, database: watch(one, database, _moment))
-
-
-async def _moment():
-    import asyncio
-
-    await asyncio.sleep(0.05)
 
 
 @pytest.fixture
@@ -44,7 +36,7 @@ def meanwhile():
 @contextmanager
 def elsewhere(service: Running):
     """The database as another process has it."""
-    database = open_database(f"sqlite:///{service.studio.settings.data / 'studio.sqlite'}")
+    database = open_database(f"sqlite:///{service.studio.settings.data / 'studio.sqlite'}", busy_s=PATIENCE_S)
     yield database
     database.close()
 
@@ -146,24 +138,26 @@ def test_sound_that_is_waited_for_ends_and_its_task_is_cancelled(serve, meanwhil
 @ENDS
 def test_upload_ends(serve, meanwhile, end):
     service = serve()
-    client, sent = service.client("mia"), 0
+    client, goes_on = service.client("mia"), threading.Event()
 
     def body():
-        nonlocal sent
         yield b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
+        yield bytes(2 << 20)
+        goes_on.wait(PATIENCE_S)
         while True:
-            sent += 1
-            yield b"x" * 1000
-            time.sleep(0.01)
+            yield bytes(1 << 20)
 
     upload = meanwhile(
         client.post, "/convert", content=body(), headers={"Content-Type": "multipart/form-data; boundary=x"}
     )
-    wait_until(lambda: sent > 10)
-    end(service, "mia")
-    assert refused(upload)
     incoming = service.studio.settings.work / "incoming"
-    wait_until(lambda: not list(incoming.glob("*")))
+    try:
+        wait_until(lambda: list(incoming.glob("*")))
+        end(service, "mia")
+        wait_until(lambda: not list(incoming.glob("*")) and not service.app.state.rights._open)
+    finally:
+        goes_on.set()
+    assert refused(upload)
 
 
 def refused(call: "Future[httpx.Response]") -> bool:
