@@ -6,10 +6,11 @@ serves all such calls of a server; calls that are answered within a second cost 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
+import structlog
 
 from engine.texts import tr
 from studio.errors import StudioError, Unauthorised
@@ -92,8 +93,12 @@ class RightsWatch:
         try:
             while self._open:
                 await self._pause()
-                with suppress(StudioError):  # a busy database is asked again
+                try:
                     await self._check()
+                except StudioError:
+                    pass  # a busy database is asked again
+                except Exception:  # noqa: BLE001 - a bug must not leave what has ended unwatched
+                    structlog.get_logger("studio.rights").exception("failed")
         finally:
             self._looking = None
 
