@@ -42,6 +42,7 @@ from studio.http.metrics import Metrics
 from studio.http.middleware import API, DOCUMENTATION, ServerState, ServiceMiddleware
 from studio.http.problem import problem_of
 from studio.http.protocol import BoundedProtocol, BoundedWebSocket
+from studio.http.rights import RightsWatch
 from studio.http.root_path import RootPath
 from studio.http.routes import (
     callbacks,
@@ -94,7 +95,8 @@ def build_app(studio: Studio, executor: Executor | None = None) -> FastAPI:
     app.openapi = documentation.openapi_of(app, studio.base_url(""))  # type: ignore[method-assign]
     for kind in (EngineError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _problem)
-    app.add_middleware(ServiceMiddleware, studio=studio, state=state, metrics=metrics)
+    app.state.rights = RightsWatch(studio.database)
+    app.add_middleware(ServiceMiddleware, studio=studio, state=state, metrics=metrics, rights=app.state.rights)
     return app
 
 
@@ -135,7 +137,7 @@ def attendants_of(studio: Studio) -> list[Attendant]:
     courier = Courier(studio, task_view, log)
     return [
         Attendant("deadlines", partial(cancel_overdue, studio.database, end_training), log),
-        Attendant("callbacks", courier.deliver_due, log),
+        Attendant("callbacks", courier.begin_due, log, courier.close),
     ]
 
 

@@ -145,6 +145,13 @@ def queue_task(studio: Studio, connection: Connection, account_id: str, work: Wo
     return task_id
 
 
+def refuse_what_cannot_wait(studio: Studio, account: Account, *kinds: str) -> None:
+    """Raise TooMany if tasks of these kinds would be refused now: before any work that would be in vain."""
+    with studio.database.read() as connection:
+        for kind in kinds:
+            refuse_full_queue(studio, connection, account.id, kind)
+
+
 def refuse_full_queue(studio: Studio, connection: Connection, account_id: str, kind: str) -> None:
     """Raise TooMany if the account, or all accounts together, have reached the limit of active tasks of a kind."""
     limit = _LIMITS.get(kind)

@@ -133,14 +133,15 @@ def fetch_link(
     leads to a private network, Unavailable if it cannot be fetched, TooLarge, DiskFull.
     """
     _refuse_plain(link)
+    link = checked_address(link)
+    target = folder / _name_in(link)
     try:
-        target = folder / _name_in(checked_address(link))
         return asyncio.run(_fetched(studio, link, target, report, most, transport or GuardedTransport()))
     except httpx.HTTPStatusError as cause:
         status = cause.response.status_code
         text = tr("The link could not be fetched: the server answered {status}. Check it in a browser.", status=status)
         raise Unavailable(text, _RETRY_S, "not_reachable") from cause
-    except (UnicodeError, httpx.InvalidURL) as cause:  # of names that are none, here or where a redirect leads
+    except (UnicodeError, httpx.InvalidURL) as cause:  # of names that are none, where a redirect leads
         text = tr("The link is not valid, or leads to an address that is not: check it in a browser.")
         raise SettingsError(text) from cause
     except (httpx.HTTPError, TimeoutError) as cause:

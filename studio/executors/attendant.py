@@ -16,9 +16,11 @@ _LOOK_S = 1.0
 class Attendant:
     """A thread that looks, between `start` and `stop`, whether something is due, and does it."""
 
-    def __init__(self, name: str, due: Callable[[], int], log: FilteringBoundLogger) -> None:
-        """Watch over `name`. due: does what is due, and returns how much it was."""
-        self._name, self._due, self._log = name, due, log
+    def __init__(
+        self, name: str, due: Callable[[], int], log: FilteringBoundLogger, close: Callable[[], None] | None = None
+    ) -> None:
+        """Watch over `name`. due: does what is due, or begins it, and returns how much it was; close: ends that."""
+        self._name, self._due, self._log, self._close = name, due, log, close
         self._trouble = LastingTrouble(log, f"{name}_not_looked_after")
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
@@ -31,6 +33,8 @@ class Attendant:
         """Let the thread end; what it has begun is finished, or done again by another."""
         self._stopping.set()
         self._thread.join()
+        if self._close is not None:
+            self._close()
 
     def look(self) -> None:
         """Do what is due; after a failure, which is logged once, the next look tries again."""

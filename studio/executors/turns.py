@@ -44,7 +44,7 @@ class Turns:
     """Up to `threads` threads, of which one account has half at most, or the only one; they start when needed.
 
     waiting: the most works of an account that may wait. around: what each thread does before its first work and after
-    its last, such as to open and close what it works with.
+    its last, such as to open and close what it works with. share: of the threads, for one account, if not half.
     """
 
     def __init__(
@@ -53,8 +53,9 @@ class Turns:
         waiting: int,
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         idle_s: float = _IDLE_S,
+        share: int | None = None,
     ) -> None:
-        self._most, self._share, self._waiting_most = threads, max(1, threads // 2), waiting
+        self._most, self._share, self._waiting_most = threads, share or max(1, threads // 2), waiting
         self._around, self._idle_s = around, idle_s
         self._waiting: dict[str, deque[_Asked[object]]] = {}  # by account, the one whose turn it is first
         self._running: Counter[str] = Counter()

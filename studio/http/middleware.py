@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from functools import partial
 import anyio
 import structlog
 from anyio import CapacityLimiter, to_thread
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -33,8 +34,10 @@ from studio.http.bodies import too_large
 from studio.http.field_names import IGNORED, ignored_header
 from studio.http.metrics import Metrics
 from studio.http.problem import problem_of
+from studio.http.rights import Right, RightsWatch, ended
+from studio.http.routes.documentation import form_names
 from studio.settings.service import MEGABYTE, is_for_this_machine
-from studio.store.accounts import Account, holder_of_token, note_use
+from studio.store.accounts import Account, Holder, holder_of_token, note_use
 from studio.store.free_space import refuse_full_disk
 from studio.store.rate_limits import Bucket, SharedReads, count_call
 from studio.store.reading import read_soon
@@ -46,12 +49,15 @@ API = frozenset(
 WITHOUT_API = frozenset({"files", "health"})  # the page needs these even if the HTTP interface is off
 DOCUMENTATION = frozenset({"docs", "docs.md", "llms.txt", "openapi.json", "docs-files"})
 ROOM_BESIDE_A_FILE = 64 << 10  # bytes of a body for its other fields and the boundaries
-DRAINED = 256 << 20  # bytes of a refused body that are read and discarded, so that the client receives the answer
+DRAINED = 256 << 20  # bytes of a refused upload that are read and discarded, so that the client receives the answer
+DRAINED_WITHOUT_FILES = 1 << 20  # the same where no file belongs
 DRAIN_S = 10.0  # at most
+ENDED_DRAIN_S = 1.0  # where the caller's right has ended
 RETRY_S = 5.0
 _ENDS = tr("The service is shutting down. Try again in a moment.")
 _COPIES = 3  # of a recording: the upload, the stored file and the result
 _PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")  # client ids that may be logged
+_TAKE_FILES = frozenset({"convert", "verify", "models", "v1"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _EXPORTS = re.compile(r"/models/[^/]+/package/?|/projects/[^/]+/export/?")  # take as long as any POST
 
@@ -85,8 +91,10 @@ class ServerState:
 class ServiceMiddleware:
     """ASGI middleware around the whole app that handles only the addresses of the service."""
 
-    def __init__(self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics) -> None:
-        self._app, self._studio, self._state, self._metrics = app, studio, state, metrics
+    def __init__(
+        self, app: ASGIApp, studio: Studio, state: ServerState, metrics: Metrics, rights: RightsWatch
+    ) -> None:
+        self._app, self._studio, self._state, self._metrics, self._rights = app, studio, state, metrics, rights
         self._buckets: dict[str, Bucket] = {}
         self._reads = SharedReads(studio.database, studio.service.reads_per_minute)
         self._largest_body = studio.service.largest_upload_mb * MEGABYTE + ROOM_BESIDE_A_FILE
@@ -101,7 +109,7 @@ class ServiceMiddleware:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(Headers(scope=scope))
-        exchange = Exchange(scope, receive, send, request_id, self._largest_body)
+        exchange = Exchange(scope, receive, send, request_id, self._largest_body, partial(_drained, scope, area))
         started_s = time.perf_counter()
         self._state.calls += 1
         with structlog.contextvars.bound_contextvars(request_id=request_id):
@@ -117,12 +125,17 @@ class ServiceMiddleware:
         try:
             if area not in WITHOUT_API and not self._studio.service.has_api:
                 raise NotFound(tr("The HTTP interface is switched off here."), "api_off")
-            if not self._is_open(scope, area):
-                state["account"] = await self._admit(scope, exchange)
-            async with self._room(scope, exchange):
-                await self._app(scope, exchange.receive, exchange.send)
+            holder = None if self._is_open(scope, area) else await self._holder(exchange)
+            with self._rights.granted(*([] if holder is None else [holder.token_id])) as right:
+                state["right"] = exchange.right = right
+                if holder is not None:
+                    state["account"] = await self._admit(scope, exchange, holder)
+                async with self._room(scope, exchange):
+                    await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
-            exchange.left = True
+            exchange.left = not exchange.right.has_ended
+            if exchange.right.has_ended:
+                await exchange.refuse(ended())
         except asyncio.CancelledError:
             if not self._state.shutting_down:
                 raise
@@ -139,12 +152,16 @@ class ServiceMiddleware:
             return True
         return area in DOCUMENTATION and is_for_this_machine(self._studio.service)
 
-    async def _admit(self, scope: Scope, exchange: "Exchange") -> Account:
+    async def _holder(self, exchange: "Exchange") -> Holder:
+        """Return whose token the call has. Raises Unauthorised."""
         secret = _bearer(exchange.headers)
         holder = await read_soon(self._studio.database, holder_of_token, self._studio.database, secret)
         if holder is None:
             text = tr("The token is unknown, expired or revoked. Create another with `token create`.")
             raise Unauthorised(text, "token_invalid")
+        return holder
+
+    async def _admit(self, scope: Scope, exchange: "Exchange", holder: Holder) -> Account:
         if not holder.is_noted:
             await to_thread.run_sync(note_use, self._studio.database, holder)
         account = holder.account
@@ -210,10 +227,20 @@ _NAMED = ("task_id", "model_id")
 class Exchange:
     """The messages of one call: counts the bytes of the body and adds the request id to the answer."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str, largest_body: int) -> None:
+    def __init__(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        request_id: str,
+        largest_body: int,
+        drained: Callable[[], int] = lambda: DRAINED,
+    ) -> None:
+        """drained: how many bytes of a body that is not read are discarded, asked when the answer is sent."""
+        self._drained, self.right = drained, Right()
         self.headers, self._path = Headers(scope=scope), str(scope["path"])
         self.request_id = request_id
-        self.expected = _expected(self.headers)  # bytes; None if unknown
+        self.expected = announced_size(self.headers)  # bytes; None if unknown
         self.received = 0
         self.left = False  # the client disconnected
         self._status = 0
@@ -229,8 +256,13 @@ class Exchange:
         return self._status or (499 if self.left else 500)
 
     async def receive(self) -> Message:
-        """Receive the next part of the body. Raises TooLarge above the limit."""
-        message = await self._receive()
+        """Receive the next part of the body, or that the client has left, also where its right has ended.
+
+        Raises TooLarge above the limit.
+        """
+        message: Message = {"type": "http.disconnect"}
+        with self.right.while_it_lasts():
+            message = await self._receive()
         if message["type"] == "http.request":
             self._waits = False
             self.received += len(message.get("body", b""))
@@ -240,7 +272,10 @@ class Exchange:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send the next part of the answer. If the body was not read to its end, the connection closes afterwards."""
+        """Send the next part of the answer. If the body was not read to its end, the connection closes afterwards.
+
+        Raises ClientDisconnect for more of an answer whose right has ended.
+        """
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers = MutableHeaders(scope=message)
@@ -257,7 +292,15 @@ class Exchange:
             await self._send({**message, "more_body": True})
             await self._drain()
             message = {"type": "http.response.body", "body": b""}
-        await self._send(message)
+        if not message.get("more_body", False):  # what has been done is answered
+            await self._send(message)
+            return
+        sent = False
+        with self.right.while_it_lasts():  # a client may leave it unread
+            await self._send(message)
+            sent = True
+        if not sent:
+            raise ClientDisconnect
 
     async def refuse(self, error: Exception) -> None:
         """Answer with a problem document; an answer already begun is aborted, so that the client notices."""
@@ -273,9 +316,13 @@ class Exchange:
 
     async def _drain(self) -> None:
         """Keep reading for a while: closing the connection early would lose the answer to a client still sending."""
-        drained = 0
-        with anyio.move_on_after(DRAIN_S):
-            while drained < DRAINED:
+        drained, most, patience_s = 0, self._drained(), DRAIN_S
+        if self.right.has_ended:
+            most, patience_s = DRAINED_WITHOUT_FILES, ENDED_DRAIN_S
+        if (self.expected or 0) - self.received > most:
+            return
+        with anyio.move_on_after(patience_s):
+            while drained < most:
                 message = await self._receive()
                 drained += len(message.get("body", b""))
                 if message["type"] != "http.request" or not message.get("more_body", False):
@@ -308,7 +355,15 @@ def _bearer(headers: Headers) -> str:
     return secret.strip()
 
 
-def _expected(headers: Headers) -> int | None:
+def _drained(scope: Scope, area: str) -> int:
+    """Return how much of a refused body is discarded: an upload, where the call takes files or might."""
+    route = scope.get("route")
+    if isinstance(route, APIRoute):
+        return DRAINED if form_names(route).files else DRAINED_WITHOUT_FILES
+    return DRAINED if scope["method"] == "POST" and area in _TAKE_FILES else DRAINED_WITHOUT_FILES
+
+
+def announced_size(headers: Headers) -> int | None:
     """Return the size of a body in bytes; None if unknown."""
     said = headers.get("content-length", "0")
     if "transfer-encoding" in headers or not (said.isascii() and said.isdecimal()):

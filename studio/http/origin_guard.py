@@ -71,10 +71,14 @@ def is_own_origin(scope: Scope, service: ServiceSettings) -> bool:
     origin, own = headers.get("origin", ""), headers.get("host", "")
     if is_for_this_machine(service) and not service.is_demo and not _names_this_machine(own):
         return False
-    here = {**scope, "scheme": {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])}
-    if _is_same(origin, own, is_https(here, service.base_url)):
+    if _is_same(origin, own, is_https(with_scheme_of_http(scope), service.base_url)):
         return True
     return service.base_url != "" and _is_same(origin, *_address(service.base_url))
+
+
+def with_scheme_of_http(scope: Scope) -> Scope:
+    """Return the scope of a WebSocket with the scheme that a request by the same way would have."""
+    return {**scope, "scheme": {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])}
 
 
 def is_https(scope: Scope, base_url: str) -> bool:

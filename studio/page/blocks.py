@@ -27,6 +27,7 @@ from studio.actions.voices.cards import DEMO_PREVIEWS
 from studio.executors.visitors import account_of_visitor
 from studio.http.middleware import API, DOCUMENTATION
 from studio.http.origin_guard import OriginGuard
+from studio.http.rights import RightsWatch
 from studio.http.routes.live import live_route
 from studio.languages.known import LANGUAGES
 from studio.languages.translation import translator
@@ -34,7 +35,7 @@ from studio.page.body_limits import BodyLimits
 from studio.page.catalogues import VisitorLanguage, catalogue_route
 from studio.page.cookies import VisitorCookies
 from studio.page.early_scripts import EarlyScripts
-from studio.page.log_in import LogIn, LogIns
+from studio.page.log_in import LogIn, LogIns, token_of_socket
 from studio.page.page_files import PageFiles
 from studio.page.sessions import PageSessions
 from studio.page.start_mark import StartMark
@@ -102,7 +103,9 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     uploads = UploadNames(Path(get_upload_folder()))
     studio = replace(studio, submit=partial(studio.submit, at_most=_SLOW_OF_ACCOUNT))
     sessions = LiveSessions(studio)
-    app.router.routes.append(live_route(sessions, studio.service))
+    rights: RightsWatch = app.state.rights
+    of_socket = None if log_ins is None else partial(token_of_socket, studio, log_ins)
+    app.router.routes.append(live_route(sessions, studio.service, rights, of_socket))
     page = build_page(studio, account_of, uploads, sessions)
     page.state_session_capacity = studio.service.page_sessions
     # a request passes the last one first
@@ -113,7 +116,7 @@ def mount_page(app: FastAPI, studio: Studio) -> FastAPI:
     if is_demo:
         app.add_middleware(VisitorCookies)
     if log_ins is not None:
-        app.add_middleware(LogIn, studio=studio, log_ins=log_ins, guarded=API | DOCUMENTATION)
+        app.add_middleware(LogIn, studio=studio, log_ins=log_ins, guarded=API | DOCUMENTATION, rights=rights)
     app.add_middleware(StartMark)
     app.add_middleware(OriginGuard, guarded=API, service=studio.service)
     app.add_middleware(BodyLimits, studio=studio)

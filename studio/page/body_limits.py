@@ -10,7 +10,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.errors import StudioError
 from studio.http.bodies import LONGEST_PLAIN_BODY, plain_too_large, too_large
-from studio.http.middleware import API, DOCUMENTATION, ROOM_BESIDE_A_FILE, Exchange, area_of
+from studio.http.middleware import (
+    API,
+    DOCUMENTATION,
+    DRAINED,
+    DRAINED_WITHOUT_FILES,
+    ROOM_BESIDE_A_FILE,
+    Exchange,
+    area_of,
+)
 from studio.http.problem import problem_of
 from studio.http.uploads import Arrival
 from studio.page.uploads import UPLOAD
@@ -36,7 +44,8 @@ class BodyLimits:
         if scope["type"] != "http" or area_of(scope) in API | DOCUMENTATION:  # which have limits of their own
             await self._app(scope, receive, send)
             return
-        exchange = Exchange(scope, receive, send, "", 1 << 60)
+        drained = DRAINED if scope["path"] == UPLOAD else DRAINED_WITHOUT_FILES
+        exchange = Exchange(scope, receive, send, "", 1 << 60, lambda: drained)
         if exchange.is_all_here:
             await self._app(scope, receive, send)
             return

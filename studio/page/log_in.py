@@ -20,13 +20,14 @@ from engine.errors import EngineError
 from engine.texts import tr
 from studio.errors import Unauthorised
 from studio.http.bodies import BodyLimits
-from studio.http.origin_guard import is_https
+from studio.http.origin_guard import is_https, with_scheme_of_http
 from studio.http.problem import problem_of
+from studio.http.rights import RightsWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
 from studio.languages.translation import translator
 from studio.page.catalogues import language_of
 from studio.page.cookies import new_cookie, read_cookie
-from studio.store.accounts import Account, account_of_token, digest_of, holder_of_digest
+from studio.store.accounts import Account, Holder, account_of_token, digest_of, holder_of_digest
 from studio.store.reading import read_soon
 from studio.store.studio import Studio
 
@@ -76,12 +77,16 @@ class LogIns:
 
     def account_of(self, cookie: str) -> Account:
         """Return the account of a log-in. Raises Unauthorised if there is none, or its token is no longer valid."""
+        return self.holder_of(cookie).account
+
+    def holder_of(self, cookie: str) -> Holder:
+        """Return the same with the token. Raises Unauthorised."""
         _, digest = self._open.get(cookie, ("", ""))
         holder = holder_of_digest(self._database, digest) if digest else None
         if holder is None:
             self.close(cookie)
             raise Unauthorised(_ENDED, "log_in")
-        return holder.account
+        return holder
 
     def close(self, cookie: str) -> None:
         """End a log-in."""
@@ -89,10 +94,15 @@ class LogIns:
 
 
 class LogIn:
-    """Middleware that lets nobody pass without a log-in, except to the paths that are `guarded` otherwise."""
+    """Middleware that lets nobody pass without a log-in, except to the paths that are `guarded` otherwise.
 
-    def __init__(self, app: ASGIApp, studio: Studio, log_ins: LogIns, guarded: Collection[str]) -> None:
-        self._app, self._studio, self._log_ins = app, studio, log_ins
+    What goes on, such as the events of a page, is cut off when its token ends.
+    """
+
+    def __init__(
+        self, app: ASGIApp, studio: Studio, log_ins: LogIns, guarded: Collection[str], rights: RightsWatch
+    ) -> None:
+        self._app, self._studio, self._log_ins, self._rights = app, studio, log_ins, rights
         self._passed_on = OPEN | frozenset(guarded)
         limits = BodyLimits(largest_file=0)
         self._place = UploadPlace(studio.settings.work / INCOMING, limits, CapacityLimiter(1))
@@ -102,11 +112,10 @@ class LogIn:
         if scope["type"] != "http" or scope["path"].partition("/")[2].partition("/")[0] in self._passed_on:
             await self._app(scope, receive, send)
             return
-        secure = is_https(scope, self._studio.service.base_url)
-        name = "__Host-timbre_log_in" if secure else "timbre_log_in"  # no sibling sub-domain can set the former
-        cookie = read_cookie(Headers(scope=scope), name)
+        secure, name, cookie = _cookie_in(scope, self._studio)
         attributes = "SameSite=Lax; Secure" if secure else "SameSite=Lax"
         answer: Response | None = None
+        holder: Holder | None = None
         try:
             if (scope["path"], scope["method"]) == ("/login", "POST"):
                 answer = await self._log_in(Request(scope, receive), name, attributes)
@@ -114,14 +123,18 @@ class LogIn:
                 self._log_ins.close(cookie)
                 answer = Response(headers={"Set-Cookie": new_cookie(name, "", f"{attributes}; Max-Age=0")})
             else:
-                await read_soon(self._studio.database, self._log_ins.account_of, cookie)
+                holder = await read_soon(self._studio.database, self._log_ins.holder_of, cookie)
                 scope.setdefault("state", {})["visitor"] = cookie
         except Unauthorised as error:
             is_page = scope["path"] in ("/", "/login") and scope["method"] in ("GET", "HEAD")
             answer = _page(Headers(scope=scope)) if is_page else problem_of(error).response()
         except (EngineError, HTTPException) as error:
             answer = problem_of(error).response()
-        await (answer or self._app)(scope, receive, send)
+        if answer is not None or holder is None:
+            await (answer or self._app)(scope, receive, send)
+            return
+        with self._rights.granted(holder.token_id) as right, right.while_it_lasts():
+            await self._app(scope, receive, send)
 
     async def _log_in(self, request: Request, name: str, attributes: str) -> Response:
         content_type = request.headers.get("content-type", "")
@@ -131,6 +144,21 @@ class LogIn:
         if cookie is None:
             return _page(request.headers, _WRONG, 401)
         return RedirectResponse("./", 303, {"Set-Cookie": new_cookie(name, cookie, attributes)})
+
+
+def token_of_socket(studio: Studio, log_ins: LogIns, scope: Scope, account: Account) -> str:
+    """Return the id of the token of a page's log-in that opens a WebSocket. Raises Unauthorised for another account."""
+    holder = log_ins.holder_of(_cookie_in(with_scheme_of_http(scope), studio)[2])
+    if holder.account != account:
+        raise Unauthorised(_ENDED, "log_in")
+    return holder.token_id
+
+
+def _cookie_in(scope: Scope, studio: Studio) -> tuple[bool, str, str]:
+    """Return whether a request came by TLS, the name of the cookie of its log-in, and the cookie."""
+    secure = is_https(scope, studio.service.base_url)
+    name = "__Host-timbre_log_in" if secure else "timbre_log_in"  # no sibling sub-domain can set the former
+    return secure, name, read_cookie(Headers(scope=scope), name)
 
 
 def _page(asked: Headers, message: str = "", status: int = 200) -> HTMLResponse:

@@ -140,6 +140,8 @@ class ServiceSettings(ServiceConstants):
                 "root_path must be a path like /studio, not {path_prefix}.",
                 path_prefix=self.path_prefix,
             ))
+        if self.speech_url:
+            _refuse_no_address(self.speech_url)
 
     @property
     def path_prefix(self) -> str:
@@ -189,6 +191,18 @@ DEMO = ServiceSettings(
     waiting_at_most=40,
     models_per_account=3,
 )
+
+
+def _refuse_no_address(speech_url: str) -> None:
+    """Raise SettingsError for an address of a speech service that nobody can call."""
+    from studio.addresses import checked_address  # loads httpx
+
+    try:
+        checked_address(speech_url, private=True)
+    except SettingsError as cause:
+        raise SettingsError(tr(
+            "speech_url must be an address like http://127.0.0.1:8880/v1, not {speech_url}.", speech_url=speech_url
+        )) from cause
 
 
 def is_for_this_machine(service: ServiceSettings) -> bool:

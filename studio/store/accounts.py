@@ -7,6 +7,7 @@ passwords, would only slow down every call.
 import functools
 import hashlib
 import secrets
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 
 from engine.texts import ntr, tr
 from studio.errors import Invalid, NotFound, StudioError
-from studio.store.database import Columns, Database, Now, insert_or_keep
+from studio.store.database import SHORTLY_S, Columns, Database, Now, insert_or_keep
 from studio.store.tables import accounts, tokens
 
 LOCAL = "local"
@@ -180,9 +181,17 @@ def holder_of_digest(database: Database, digest: str) -> Holder | None:
     return None if row is None else Holder(Account(row.id, row.name), row.token_id, bool(row.noted))
 
 
+def valid_among(database: Database, holders: Collection[str]) -> set[str]:
+    """Return those of these ids of tokens and accounts that are valid, or there, now. Raises Unavailable."""
+    of_tokens = select(tokens.c.id).where(tokens.c.id.in_(holders), _is_valid())
+    of_accounts = select(accounts.c.id).where(accounts.c.id.in_(holders))
+    with database.read() as connection:
+        return set(connection.scalars(of_tokens.union_all(of_accounts)))
+
+
 def note_use(database: Database, holder: Holder) -> None:
     """Record that the token was used just now, unless the database is busy."""
-    with suppress(StudioError), database.write() as connection:
+    with suppress(StudioError), database.write(SHORTLY_S) as connection:
         connection.execute(update(tokens).where(tokens.c.id == holder.token_id).values(used_at=Now()))
 
 
@@ -242,6 +251,12 @@ def _described() -> Select[*tuple[object, ...]]:
         accounts.c.name.label("account"),
         case((_is_valid(), True), else_=False).label("is_valid"),
     ).join(accounts, accounts.c.id == tokens.c.account_id)
+
+
+def owner_of_key(key: str) -> str | None:
+    """Return the id of the account that a stored file belongs to; None for the local one."""
+    area, _, rest = key.partition("/")
+    return rest.partition("/")[0] if area == "accounts" else None
 
 
 def account_prefix(account: Account) -> str:

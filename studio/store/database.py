@@ -8,7 +8,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,9 @@ from studio.errors import DiskFull, Unavailable
 from studio.settings.environment import READ_ONLY, VANISHED, make_folder
 
 BUSY_S = 5.0  # a writer waits this long for others
+SHORTLY_S = 0.05  # the same of what an answer must not wait for
 RETRY_S = 2.0
+PATIENCE = "patience_s"
 _BUSY_PAUSE_S = 0.01
 DATABASE_FILE = "studio.sqlite"
 # of libpq: otherwise a server that has vanished from the network blocks for a quarter of an hour
@@ -92,10 +94,16 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
-        """Open a transaction that is rolled back on any exception. Raises Unavailable and DiskFull."""
+    def write(self, patience_s: float | None = None) -> Iterator[Connection]:
+        """Open a transaction that is rolled back on any exception. Raises Unavailable and DiskFull.
+
+        patience_s: how long to wait for other writers, if not BUSY_S.
+        """
         engine = self.writers or self.engine
-        with _understood(), engine.connect().execution_options(writes=True) as connection, connection.begin():
+        options = {"writes": True, PATIENCE: patience_s}
+        with _understood(), engine.connect().execution_options(**options) as connection, connection.begin():
+            if patience_s is not None and not self.is_sqlite:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_milliseconds(patience_s)}")
             yield connection
 
     def close(self) -> None:
@@ -189,12 +197,30 @@ def _open_sqlite(url: URL, busy_s: float) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("writes", False):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        options = connection.get_execution_options()
+        if options.get("writes", False):
+            patience_s = options.get(PATIENCE)
+            with nullcontext() if patience_s is None else _patient(connection, patience_s, busy_s):
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:  # takes no lock, so it cannot fail; through SQLAlchemy it would cost a fifth of a lookup
             connection.connection.cursor().execute("BEGIN")
 
     return engine
+
+
+@contextmanager
+def _patient(connection: Connection, patience_s: float, usual_s: float) -> Iterator[None]:
+    """Let a connection to SQLite wait less, or more, for others until the block ends."""
+    cursor = connection.connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(patience_s)}")
+    try:
+        yield
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout = {_milliseconds(usual_s)}")
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(1000 * seconds))
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, busy_s: float) -> None:

@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from sqlalchemy import and_, delete, select, update
+from sqlalchemy import Connection, and_, delete, select, update
 
 from engine.texts import tr
 from studio.errors import NotFound, WrongState
@@ -18,11 +18,10 @@ _REASONS = {
 _AT_ONCE = 100
 
 
-def set_deadline(database: Database, account_id: str, task_id: str, after_s: float) -> None:
+def set_deadline(connection: Connection, account_id: str, task_id: str, after_s: float) -> None:
     """Cancel a task of the account in `after_s` seconds, unless it has ended by then. An earlier deadline stays."""
-    with database.write() as connection:
-        row = {"task_id": task_id, "account_id": account_id, "at": Now() + after_s}
-        connection.execute(insert_or_keep(connection, deadlines).values(row))
+    row = {"task_id": task_id, "account_id": account_id, "at": Now() + after_s}
+    connection.execute(insert_or_keep(connection, deadlines).values(row))
 
 
 def cancel_overdue(database: Database, also: Also) -> int:

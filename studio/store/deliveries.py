@@ -4,16 +4,18 @@
       ^  `----not, too often----> failed
       `-------repeat------------- either
 
-A row waits for its task to end, then for its next attempt. A server that sends it first takes it for a while, so that
-two servers do not send it at once, and a crash delays it but does not lose it: it may come twice, under one id.
+A row waits for its task to end, then for its next attempt. A server that sends it first takes it for a while and counts
+the attempt, so that two servers do not send it at once, and a crash delays it but does not lose it. Only where a server
+dies between the receiver's answer and its record does it come twice, under one id.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 from sqlalchemy import tuple_ as row_of
 
 from engine.texts import tr
@@ -26,15 +28,17 @@ from studio.store.tasks import ENDED
 State = Literal["waiting", "delivered", "failed"]
 PAUSES_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 14_400.0, 43_200.0)  # before the second and each later attempt
 KEPT_S = 30 * 86_400.0
-_LOOKED_AT = 200
+_LOOKED_AT = 1000  # after they have taken turns
 _LONGEST_REASON = 300
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Delivery:
     """A delivery as it was when read. Times are seconds since 1970.
 
-    base_url: the address of the service that the client used, for links. status: of the last answer, if there was one.
+    base_url: the address of the service that the client used, for links. attempts: those that have begun. status: of
+    the last answer, if there was one.
     """
 
     id: str
@@ -51,35 +55,49 @@ class Delivery:
     finished_at: float | None
 
 
-def promise_delivery(database: Database, account_id: str, task_id: str, url: str, base_url: str) -> str:
+def promise_delivery(connection: Connection, account_id: str, task_id: str, url: str, base_url: str) -> str:
     """Report the end of a task to this address, once, however often that is asked for; return the delivery's id."""
     delivery_id = hashlib.sha256(f"{task_id}\n{url}".encode()).hexdigest()[:24]
     row = {
         "id": delivery_id, "account_id": account_id, "task_id": task_id, "url": url, "base_url": base_url,
         "state": "waiting", "attempts": 0, "next_at": Now(), "created_at": Now(),
     }  # fmt: skip
-    with database.write() as connection:
-        connection.execute(insert_or_keep(connection, deliveries).values(row))
+    connection.execute(insert_or_keep(connection, deliveries).values(row))
     return delivery_id
 
 
-def take_due(database: Database, most: int, most_of_account: int, for_s: float) -> list[Delivery]:
-    """Take deliveries whose task has ended, or is gone, and whose time has come, for `for_s` seconds; the longest due
-    first, and of each account a few."""
+def take_due(
+    database: Database, most: int, most_of_account: int, for_s: float, under_way: Mapping[str, int] = _NONE
+) -> list[Delivery]:
+    """Take deliveries whose task has ended, or is gone, and whose time has come, for `for_s` seconds, and count the
+    attempt. Accounts take turns, each with its longest due.
+
+    under_way: how many of each account are being sent, which count as its own.
+    """
     ended = or_(tasks.c.state.in_(ENDED), tasks.c.id.is_(None))
     due = and_(deliveries.c.state == "waiting", deliveries.c.next_at <= Now())
-    found = (
-        select(deliveries.c.id, deliveries.c.account_id)
+    full = [account_id for account_id, number in under_way.items() if number >= most_of_account]
+    its_turn = func.row_number().over(
+        partition_by=deliveries.c.account_id, order_by=(deliveries.c.next_at, deliveries.c.id)
+    )
+    in_turn = (
+        select(deliveries.c.id, deliveries.c.account_id, deliveries.c.next_at, its_turn.label("turn"))
         .join(tasks, tasks.c.id == deliveries.c.task_id, isouter=True)
-        .where(due, ended)
-        .order_by(deliveries.c.next_at, deliveries.c.id)
+        .where(due, ended, deliveries.c.account_id.not_in(full))
+        .subquery()
+    )
+    found = (
+        select(in_turn.c.id, in_turn.c.account_id)
+        .where(in_turn.c.turn <= most_of_account)
+        .order_by(in_turn.c.turn, in_turn.c.next_at, in_turn.c.id)
         .limit(_LOOKED_AT)
     )
     with database.read() as connection:  # usually nothing to do, so no write lock
-        rows = connection.execute(found).all()
-    if not (chosen := _fair([(one.id, one.account_id) for one in rows], most_of_account)[:most]):
+        rows = [(one.id, one.account_id) for one in connection.execute(found)]
+    if not (chosen := _fair(rows, most_of_account, under_way)[:most]):
         return []
-    taken = update(deliveries).where(deliveries.c.id.in_(chosen), due).values(next_at=Now() + for_s)
+    taken = update(deliveries).where(deliveries.c.id.in_(chosen), due)
+    taken = taken.values(next_at=Now() + for_s, attempts=deliveries.c.attempts + 1)
     with database.write() as connection:
         return [_delivery(row) for row in connection.execute(taken.returning(deliveries))]
 
@@ -93,8 +111,8 @@ def was_not_delivered(
     database: Database, delivery: Delivery, reason: str, status: int | None = None, for_good: bool = False
 ) -> None:
     """Record a failed attempt; the next comes after a pause, unless there were enough, or it failed for good."""
-    over = for_good or delivery.attempts >= len(PAUSES_S)
-    then = {"state": "failed", "finished_at": Now()} if over else {"next_at": Now() + PAUSES_S[delivery.attempts]}
+    over = for_good or delivery.attempts > len(PAUSES_S)
+    then = {"state": "failed", "finished_at": Now()} if over else {"next_at": Now() + PAUSES_S[delivery.attempts - 1]}
     _change(database, delivery, status=status, error=reason[:_LONGEST_REASON], **then)
 
 
@@ -144,15 +162,16 @@ def sweep(database: Database) -> int:
 
 
 def _change(database: Database, delivery: Delivery, **values: object) -> None:
-    """Record an attempt, unless the delivery has been asked for anew or taken by another meanwhile."""
+    """Record how an attempt ended, unless the delivery has been asked for anew or taken by another meanwhile."""
     held = and_(deliveries.c.id == delivery.id, deliveries.c.next_at == delivery.next_at)
     with database.write() as connection:
-        connection.execute(update(deliveries).where(held).values(attempts=deliveries.c.attempts + 1, **values))
+        connection.execute(update(deliveries).where(held).values(**values))
 
 
-def _fair(rows: Sequence[tuple[str, str]], most_of_account: int) -> list[str]:
+def _fair(rows: Iterable[tuple[str, str]], most_of_account: int, under_way: Mapping[str, int]) -> list[str]:
+    """Return the ids of those, in turn, with which no account has too many under way."""
     chosen: list[str] = []
-    of_account: dict[str, int] = {}
+    of_account = dict(under_way)
     for delivery_id, account_id in rows:
         of_account[account_id] = of_account.get(account_id, 0) + 1
         if of_account[account_id] <= most_of_account:

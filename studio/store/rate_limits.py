@@ -8,7 +8,7 @@ from sqlalchemy import delete, select
 
 from engine.texts import ntr
 from studio.errors import StudioError, TooMany
-from studio.store.database import Database, Now, insert_into
+from studio.store.database import SHORTLY_S, Database, Now, insert_into
 from studio.store.tables import rates
 
 MINUTE_S = 60.0
@@ -79,7 +79,8 @@ class SharedReads:
         A database that is busy or unreachable refuses no calls.
         """
         try:
-            taken = _take(self._database, account_id, READS, max(1, self._per_minute // _PARTS), self._per_minute)
+            number = max(1, self._per_minute // _PARTS)
+            taken = _take(self._database, account_id, READS, number, self._per_minute, SHORTLY_S)
         except StudioError:
             return
         if not taken.number:
@@ -99,9 +100,11 @@ def sweep(database: Database) -> int:
         return connection.execute(delete(rates).where(rates.c.minute < int(now_s // MINUTE_S) - 1)).rowcount
 
 
-def _take(database: Database, account_id: str, what: str, number: int, per_minute: int) -> _Taken:
+def _take(
+    database: Database, account_id: str, what: str, number: int, per_minute: int, patience_s: float | None = None
+) -> _Taken:
     """Count `number` calls of the account at once: all or none."""
-    with database.write() as connection:
+    with database.write(patience_s) as connection:
         now_s = connection.execute(select(Now())).scalar_one()
         minute = int(now_s // MINUTE_S)
         counted = (

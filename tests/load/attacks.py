@@ -244,7 +244,10 @@ def _callbacks() -> Iterator[Attack]:
     addresses = (
         "x", "http://", "//127.0.0.1/a", "ftp://127.0.0.1/a", "file:///etc/passwd", "javascript:alert(1)", "data:,a",
         "http://a:b@127.0.0.1/", "http://127.0.0.1:99999/", "http://[::1", "http://" + "a" * 5_000, "http://a\r\nX: y/",
-        "http://127.0.0.1/\x00", "http://\u202e.example/",
+        "http://127.0.0.1/\x00", "http://\u202e.example/", "http://xn--/", "http://xn--a/", "http://a.xn--0.com/",
+        "http://" + "a" * 64 + ".com/", "http://" + ".".join(["a" * 15] * 17) + "/", "http://a..b/", "http://a.b./",
+        "http://0x7f.1/", "http://2130706433/", "http://0177.0.0.1/", "http://127.1/", "http://[fe80::1%25eth0]/",
+        "http://127.0.0.1:+80/", "http://127.0.0.1:8_0/", "http://@127.0.0.1/", "http://\uff11\uff12\uff17.0.0.1/",
     )  # fmt: skip
     for address in addresses:
         form = {"audio": ("a.flac", sample()), "model": VOICE, "callback_url": address}

@@ -2,7 +2,9 @@
 
     python -m tests.load.hostile --minutes 60    all attacks in turn, again and again: imports, new voices, checks,
                                                  songs, effects, takes, teaching, projects, links, what belongs to
-                                                 another account; many and stalled calls at a time; live socket; MCP
+                                                 another account; many and stalled calls at a time; live socket; MCP;
+                                                 receivers of callbacks that never answer, calls beyond those that may
+                                                 wait, revoked tokens, bodies that nobody reads, a locked database
     python -m tests.load.hostile --minutes 3 --every 1    for a look
 
 Prints every few minutes the resident memory of the server and of all it started, the answers by status, the tracebacks
@@ -29,6 +31,7 @@ import psutil
 
 from engine.errors import EngineError
 from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
+from tests.load.attacks_on_promises import promise_attacks
 from tests.load.attacks_on_sockets import assistant, live_attacks
 from tests.load.payloads import sample
 from tests.load.trial_service import TrialService, trial_service
@@ -154,7 +157,8 @@ def attack(service: TrialService, course: Course, until_s: float, every_s: float
                 look_around()
                 if time.monotonic() >= until_s:
                     break
-            for wrong in (*live_attacks(service), *helper.attacks()):
+            promises = promise_attacks(service, "large", client, other, has)
+            for wrong in (*live_attacks(service), *helper.attacks(), *promises):
                 course.note("conversation", wrong)
                 look_around()
             course.rounds += 1

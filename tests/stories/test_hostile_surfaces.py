@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
+from tests.load.attacks_on_promises import promise_attacks
 from tests.load.attacks_on_sockets import assistant, live_attacks
 from tests.load.hostile import LIMITS, loaded, seen, stalled
 from tests.load.payloads import sample
@@ -111,6 +112,12 @@ def test_many_and_stalled_calls_of_one_account_are_in_nobody_elses_way(service, 
 
 def test_live_socket_ends_garbage_with_a_sentence(service):
     assert not [one for one in live_attacks(service) if one]
+
+
+def test_callbacks_waits_tokens_bodies_and_locks_are_in_nobody_elses_way(service, anna, bert, has, monkeypatch):
+    for bound in ("BESIDE_S", "ENDS_S", "READS_S"):  # the load test measures
+        monkeypatch.setattr(f"tests.load.attacks_on_promises.{bound}", PATIENCE_S)
+    assert not [one for one in promise_attacks(service, "anna", anna, bert, has) if one]
 
 
 def test_assistant_is_told_in_short_sentences_and_stays(service):

@@ -10,7 +10,7 @@ import pytest
 
 from engine.errors import SettingsError
 from studio import addresses
-from studio.addresses import GuardedTransport, checked_address, is_public
+from studio.addresses import WHOSE, GuardedTransport, checked_address, is_public, resolved
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,9 @@ def test_is_public_takes_addresses_of_the_internet(address):
         "::1", "::", "fe80::1", "fe80::1%eth0", "fc00::1", "fd12:3456::1", "ff02::1", "2001:db8::1",
         "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
         "2002:7f00:1::", "2002:a00:1::1", "2001:0:a00:1:0:0:80ff:fffe",
+        "2002:808:808::1", "2001:0:808:808::1", "2001:20::1", "192.88.99.1", "fec0::1", "feff::1", "febf::1",
+        "3fff::1", "5f00::1", "64:ff9b:1::808:808", "100::1", "::8.8.8.8", "::ffff:0:8.8.8.8", "ff0e::1", "4000::1",
+        "2606:2800::1%eth0", "::ffff:169.254.169.254", "::ffff:c0a8:1", "64:ff9b::a00:1",
     ],
 )  # fmt: skip
 def test_is_public_refuses_everything_else_in_all_its_disguises(address):
@@ -40,6 +43,9 @@ def test_is_public_refuses_everything_else_in_all_its_disguises(address):
     [
         ("https://example.com/done?x=1", "https://example.com/done?x=1"), ("http://example.com:8080", "http://example.com:8080"),
         ("https://bücher.example/a#b", "https://xn--bcher-kva.example/a"), ("https://8.8.8.8/", "https://8.8.8.8/"),
+        ("https://xn--strae-oqa.de/", "https://xn--strae-oqa.de/"), ("https://例え.テスト/", "https://xn--r8jz45g.xn--zckzah/"),
+        ("https://a_b.r3---sn.example:443/", "https://a_b.r3---sn.example/"), ("HTTPS://EXAMPLE.COM", "https://example.com"),
+        ("https://[2606:2800::1]:8443/x", "https://[2606:2800::1]:8443/x"), ("https://1password.com/", "https://1password.com/"),
     ],
 )  # fmt: skip
 def test_checked_address_takes_public_ones_without_their_fragment(written, read):
@@ -55,6 +61,22 @@ def test_checked_address_takes_public_ones_without_their_fragment(written, read)
         "http://printer.local/", "http://metadata.google.internal/", "http://127.0.0.1:7860/", "http://[::1]/",
         "http://169.254.169.254/latest/", "http://192.168.0.1/", "http://[::ffff:10.0.0.1]/",
         "https://example.com:0/", "https://example.com:65536/", "https://example.com:99999/",
+        # ports that only Python reads
+        "https://example.com:8_0/", "https://example.com:+80/", "https://example.com:\u0663/", "https://example.com:-1/",
+        # names that cannot be encoded or looked up
+        "https://xn--/", "https://xn--a/", "https://a.xn--0.com/", "https://XN--A/", "https://example.xn--a",
+        "https://xn--\u00fc/", "https://xn--strae-oqa-/", f"https://{'a' * 64}.com/", "https://a..com/", "https://.com/",
+        "https://example.com./", "https://example.com../", f"https://{'.'.join(['a' * 50] * 5)}.com/",
+        f"https://{'.'.join('a' * 17)}/", "https://-a.com/", "https://a-.com/", "https://a*b.com/", "https://%61.com/",
+        "https://ex\u00adample.com/", "https://\u24d4xample.com/", "https://exa\u200bmple.com/", "https://\ud800.com/",
+        "https://@example.com/", "https://example.com\\@127.0.0.1/", "https:///a", "https:example.com",
+        # other spellings of addresses of this machine
+        "http://2130706433/", "http://0x7f000001/", "http://0x7f.1/", "http://0177.0.0.1/", "http://127.1/", "http://0/",
+        "http://017700000001/", "http://127.0.0.0x1/", "http://127.0.0.1./", "http://127\u30020\u30020\u30021/",
+        "http://\uff11\uff12\uff17.0.0.1/", "http://[::127.0.0.1]/", "http://[0:0:0:0:0:ffff:7f00:1]/",
+        "http://[fe80::1%25eth0]/", "http://[fe80::1%eth0]/", "http://[fec0::1]/", "http://[64:ff9b::7f00:1]/",
+        "http://[2002:7f00:1::]/", "http://[2001:0:a00:1:0:0:80ff:fffe]/", "http://[::ffff:0x7f.1]/", "http://[v1.a]/",
+        "http://256.1.1.1/", "http://1.2.3/", "http://8.8.8.8.8/",
     ],
 )  # fmt: skip
 def test_checked_address_refuses_what_must_not_be_called(written):
@@ -69,6 +91,12 @@ def test_checked_address_takes_private_ones_where_they_are_allowed():
 
 
 class Receiver(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(302)
+        self.send_header("Location", self.server.redirect)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
     def do_POST(self):
         self.server.seen.append((self.path, self.headers["Host"], self.rfile.read(int(self.headers["Content-Length"]))))
         self.send_response(204)
@@ -94,7 +122,7 @@ def call(url: str, *answers: list[str], private: bool = False) -> tuple[httpx.Re
     """Post to the address; each look-up of a name gives the next of the answers. Also return the names."""
     names, left = [], list(answers)
 
-    async def resolve(name, port):
+    async def resolve(name, port, whose):
         names.append(name)
         return left.pop(0)
 
@@ -129,3 +157,59 @@ def test_transport_reports_names_that_lead_nowhere():
 def test_transport_calls_this_machine_where_that_is_allowed(receiver):
     answer, _ = call(f"http://127.0.0.1:{receiver.server_port}/", ["127.0.0.1"], private=True)
     assert answer.status_code == 204
+
+
+def test_transport_gives_up_a_look_up_that_hangs(monkeypatch):
+    monkeypatch.setattr(addresses, "LOOK_UP_S", 0.01)
+
+    async def hang(name, port, whose):
+        await asyncio.Event().wait()
+
+    async def post():
+        async with httpx.AsyncClient(transport=GuardedTransport(resolve=hang), trust_env=False) as client:
+            await client.post("http://example.com/")
+
+    with pytest.raises(httpx.ConnectTimeout):
+        asyncio.run(post())
+
+
+def test_transport_says_for_whom_it_looks_up():
+    asked = []
+
+    async def resolve(name, port, whose):
+        asked.append((name, port, whose))
+        return ["::1"]
+
+    async def post():
+        async with httpx.AsyncClient(transport=GuardedTransport(resolve=resolve), trust_env=False) as client:
+            await client.post("https://example.com/", extensions={WHOSE: "mia"})
+
+    with pytest.raises(SettingsError):
+        asyncio.run(post())
+    assert asked == [("example.com", 443, "mia")]
+
+
+def test_resolved_finds_this_machine_and_reports_what_is_not_there():
+    assert set(asyncio.run(resolved("localhost", 80, ""))) & {"127.0.0.1", "::1"}
+    with pytest.raises(httpx.ConnectError):
+        asyncio.run(resolved("nobody.invalid", 80, ""))
+
+
+def test_transport_checks_each_redirect(receiver, monkeypatch):
+    """The first address is public, as it seems; where it redirects to is not called."""
+    monkeypatch.setattr(addresses, "is_public", lambda address: str(ip_address(address)) == "127.0.0.1")
+    port = receiver.server_port
+    places = {"example.com": ["127.0.0.1"], "inside.example.com": ["10.0.0.1"]}
+
+    async def resolve(name, port, whose):
+        return places[name]
+
+    async def get(url):
+        transport = GuardedTransport(resolve=resolve)
+        async with httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=True) as client:
+            return await client.get(url)
+
+    for place in (f"http://inside.example.com:{port}/", "http://localhost/", "http://[::1]/", "http://2130706433/"):
+        receiver.redirect = place
+        with pytest.raises(SettingsError):
+            asyncio.run(get(f"http://example.com:{port}/"))

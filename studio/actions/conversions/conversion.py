@@ -25,7 +25,7 @@ from studio.actions.recordings import (
     shown_name,
     suffix_of,
 )
-from studio.actions.submission import Work, new_task, submit_work
+from studio.actions.submission import Work, new_task, refuse_what_cannot_wait, submit_work
 from studio.actions.uploads import stored_copy
 from studio.actions.voices.rvc_models import refuse_without_contentvec
 from studio.errors import Invalid, WrongState
@@ -95,6 +95,7 @@ def start_conversion(
     """
     if known := answered(studio, account, idempotency):
         return str(known["task_id"])
+    refuse_what_cannot_wait(studio, account, CONVERSION)
     checked = check_conversion(studio, account, audio, file_name, request)
     return submit_conversion(
         studio, account, audio, checked, origin=origin, idempotency=idempotency, request_id=request_id
@@ -117,6 +118,12 @@ def check_conversion(
         has_effects = not effects_of(request.effects).is_off
         cost += check_song(studio, account, request.song, takes, has_effects, request.untrained)
     return CheckedConversion(request, voice, file_name, cost)
+
+
+def refuse_in_vain(studio: Studio, account: Account, request: ConversionRequest) -> None:
+    """Raise what `start_conversion` would raise now, as far as that is known without the recording."""
+    refuse_what_cannot_wait(studio, account, CONVERSION)
+    _check_request(studio, account, request)
 
 
 def submit_conversion(

@@ -25,7 +25,7 @@ from studio.errors import Invalid, TooMany, Unauthorised
 from studio.executors.live import Changes, LiveProcess
 from studio.executors.worker_ids import owner_of
 from studio.settings.service import LARGEST_LIVE_MESSAGE
-from studio.store.accounts import Account
+from studio.store.accounts import Account, account_of_id
 from studio.store.catalogue import Model, all_models, find_usable
 from studio.store.free_space import TAKE_BYTES, refuse_full_disk
 from studio.store.kinds import CONVERSION
@@ -109,11 +109,15 @@ class LiveSession:
             self._recorded_model = self._recorded_model or self._model
 
     def finish(self) -> str | None:
-        """End the session; return the task in the history that holds the recording, if there is one."""
+        """End the session; return the task in the history that holds the recording, if there is one.
+
+        Raises NotFound if the account has been deleted meanwhile.
+        """
         try:
             recorded = self._process.finish()
         finally:
             self._ended(self)
+        account_of_id(self._studio.database, self.account.id)
         return self._store_session(recorded, self._recorded_model or self._model) if recorded else None
 
     def abandon(self) -> None:

@@ -136,6 +136,8 @@ def create_model(
         return str(known["model_id"])
     if not seems_zip(archive):
         raise NotReadable(tr("The file is not a zip: put model.json and the folder audio into a zip."), "not_a_zip")
+    with studio.database.read() as connection:  # before it is unpacked
+        refuse_too_many(connection, account.id, studio.service)
     with scratch_folder(studio) as scratch:
         dataset = create_dataset(archive, scratch / "dataset", given, studio.service.free_disk_mb * MEGABYTE)
         return keep_dataset(studio, account, dataset, idempotency, request_id)

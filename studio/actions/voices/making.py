@@ -124,6 +124,9 @@ def start_teaching(
     refuse_teacher(studio, teacher)
     if request.epochs:
         allowed_plan(studio, request.epochs)
+    with studio.database.read() as connection:  # before the recordings are looked at
+        refuse_full_queue(studio, connection, account.id, TEACHING)
+        _refuse_too_many(studio, account, connection, request.epochs)
     name = checked_name(request.name.strip() or teacher.name)
     task = new_task(account)
     with scratch_folder(studio) as folder:

@@ -124,6 +124,8 @@ def import_model(
     """
     if known := answered(studio, account, idempotency):
         return str(known["model_id"])
+    with studio.database.read() as connection:  # before it is unpacked
+        refuse_too_many(connection, account.id, studio.service)
     with scratch_folder(studio) as scratch:
         card = _unpacked(studio, package, scratch, files, stated)
         folder = scratch / card.id

@@ -1,8 +1,9 @@
 """The call a route answers: its account, its form, and the threads that run its actions."""
 
 import time
-from asyncio import wrap_future
+from asyncio import CancelledError, wrap_future
 from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +15,10 @@ from fastapi.routing import APIRoute
 
 from engine.texts import tr
 from studio.errors import Invalid
-from studio.http.bodies import BodyLimits, Form
+from studio.http.bodies import LARGEST_FORM, BodyLimits, Form, plain_too_large
 from studio.http.field_names import unknown_fields
-from studio.http.middleware import ServerState
+from studio.http.middleware import ServerState, announced_size
+from studio.http.rights import Right
 from studio.http.routes.documentation import OPEN_PATHS, form_names, query_names
 from studio.http.task_watch import TaskWatch
 from studio.http.uploads import INCOMING, UploadPlace, received_form
@@ -68,6 +70,12 @@ class Call:
         watch: TaskWatch = self.request.app.state.watch
         return watch
 
+    @property
+    def right(self) -> Right:
+        """Return the caller's right, which may end while the call goes on."""
+        right: Right = self.request.state.right
+        return right
+
     def leave_room(self) -> None:
         """Give the place among the uploads to another call: what is left is to wait."""
         self.request.state.room.close()
@@ -87,16 +95,27 @@ class Call:
 
     async def started(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an action that stores something and queues a task. Few run concurrently; accounts take turns."""
-        return await wrap_future(self.server.start_threads.submit(self.account.id, partial(action, *args, **kwargs)))
+        return await self._in_turn(self.server.start_threads.submit(self.account.id, partial(action, *args, **kwargs)))
 
     async def deleted(self, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an action that deletes files; so do these."""
-        return await wrap_future(self.server.deletion_threads.submit(self.account.id, partial(action, *args, **kwargs)))
+        work = partial(action, *args, **kwargs)
+        return await self._in_turn(self.server.deletion_threads.submit(self.account.id, work))
 
     async def apart(self, action: Callable[Concatenate[Studio, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `action(studio, ...)`, which takes a while, outside of this process; accounts take turns."""
         submit = partial(self.studio.apart, self.account, action, *args, **kwargs)
-        return await wrap_future(await to_thread.run_sync(submit))
+        return await self._in_turn(await to_thread.run_sync(submit))
+
+    async def _in_turn(self, future: Future[T]) -> T:
+        """Wait for what was submitted. It is not begun any more once the caller's right has ended: Unauthorised."""
+        with self.right.at_end(future.cancel):
+            try:
+                return await wrap_future(future)
+            except CancelledError:
+                if future.cancelled():
+                    self.right.refuse_ended()
+                raise
 
     def check_query(self) -> None:
         """Refuse parameters that the address does not take, or takes once. Raises Invalid.
@@ -127,6 +146,8 @@ class Call:
         place = UploadPlace(self.studio.settings.work / INCOMING, limits, self.server.upload_threads)
         content_type = self.request.headers.get("content-type", "")
         names = form_names(self._route, self._ignores_others)
+        if not names.files and (announced_size(self.request.headers) or 0) > LARGEST_FORM:
+            raise plain_too_large(LARGEST_FORM)  # before it is read
         async with received_form(self.request.stream(), content_type, place, names) as form:
             self._note_ignored(form.ignored)
             yield form

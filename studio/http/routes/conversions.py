@@ -104,7 +104,7 @@ async def started_conversion(
     assert audio is not None
     async with true_to_the_queue(call, CONVERSION):
         task_id = await call.started(
-            start_conversion,
+            promises.of(call).around(start_conversion),
             call.studio,
             call.account,
             on_track(audio.path, track),

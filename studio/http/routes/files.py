@@ -15,6 +15,7 @@ from studio.actions.recordings import open_file
 from studio.http.ranges import Unsatisfiable, http_date, is_unchanged, wanted_part
 from studio.http.routes.call import Calling
 from studio.http.routes.documentation import Responses, problems
+from studio.store.accounts import owner_of_key
 
 # Browsers display no other types, whatever was uploaded.
 _SHOWN = {
@@ -46,6 +47,8 @@ _RESPONSES: Responses = {
 async def get_file(call: Calling, request: Request, key: str, expires: Expires, signature: Signature) -> Response:
     """Return a file by its signed link. No token is needed."""
     file = await call.quickly(open_file, call.studio, key, expires, signature)
+    if (owner := owner_of_key(file.key)) is not None:
+        call.right.holders.add(owner)
     etag = '"' + file.etag.removeprefix("W/").strip('"') + '"'
     headers = {
         "Accept-Ranges": "bytes",

@@ -9,7 +9,7 @@ it can be converted is dropped, never queued. {"change": {...}} changes settings
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from anyio import to_thread
 from pydantic import BaseModel, Field, StrictBool, StrictFloat, StrictInt, StrictStr, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import WebSocketRoute
-from starlette.types import Message
+from starlette.types import Message, Scope
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from engine.errors import EngineError
@@ -27,9 +27,12 @@ from studio.actions.conversions.live import LiveSession, LiveSessions
 from studio.errors import Invalid
 from studio.http.origin_guard import is_own_origin
 from studio.http.problem import problem_of
+from studio.http.rights import RightsWatch
 from studio.http.uploads import Arrival
 from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account
 
+TokenOf = Callable[[Scope, Account], str]
 PATH = "/live/{ticket}"
 _MOST_WAITING = 3  # blocks
 _MOST_CHANGES = 20  # settings
@@ -50,23 +53,44 @@ class _Said(BaseModel):
     change: dict[str, StrictBool | StrictInt | StrictFloat | StrictStr | None] = {}
 
 
-def live_route(sessions: LiveSessions, service: ServiceSettings) -> WebSocketRoute:
-    """Return the route; the ticket in the path is the visitor's, from the page."""
-    return WebSocketRoute(PATH, partial(_serve, sessions=sessions, service=service), name="live")
+def live_route(
+    sessions: LiveSessions, service: ServiceSettings, rights: RightsWatch, token_of: TokenOf | None = None
+) -> WebSocketRoute:
+    """Return the route; the ticket in the path is the visitor's, from the page.
+
+    token_of: returns the token of the page's log-in, or raises Unauthorised; None where nobody logs in. The session
+    ends with it, and with the account.
+    """
+    served = partial(_serve, sessions=sessions, service=service, rights=rights, token_of=token_of)
+    return WebSocketRoute(PATH, served, name="live")
 
 
-async def _serve(socket: WebSocket, sessions: LiveSessions, service: ServiceSettings) -> None:
+async def _serve(
+    socket: WebSocket,
+    sessions: LiveSessions,
+    service: ServiceSettings,
+    rights: RightsWatch,
+    token_of: TokenOf | None,
+) -> None:
     if not is_own_origin(socket.scope, service):
         await socket.close(_FOREIGN)  # before it is accepted: the browser sees a refusal
         return
     session: LiveSession | None = None
+    stack = ExitStack()
     try:
         with sessions.admitted(str(socket.path_params["ticket"])) as ticket:
+            holders = [ticket.account.id]
+            if token_of is not None:
+                holders.append(await to_thread.run_sync(token_of, socket.scope, ticket.account))
+            right = stack.enter_context(rights.granted(*holders))
             await socket.accept()
             hello = _Hello.model_validate_json(_text_of(await asyncio.wait_for(_received(socket), _HELLO_S)))
             session = await to_thread.run_sync(sessions.open, ticket, hello.rate)
         await socket.send_json({"ready": session.facts})
-        await _Exchange(socket, session).run()
+        exchange = _Exchange(socket, session)
+        with right.at_end(exchange.stop):
+            await exchange.run()
+        right.refuse_ended()
     except (WebSocketDisconnect, TimeoutError, HTTPException):
         pass  # it is gone, or far too slow; what was recorded is kept
     except EngineError as error:
@@ -81,6 +105,7 @@ async def _serve(socket: WebSocket, sessions: LiveSessions, service: ServiceSett
             if session is not None:
                 await _finish(socket, session)
         finally:
+            stack.close()
             await _end(socket, None)
 
 
@@ -130,20 +155,25 @@ class _Exchange:
         self._changes: dict[str, bool | int | float | str | None] = {}  # the latest of each setting
         self._arrived = asyncio.Event()
         self._stopped = False
+        self._both: tuple[asyncio.Task[None], ...] = ()
         self._dropped = 0
 
     async def run(self) -> None:
         """Go on until the browser stops or leaves. Raises EngineError when the conversion cannot go on."""
-        both = asyncio.create_task(self._receive()), asyncio.create_task(self._convert())
+        both = self._both = asyncio.create_task(self._receive()), asyncio.create_task(self._convert())
         try:
             done, _ = await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         finally:  # also where the server cancels this
-            for task in both:
-                task.cancel()
+            self.stop()
             await asyncio.gather(*both, return_exceptions=True)
-        failures = [failure for task in done if (failure := task.exception()) is not None]
+        failures = [failure for task in done if not task.cancelled() and (failure := task.exception()) is not None]
         if failures:
             raise failures[0]
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        for task in self._both:
+            task.cancel()
 
     async def _receive(self) -> None:
         arrival = Arrival(round(_LEAST_PACE * 4 * self._session.facts["rate"]), _SILENT_S)

@@ -101,8 +101,9 @@ async def create(call: Calling) -> JSONResponse:
         assert archive is not None
         idempotency = call.idempotency("create", form)
         model_id = await call.apart(
-            create_model, call.account, named(archive.path, archive.name), idempotency, call.request_id, given
-        )
+            promises.of(call).around(create_model), call.account, named(archive.path, archive.name), idempotency,
+            call.request_id, given,
+        )  # fmt: skip
     call.note(model_id=model_id)
     return await promises.answer(call, await _latest_id(call, model_id, REPORT), {"model_id": model_id})
 
@@ -174,8 +175,9 @@ async def train(call: Calling, model_id: str) -> JSONResponse:
         idempotency = call.idempotency(f"train {model_id}", form)
         async with true_to_the_queue(call, TRAINING):
             answer = await call.started(
-                train_model, call.studio, call.account, model_id, epochs, idempotency, call.request_id
-            )
+                promises.of(call).around(train_model), call.studio, call.account, model_id, epochs, idempotency,
+                call.request_id,
+            )  # fmt: skip
 
     async def reached() -> Mapping[str, object]:
         view = await call.quickly(model_view, call.studio, call.account, model_id)
@@ -221,8 +223,9 @@ async def teach(call: Calling, model_id: str) -> JSONResponse:
         asked = TeachingRequest(name, epochs)
         async with true_to_the_queue(call, TEACHING):
             task_id = await call.apart(
-                teach_from_upload, call.account, model_id, upload, asked, idempotency, call.request_id
-            )
+                promises.of(call).around(teach_from_upload), call.account, model_id, upload, asked, idempotency,
+                call.request_id,
+            )  # fmt: skip
     call.note(task_id=task_id)
     return await promises.answer(call, task_id, {"task_id": task_id})
 

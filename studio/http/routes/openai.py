@@ -4,10 +4,11 @@ What OpenAI's services do not have is named as they would: `/v1/audio/conversion
 another voice. Each of these calls answers with the sound itself, and cancels its task if the client leaves.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, TypeVar
 
+import anyio
 from anyio import CancelScope
 from fastapi import APIRouter, Path
 from starlette.concurrency import iterate_in_threadpool
@@ -17,11 +18,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from engine.audio.containers import CONTAINERS
 from engine.texts import tr
 from studio.actions.account import FORMATS
-from studio.actions.conversions.conversion import ConversionRequest, start_conversion
+from studio.actions.conversions.conversion import ConversionRequest, refuse_in_vain, start_conversion
 from studio.actions.conversions.downloads import first_take
 from studio.actions.tasks import cancel_task
 from studio.actions.voices.voice import models_view
-from studio.errors import NotFound, StudioError, TooLarge
+from studio.errors import NotFound, StudioError, TooLarge, TooMany, Unauthorised
 from studio.http.bodies import JSON, MULTIPART, URLENCODED
 from studio.http.routes.call import Call, Calling
 from studio.http.routes.conversions import FURTHER_FIELDS, started_conversion
@@ -34,9 +35,11 @@ from studio.http.speech import spoken
 from studio.store.kinds import CONVERSION
 from studio.store.records.cards import PublishedVoice
 
+T = TypeVar("T")
 PREFIX = "/v1"
 LONGEST_TEXT = 4096
 LONGEST_WORK_S = 600.0  # as clients of OpenAI's wait
+_TURN_S = 1.0  # between two attempts to have a turn
 _OWNER = "timbre-studio"
 _MEDIA_TYPES = {suffix.lstrip("."): one.media_type for one in CONTAINERS for suffix in one.suffixes}
 _VOICE = {"type": "string", "maxLength": 64, "examples": ["kathleen"]}
@@ -115,14 +118,15 @@ async def list_openai_voices(call: Calling) -> JSONResponse:
 )
 async def convert_speech(call: Calling) -> Response:
     """Return a recording in another voice."""
-    async with call.form() as form:
-        fields = Fields(form)
-        recording = fields.file("file", "audio")
-        voice = fields.text("voice" if fields.has("voice") else "model")
-        kind = fields.choice("response_format", FORMATS, "wav")
-        task_id, promises = await started_conversion(call, form, fields, recording, voice)
-    await promises.store(call, task_id)
-    return await _sound_of(call, task_id, kind)
+    with call.watch.place(call.account.id):  # refused before anything is queued
+        async with call.form() as form:
+            fields = Fields(form)
+            recording = fields.file("file", "audio")
+            voice = fields.text("voice" if fields.has("voice") else "model")
+            kind = fields.choice("response_format", FORMATS, "wav")
+            task_id, promises = await started_conversion(call, form, fields, recording, voice)
+        await promises.keep(call, task_id)
+        return await _sound_of(call, task_id, kind)
 
 
 @router.post(
@@ -143,15 +147,16 @@ async def speak(call: Calling) -> Response:
         fields.choice("stream_format", ("audio",), "audio")
         fields.check()
     asked = ConversionRequest(known_model_id(voice), {})
-    async with (
-        spoken(call.studio, text, 1.0 if speed is None else speed) as recording,
-        true_to_the_queue(call, CONVERSION),
-    ):
-        task_id = await call.started(
-            start_conversion, call.studio, call.account, recording, recording.name, asked, request_id=call.request_id
-        )
-    call.note(task_id=task_id, model_id=voice)
-    return await _sound_of(call, task_id, kind)
+    with call.watch.place(call.account.id):  # refused before anything is spoken or queued
+        async with true_to_the_queue(call, CONVERSION):
+            await call.quickly(refuse_in_vain, call.studio, call.account, asked)
+            async with spoken(call.studio, text, 1.0 if speed is None else speed) as recording:
+                task_id = await call.started(
+                    start_conversion, call.studio, call.account, recording, recording.name, asked,
+                    request_id=call.request_id,
+                )  # fmt: skip
+        call.note(task_id=task_id, model_id=voice)
+        return await _sound_of(call, task_id, kind)
 
 
 async def _voices(call: Call) -> list[PublishedVoice]:
@@ -163,23 +168,34 @@ def _model(voice_id: str) -> Mapping[str, str | int]:
 
 
 async def _sound_of(call: Call, task_id: str, kind: str) -> Response:
-    """Wait for a conversion and return its first take. Raises TooLarge if it takes too long, and Invalid with the
-    reason if it fails: statuses after which clients do not begin again by themselves."""
+    """Wait, in a place that the caller has taken, for a conversion and return its first take.
+
+    Raises TooLarge if it takes too long, and Invalid with the reason if it fails: statuses after which clients do not
+    begin again by themselves.
+    """
     try:
-        with call.watch.place(call.account.id):
-            call.leave_room()
-            has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
-    except ClientDisconnect:
+        call.leave_room()
+        has_ended = await while_connected(call, task_id, LONGEST_WORK_S)
+    except (ClientDisconnect, Unauthorised):
         with CancelScope(shield=True):
             await _cancel(call, task_id)
         raise
     if not has_ended:
         await _cancel(call, task_id)
         raise TooLarge(tr("The recording is too long for this call: use /convert."), "too_long")
-    take = await call.apart(first_take, call.account, task_id, kind)
+    take = await _in_some_turn(lambda: call.apart(first_take, call.account, task_id, kind))
     headers = {"Content-Length": str(take.size), "X-Task-ID": task_id}
     blocks: AsyncIterator[bytes] = iterate_in_threadpool(call.studio.storage.read(take.key, 0, take.size))
     return StreamingResponse(blocks, headers=headers, media_type=_MEDIA_TYPES[kind])
+
+
+async def _in_some_turn(ask: Callable[[], Awaitable[T]]) -> T:
+    """Return what is asked for once the work has been done: where all turns are taken, it waits for one."""
+    while True:
+        try:
+            return await ask()
+        except TooMany:
+            await anyio.sleep(_TURN_S)
 
 
 async def _cancel(call: Call, task_id: str) -> None:

@@ -19,12 +19,11 @@ from engine.errors import SettingsError
 from engine.texts import tr
 from studio.actions.tasks import ends_in_s, task_view, with_true_wait
 from studio.addresses import LONGEST_ADDRESS, checked_address
-from studio.errors import Invalid, TooMany
+from studio.errors import Invalid, TooMany, Unauthorised
 from studio.http.routes.call import Call
 from studio.http.routes.documentation import Described, Responses, body, problems
 from studio.http.routes.fields import Fields, shown
-from studio.store.deadlines import set_deadline
-from studio.store.deliveries import promise_delivery
+from studio.store.promised import Promised
 
 PREFER, APPLIED, CANCEL_AFTER, RETRY_AFTER = "Prefer", "Preference-Applied", "Cancel-After", "Retry-After"
 LONGEST_WAIT_S = 60
@@ -72,35 +71,38 @@ class Promises:
         answer: Mapping[str, object],
         again: Callable[[], Awaitable[Mapping[str, object]]] | None = None,
     ) -> JSONResponse:
-        """Store deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
+        """Keep deadline and callback, wait, and answer: as ever or, where the client waited, with the task; 202 if it
         has not ended by then. Without a task there is nothing to keep or to wait for.
 
         again: returns those parts of the answer that change while the task goes on.
         """
         if task_id is None:
             return JSONResponse(answer)
-        await self.store(call, task_id)
-        waited = await _waited_for(call, task_id, self.wait_s)
+        await self.keep(call, task_id)
+        place = {"Location": f"{call.own_address}/tasks/{task_id}"}
+        try:
+            waited = await _waited_for(call, task_id, self.wait_s)
+        except Unauthorised:  # meanwhile: the task has been queued all the same
+            return JSONResponse(answer, 202, place)
         if waited is None:
             return JSONResponse(answer)
         if again is not None:
             answer = {**answer, **await again()}
         if not waited:
             headers = _applied(self.wait_s) | await _retry_after(call, task_id)
-            return JSONResponse(answer, 202, headers | {"Location": f"{call.own_address}/tasks/{task_id}"})
+            return JSONResponse(answer, 202, headers | place)
         task = await call.quickly(task_view, call.studio, call.account, task_id, call.base_url, call.now_s)
         return JSONResponse({**answer, "task": task}, headers=_applied(self.wait_s))
 
-    async def store(self, call: Call, task_id: str) -> None:
-        """Store the deadline of a task, and where its end is reported."""
-        if self.cancel_after_s is not None:
-            await call.quickly(
-                set_deadline, call.studio.database, call.account.id, task_id, float(self.cancel_after_s)
-            )
-        if self.callback_url:
-            await call.quickly(
-                promise_delivery, call.studio.database, call.account.id, task_id, self.callback_url, call.base_url
-            )
+    def of(self, call: Call) -> Promised:
+        """Return what is kept for the task of a call, in the transaction that queues it."""
+        after_s = None if self.cancel_after_s is None else float(self.cancel_after_s)
+        return Promised(call.account.id, call.base_url, after_s, self.callback_url or None)
+
+    async def keep(self, call: Call, task_id: str) -> None:
+        """Keep the same for a task that an earlier call has queued."""
+        if self.cancel_after_s is not None or self.callback_url:
+            await call.quickly(self.of(call).keep_for, call.studio, task_id)
 
 
 def promises_of(call: Call, fields: Fields) -> Promises:
@@ -173,7 +175,10 @@ async def _waited_for(call: Call, task_id: str, wait_s: int | None) -> bool | No
 
 
 async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
-    """Wait so long for the end of a task; return whether it has ended. Raises ClientDisconnect if the client leaves."""
+    """Wait so long for the end of a task; return whether it has ended.
+
+    Raises ClientDisconnect if the client leaves, Unauthorised if its right ends.
+    """
     has_ended = has_left = False
 
     async def leave() -> None:
@@ -188,6 +193,7 @@ async def while_connected(call: Call, task_id: str, wait_s: float) -> bool:
         with anyio.move_on_after(wait_s):
             has_ended = await call.watch.ended(task_id)
         group.cancel_scope.cancel()
+    call.right.refuse_ended()
     if has_left:
         raise ClientDisconnect
     return has_ended

@@ -127,7 +127,9 @@ async def comp(call: Calling, task_id: str) -> JSONResponse:
         choice: list[TakeOf] = [{"task": task_id, "take": number} for number in numbers]
         idempotency = call.idempotency(f"comp {task_id}", form)
         async with true_to_the_queue(call, CONVERSION):
-            new_id = await call.started(start_comp, call.studio, call.account, task_id, choice, idempotency)
+            new_id = await call.started(
+                promises.of(call).around(start_comp), call.studio, call.account, task_id, choice, idempotency
+            )
     call.note(task_id=new_id)
     return await promises.answer(call, new_id, {"task_id": new_id})
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from engine.errors import Cancelled, SettingsError
+from engine.errors import Cancelled, EngineError, SettingsError
 from studio.actions.uploads import fetch_link, is_link, receive_upload
 from studio.actions.voices.drafts import add_recordings
 from studio.errors import DiskFull, Invalid, TooLarge, Unavailable
@@ -151,6 +151,26 @@ def test_fetch_link_ends_an_answer_that_never_begins(studio, tmp_path, monkeypat
     monkeypatch.setattr("studio.actions.uploads._SILENT_S", 0.01)
     with pytest.raises(Unavailable, match="cannot be reached"):
         fetch_link(studio, LINK, tmp_path, lambda fraction, message: None, transport=httpx.MockTransport(trickles))
+@pytest.mark.parametrize(
+    "to", ["https://xn--a/", "https://a.xn--0.com/x", "https://[::1/", "https://example.com:99999/", "https://a..b/"]
+)
+def test_fetch_link_says_in_one_sentence_that_a_redirect_leads_nowhere(studio, tmp_path, to):
+    def serve(request):
+        return httpx.Response(302, headers={"Location": to})
+
+    with pytest.raises(EngineError):
+        fetch_link(studio, LINK, tmp_path, lambda fraction, message: None, 100, httpx.MockTransport(serve))
+    assert list(tmp_path.glob("*.pth")) == []
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["https://xn--/a", "https://xn--a/a", f"https://{'a' * 64}.com/", "https://a..com/", "https://[fec0::1]/",
+     "https://0x7f.1/", "https://[::ffff:127.0.0.1]/", "https://user@example.com/", "https://example.com./"],
+)  # fmt: skip
+def test_fetch_link_reads_addresses_as_callbacks_are_read(studio, tmp_path, link):
+    with pytest.raises(SettingsError):
+        fetched(studio, tmp_path, httpx.Response(200, content=b"x"), link)
 
 
 def test_fetch_link_ends_what_is_too_large_announced_or_not(studio, tmp_path):

@@ -96,3 +96,28 @@ def test_body_limits_cut_a_body_that_is_too_slow(upload, monkeypatch, path):
     assert (status, received) == (408, 0)
     assert "slower than 1e+06 kB a second" in text
     assert upload(ServiceSettings(least_upload_kb_s=0), 3, path=path, block=100)[0] == 200
+
+
+@pytest.mark.parametrize(("announced", "most"), [(300 * MB, 0), (None, 2 * MB)])
+def test_body_limits_discard_little_of_a_login_that_is_too_large(home, announced, most):
+    """It was refused by its length, and then 270 MB of it were read to be thrown away."""
+    studio, sent, answers = open_studio(load_settings(), ServiceSettings()), 0, []
+
+    async def receive():
+        nonlocal sent
+        sent += MB // 10
+        return {"type": "http.request", "body": bytes(MB // 10), "more_body": True}
+
+    async def answer(message):
+        answers.append(message)
+
+    async def page(scope, receive, send):
+        while True:
+            await receive()
+
+    length = [(b"content-length", str(announced).encode())] if announced else [(b"transfer-encoding", b"chunked")]
+    scope = {"type": "http", "method": "POST", "path": "/login", "headers": length}
+    asyncio.run(BodyLimits(page, studio)(scope, receive, answer))
+    studio.close()
+    assert answers[0]["status"] == 413
+    assert sent <= most

@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
@@ -8,7 +8,7 @@ from studio.errors import Unauthorised
 from studio.page.log_in import LogIns
 from studio.settings.environment import Settings
 from studio.settings.service import ServiceSettings
-from studio.store.accounts import create_account, create_token, revoke_token
+from studio.store.accounts import create_account, create_token, find_account, revoke_token
 from studio.store.studio import Studio, open_studio
 from tests.load.trial_service import TrialService, trial_service
 from tests.waiting import PATIENCE_S
@@ -97,6 +97,19 @@ def test_log_in_ends_when_its_token_is_revoked(public):
         assert "<form" in one.get("/").text
         assert one.post("/gradio_api/queue/join", json={"session_hash": "a", "fn_index": 0}).status_code == 401
         assert two.get("/config").status_code == 200
+
+
+def test_what_an_open_page_receives_ends_when_its_token_is_revoked(public):
+    """Each event looked the token up; what had begun went on."""
+    with logged_in(public, public.token("leaves"), "leaves") as client:
+        with client.stream("GET", "/gradio_api/heartbeat/abcdefgh") as heart:
+            assert heart.status_code == 200
+            with public.database() as database:
+                revoke_token(database, "trial", find_account(database, "leaves"))
+            with suppress(httpx.RemoteProtocolError):
+                for _ in heart.iter_bytes():
+                    pass  # it ends; otherwise the client's patience does
+        assert client.get("/config").status_code == 401
 
 
 def test_log_ins_refuse_the_cookie_of_a_revoked_token(studio):

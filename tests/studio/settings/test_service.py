@@ -155,3 +155,13 @@ def test_load_service_settings_prefers_given_values_to_demo_defaults():
 def test_service_settings_have_the_api_unless_it_is_off():
     assert ServiceSettings().has_api
     assert not ServiceSettings(api="off").has_api
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://127.0.0.1/v1", "http://xn--a/v1", "http://a..b/", "http://0x7f.1/"])
+def test_speech_url_that_nobody_can_call_is_refused_when_the_service_starts(address):
+    with pytest.raises(SettingsError, match="speech_url must be an address"):
+        ServiceSettings(speech_url=address)
+
+
+def test_speech_url_may_lead_to_this_machine():
+    assert ServiceSettings(speech_url="http://127.0.0.1:8880/v1").speech_url == "http://127.0.0.1:8880/v1"

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
-from sqlalchemy import func, insert, select, text
+from sqlalchemy import func, insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from engine.errors import SettingsError
@@ -130,6 +130,24 @@ def test_database_write_waits_for_other_writers(database):
 
     in_threads(6, work)
     assert len(names(database)) == 60
+
+
+def test_database_write_waits_no_longer_than_it_is_told(database_url, database):
+    """The rows of a busy PostgreSQL are locked, the whole file of SQLite is; both wait for long otherwise."""
+    with database.write() as connection:
+        add(connection, "mia")
+    change = update(accounts).where(accounts.c.id == "mia").values(name="leo")
+    other = open_database(database_url, busy_s=PATIENCE_S)
+    with database.write() as connection:
+        connection.execute(change)
+        with pytest.raises(Unavailable) as refused, other.write(0.01) as impatient:
+            impatient.execute(change)
+    assert refused.value.code == "database_busy"
+    with other.write() as connection:  # as patient as before
+        connection.execute(change)
+        if other.is_sqlite:
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 1000 * PATIENCE_S
+    other.close()
 
 
 def test_database_read_reports_busy_without_a_free_connection(sqlite_database):

@@ -34,7 +34,8 @@ def kept(database) -> list[str]:
 
 def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
     task_id = queued(database, account)
-    set_deadline(database, account, task_id, 3600)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 3600)
     pass_time(database, 1800)
     assert cancel_overdue(database, end_training) == 0
     assert find(database, account, task_id).state == "queued"
@@ -43,7 +44,8 @@ def test_cancel_overdue_leaves_tasks_whose_time_has_not_come(database, account):
 
 def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
     task_id = queued(database, account)
-    set_deadline(database, account, task_id, 3600)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 3600)
     pass_time(database, 3601)
     assert cancel_overdue(database, end_training) == 1
     task = find(database, account, task_id)
@@ -55,7 +57,8 @@ def test_cancel_overdue_aborts_a_queued_task_with_the_reason(database, account):
 def test_cancel_overdue_asks_the_worker_of_a_running_task_to_stop(database, account):
     task_id = queued(database, account)
     task = claim(database, "worker", ["conversion"], 60)
-    set_deadline(database, account, task_id, 3600)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 3600)
     pass_time(database, 3601)
     assert cancel_overdue(database, end_training) == 1
     assert find(database, account, task_id).cancel_requested
@@ -68,7 +71,8 @@ def test_cancel_overdue_asks_the_worker_of_a_running_task_to_stop(database, acco
 def test_a_task_that_is_completed_all_the_same_has_no_error(database, account):
     task_id = queued(database, account)
     task = claim(database, "worker", ["conversion"], 60)
-    set_deadline(database, account, task_id, 1)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 1)
     pass_time(database, 2)
     cancel_overdue(database, end_training)
     with database.write() as connection:
@@ -79,7 +83,8 @@ def test_a_task_that_is_completed_all_the_same_has_no_error(database, account):
 def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
     task_id = queued(database, account)
     task = claim(database, "worker", ["conversion"], 60)
-    set_deadline(database, account, task_id, 1)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 1)
     with database.write() as connection:
         complete(connection, task, {})
     pass_time(database, 2)
@@ -90,8 +95,10 @@ def test_cancel_overdue_forgets_a_task_that_ended_in_time(database, account):
 
 def test_set_deadline_keeps_the_first_and_survives_a_restart(database, database_url, account):
     task_id = queued(database, account)
-    set_deadline(database, account, task_id, 100)
-    set_deadline(database, account, task_id, 1_000_000)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 100)
+    with database.write() as connection:
+        set_deadline(connection, account, task_id, 1_000_000)
     again = open_database(database_url)
     with again.read() as connection:
         left_s = connection.scalar(select(deadlines.c.at - Now()))

@@ -40,8 +40,13 @@ def ended(database, account) -> str:
     return task_id
 
 
+def promised_delivery(database, *given) -> str:
+    with database.write() as connection:
+        return promise_delivery(connection, *given)
+
+
 def promised(database, account, url=URL) -> str:
-    return promise_delivery(database, account, ended(database, account), url, "http://studio")
+    return promised_delivery(database, account, ended(database, account), url, "http://studio")
 
 
 def due(database, most=10, most_of_account=10):
@@ -56,7 +61,7 @@ def pass_time(database, seconds) -> None:
 
 def test_take_due_waits_for_the_end_of_the_task(database, account):
     task_id = queued(database, account)
-    delivery_id = promise_delivery(database, account, task_id, URL, "http://studio")
+    delivery_id = promised_delivery(database, account, task_id, URL, "http://studio")
     assert due(database) == []
     request_cancel(database, account, task_id)
     assert [one.id for one in due(database)] == [delivery_id]
@@ -84,14 +89,14 @@ def test_take_due_takes_a_few_of_each_account_the_longest_due_first(database, ac
 
 def test_take_due_includes_those_of_deleted_tasks(database, account):
     task_id = ended(database, account)
-    promise_delivery(database, account, task_id, URL, "http://studio")
+    promised_delivery(database, account, task_id, URL, "http://studio")
     remove(database, account, task_id)
     assert [one.task_id for one in due(database)] == [task_id]
 
 
 def test_promise_delivery_again_is_the_same_and_another_address_another(database, account):
     task_id = ended(database, account)
-    ids = [promise_delivery(database, account, task_id, url, "http://studio") for url in (URL, URL, f"{URL}/x")]
+    ids = [promised_delivery(database, account, task_id, url, "http://studio") for url in (URL, URL, f"{URL}/x")]
     assert ids[0] == ids[1] != ids[2]
     assert len(list_deliveries(database, account)[0]) == 2
 

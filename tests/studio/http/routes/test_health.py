@@ -1,11 +1,16 @@
 """How the service is: told to anybody in a word, and to Prometheus in numbers."""
 
+import sqlite3
+from functools import partial
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from studio.errors import Unavailable
 from studio.http.routes.health import Checkup
+from studio.store.database import open_database
 from studio.store.durations import add_durations
+from tests.waiting import PATIENCE_S
 
 
 def numbers(http) -> dict:
@@ -105,3 +110,16 @@ def test_metrics_have_a_histogram_of_each_stage(serve):
     name = "timbre_studio_task_stage_seconds"
     assert [found[(f"{name}_bucket", labels[0], ("le", le), labels[1])] for le in ("0.25", "0.5", "+Inf")] == [0, 1, 2]
     assert (found[(f"{name}_count", *labels)], found[(f"{name}_sum", *labels)]) == (2, 20.3)
+
+
+def test_reading_calls_do_not_wait_for_a_locked_database(serve, monkeypatch):
+    """They came after ten seconds: the use of the token and the count of the calls waited for the lock."""
+    patient = partial(open_database, busy_s=PATIENCE_S)
+    monkeypatch.setattr("studio.store.studio.open_database", patient)
+    service = serve()
+    client = service.client("mia")
+    lock = sqlite3.connect(service.studio.settings.data / "studio.sqlite", isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    for path in ("/models", "/tasks", "/projects", "/callbacks", "/models/kathleen", "/v1/models"):
+        assert client.get(path).status_code == 200
+    lock.close()

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
@@ -12,11 +13,15 @@ from starlette.websockets import WebSocketDisconnect
 
 from engine.errors import SettingsError
 from studio.errors import NotFound, Unauthorised, Unavailable
+from studio.http import rights
+from studio.http.rights import RightsWatch
 from studio.http.routes import live
 from studio.http.routes.live import live_route
 from studio.settings.service import ServiceSettings
+from studio.store.accounts import Account
 from tests.waiting import PATIENCE_S, wait_until
 
+ACCOUNT = Account("mia's", "mia")
 OWN = {"origin": "http://127.0.0.1", "host": "127.0.0.1"}
 
 
@@ -52,7 +57,7 @@ class Sessions:
     def admitted(self, secret):
         if secret != "ticket":
             raise Unauthorised("Press Start again: this session was not asked for, or too long ago.", "live_ticket")
-        yield secret
+        yield SimpleNamespace(account=ACCOUNT)
 
     def open(self, ticket, rate):
         if rate != 48_000:
@@ -81,8 +86,21 @@ def exchanges(monkeypatch):
 
 @pytest.fixture
 def client(sessions, exchanges):
-    with TestClient(Starlette(routes=[live_route(sessions, ServiceSettings())]), "http://127.0.0.1") as client:
+    with served(sessions) as client:
         yield client
+
+
+def served(sessions, *given) -> TestClient:
+    route = live_route(sessions, ServiceSettings(), *(given or [RightsWatch(SimpleNamespace(is_sqlite=True))]))
+    return TestClient(Starlette(routes=[route]), "http://127.0.0.1")
+
+
+@pytest.fixture(autouse=True)
+def valid(monkeypatch):
+    """The tokens and accounts that are valid."""
+    found = {ACCOUNT.id, "token"}
+    monkeypatch.setattr(rights, "valid_among", lambda database, holders: found & holders)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -267,3 +285,40 @@ def test_exchange_that_is_cancelled_leaves_no_task_behind():
         return asyncio.all_tasks() - {asyncio.current_task()}
 
     assert asyncio.run(cancelled()) == set()
+
+
+# ---- rights
+
+
+@pytest.mark.parametrize("gone", ["token", ACCOUNT.id])
+def test_live_ends_with_the_token_and_the_account(sessions, valid, monkeypatch, gone):
+    """It went on for as long as somebody sang."""
+    monkeypatch.setattr(rights, "LOOK_S", 0.01)
+    watch = RightsWatch(SimpleNamespace(is_sqlite=True))
+    with (
+        served(sessions, watch, lambda scope, account: "token") as client,
+        client.websocket_connect("/live/ticket", headers=OWN) as socket,
+    ):
+        socket.send_json({"rate": 48_000})
+        socket.receive_json()
+        socket.send_bytes(bytes(4) + b"sing")
+        assert socket.receive_bytes()
+        assert socket.receive_json()["meter"]
+        valid.discard(gone)
+        assert "was revoked" in socket.receive_json()["error"]
+        assert socket.receive_json() == {"finished": {"task": "task-1"}}  # what was sung before is kept
+    assert sessions.session.finished
+    assert not watch._open
+
+
+def test_live_refuses_a_ticket_that_comes_without_its_log_in(sessions):
+    def token_of(scope, account):
+        raise Unauthorised("You are not logged in.", "log_in")
+
+    with (
+        served(sessions, RightsWatch(SimpleNamespace(is_sqlite=True)), token_of) as client,
+        pytest.raises(WebSocketDenialResponse) as refusal,
+        client.websocket_connect("/live/ticket", headers=OWN),
+    ):
+        pass
+    assert (refusal.value.status_code, refusal.value.json()["code"]) == (401, "log_in")

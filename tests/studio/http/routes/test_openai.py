@@ -30,7 +30,8 @@ def wav(recording) -> bytes:
 
 
 def waiting(http, number: int = 1) -> None:
-    wait_until(lambda: http.app.state.watch._places.total() == number)
+    """Wait until so many calls wait for their tasks; their places they have before these are queued."""
+    wait_until(lambda: len(http.app.state.watch._waiting) == number)
 
 
 def test_models_and_voices_are_listed_in_their_shapes(http):
