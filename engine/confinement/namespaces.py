@@ -74,6 +74,7 @@ def _made_root(places: Sequence[tuple[Path, int]]) -> Path:
             flags = os.statvfs(target).f_flag & _KEPT
             with suppress(OSError):  # a device, or what is read only by itself
                 _mount("none", str(target), _REMOUNT | _BIND | _READ_ONLY | flags)
+        (root / "proc").mkdir(exist_ok=True)
         (root / "proc" / "self").symlink_to(str(os.getpid()))
     except OSError:
         system().umount2(os.fsencode(root), _DETACH)

@@ -72,7 +72,6 @@ def lower_integrity(kernel: Any = None, security: Any = None) -> None:
     """
     kernel, security = kernel or _library("kernel32"), security or _library("advapi32")
     token, identifier = ctypes.c_void_p(), ctypes.c_void_p()
-    kernel.GetCurrentProcess.restype = ctypes.c_void_p
     own = ctypes.c_void_p(kernel.GetCurrentProcess())
     _checked(security.OpenProcessToken(own, _CHANGE_TOKEN, ctypes.byref(token)))
     _checked(security.ConvertStringSidToSidW(LOW_INTEGRITY, ctypes.byref(identifier)))
@@ -93,7 +92,8 @@ def _library(name: str) -> Any:
         raise OSError("this is not Windows")
     library = ctypes.WinDLL(name, use_last_error=True)
     if name == "kernel32":
-        library.CreateJobObjectW.restype = ctypes.c_void_p
+        library.CreateJobObjectW.restype = library.GetCurrentProcess.restype = ctypes.c_void_p
+        library.LocalFree.argtypes = [ctypes.c_void_p]
     return library
 
 
