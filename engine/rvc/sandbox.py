@@ -85,6 +85,8 @@ def run_apart(function: str, source: Path, *arguments: str, target: Path | None 
     finally:
         process.stop()
     if target is not None:
+        if "file" not in arrays:  # an answer that is not ours
+            raise crashed(shown_name(source))
         target.write_bytes(arrays["file"].data)
     return values
 
@@ -145,6 +147,10 @@ class ModelProcess:
         self._refuse(answer)
         return answer["values"], found
 
+    def broken(self) -> ModelFileError:
+        """Return the error of an answer that no function here gives."""
+        return crashed(self._name)
+
     def stop(self) -> None:
         """End the process, if it runs."""
         if self._end is not None:
@@ -179,23 +185,25 @@ class ModelProcess:
             return too_demanding(self._name)
         return RuntimeError(end.last_words) if end.last_words else crashed(self._name)
 
-    def _refuse(self, answer: dict[str, Any]) -> None:
+    def _refuse(self, answer: Any) -> None:
         """Raise the error of an answer that has one."""
-        match answer.get("error"):
-            case None:
-                return
-            case ["refused", text, None]:
+        if isinstance(answer, dict) and "values" in answer:
+            return
+        match answer.get("error") if isinstance(answer, dict) else None:
+            case ["refused", str(text), None]:
                 raise VoiceError(text)
-            case ["refused", text, code]:
+            case ["refused", str(text), str(code)]:
                 raise ModelFileError(text, code)
             case ["memory", *_]:
                 raise too_demanding(self._name)
             case ["unsafe", *_]:
                 raise unsafe(self._name)
-            case ["system", text, _]:
+            case ["system", str(text), _]:
                 raise ModelFileError(tr(
                     '"{name}" could not be read: {text}.',
                     name=self._name, text=text,
                 ), "not_readable")
-            case [_, text, _]:
+            case ["mistake", str(text), _]:
                 raise RuntimeError(text)
+        self.stop()
+        raise self.broken()

@@ -1,4 +1,7 @@
+import pytest
+
 import engine.analysis.pitch
+from engine.rvc.limits_here import LimitsHere
 from studio import doctor
 
 
@@ -56,3 +59,18 @@ def test_doctor_reports_any_exception_as_a_fault():
 
     finding = doctor._tried("sums", fail, "count again")
     assert str(finding).splitlines()[0].split(maxsplit=2) == ["FAULT", "sums", "does not work: ZeroDivisionError"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "mark", "said"),
+    [
+        (LimitsHere(False, False, False, False), "ok", "they read nothing else"),
+        (LimitsHere(True, False, True, False), "note", "a harmful one could: read your files, use the network"),
+    ],
+)
+def test_doctor_says_what_a_model_of_a_stranger_could_do(monkeypatch, limits, mark, said):
+    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: limits)
+    finding = doctor._confinement()
+    assert str(finding).startswith(mark)
+    assert said in finding.detail
+    assert finding.works
