@@ -1,7 +1,7 @@
 """Actions of the server that take a while, each in a process of its own: imports, exports, checks of files.
 
 The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
-`studio.executors.turns`). A process does one action after another, and ends when there are none for a minute. It does
+`studio.executors.turns`); an action that takes long goes on beside the others, with a lower priority. A process does one action after another, and ends when there are none for a minute. It does
 the whole action with its own connections to database and storage: where the server dies, or the client leaves, the
 action is finished, and where the process dies, nothing of it is there.
 """
@@ -23,6 +23,7 @@ from engine.cores import usable_cores
 from engine.errors import EngineError, is_full_disk
 from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
+from studio.executors.priority import lower_priority
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
 from studio.settings.environment import Settings, installation_of
@@ -37,6 +38,7 @@ from studio.tracing import send_spans, span, start_tracing
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
 _GONE = tr("This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is.")
@@ -48,7 +50,10 @@ class ApartActions:
 
     def __init__(self, studio: Studio) -> None:
         self._studio, self._thread = studio, _Thread()
-        self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process)
+        self._processes: dict[threading.Thread, _Process] = {}
+        self._turns = Turns(
+            studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S, noticed=self._yield
+        )
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.
@@ -70,11 +75,18 @@ class ApartActions:
     @contextmanager
     def _process(self) -> Iterator[None]:
         """Give this thread a process, which starts when it is needed."""
-        self._thread.process = _Process(self._studio)
+        thread = threading.current_thread()
+        self._thread.process = self._processes[thread] = _Process(self._studio)
         try:
             yield
         finally:
+            del self._processes[thread]
             self._thread.process.end()
+
+    def _yield(self, thread: threading.Thread) -> None:
+        """Let what the process of a thread does leave the processor to the actions of others."""
+        if process := self._processes.get(thread):
+            process.yield_processor()
 
 
 class _Thread(threading.local):
@@ -90,13 +102,14 @@ class _Process:
         self._studio = studio
         self._patience_s = 60 * studio.service.stalled_minutes
         self._pipe: Connection | None = None
+        self._yields = self._is_lowered = False
         self._log = structlog.get_logger("studio.apart")
 
     def ask(self, action: Action[T]) -> T:
         """Have an action done. Raises what it raises, and Unavailable if the process dies or takes too long."""
         with span(f"apart {action.name}") as traced:
             try:
-                pipe = self._pipe or self._started()
+                pipe = self._ready()
                 pipe.send((action, traced.traceparent))
                 if not pipe.poll(self._patience_s):
                     raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long")
@@ -107,16 +120,34 @@ class _Process:
                 if isinstance(cause, EOFError | OSError):
                     raise Unavailable(_GONE, _RETRY_S, "interrupted") from cause
                 raise
+            finally:
+                self._yields = False
         if kind == "done":
             return answer
         raise answer if isinstance(answer, Exception) else RuntimeError(answer)
+
+    def yield_processor(self) -> None:
+        """Lower the priority of what is done now, and of the processes that it has started."""
+        self._yields = True
+        if self._pipe is not None:
+            self._is_lowered = True
+            lower_priority(self._process.pid or 0)
+
+    def _ready(self) -> Connection:
+        """Return the pipe of a process with the priority that this action has: none can raise its own again."""
+        if self._is_lowered and not self._yields:
+            self.end()
+        pipe = self._pipe or self._started()
+        if self._yields:
+            self.yield_processor()
+        return pipe
 
     def end(self, at_once: bool = False) -> None:
         """End the process; it may finish what it does unless `at_once`."""
         if self._pipe is None:
             return
         self._pipe.close()
-        self._pipe = None
+        self._pipe, self._is_lowered = None, False
         if not at_once:
             self._process.join(_END_S)
         if self._process.is_alive():

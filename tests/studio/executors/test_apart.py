@@ -106,3 +106,28 @@ def test_apart_actions_kill_a_process_that_takes_too_long(home, tmp_path):
     wait_until(lambda: not int(pid) or not psutil.pid_exists(int(pid)))
     impatient.close()
     opened.close()
+
+
+def niceness(studio: Studio) -> tuple[int, int]:
+    return os.getpid(), os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def test_apart_actions_that_take_long_yield_to_others_and_none_after_them_does(studio, tmp_path, monkeypatch):
+    monkeypatch.setattr("studio.executors.apart.LONG_S", 0.05)
+    patient = ApartActions(studio)
+    studio = replace(studio, submit=patient.submit)
+    hanging = studio.apart(studio.local, say_where_and_hang, tmp_path)
+    wait_until((tmp_path / "pid").exists)
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == 19)
+    os.kill(pid, signal.SIGKILL)
+    assert isinstance(hanging.exception(PATIENCE_S), Unavailable)
+    # the account's next one is as long until it is not
+    assert studio.apart(studio.local, niceness).result(PATIENCE_S)[1] == 19
+    monkeypatch.setattr(patient._turns, "_long_s", PATIENCE_S)
+    assert studio.apart(studio.local, niceness).result(PATIENCE_S)[1] == 19
+    lowered, _ = studio.apart(studio.local, niceness).result(PATIENCE_S)
+    fresh, nice = studio.apart(studio.local, niceness).result(PATIENCE_S)
+    assert nice < 19
+    assert psutil.pid_exists(fresh)
+    patient.close()

@@ -117,3 +117,62 @@ def test_turns_end_what_waits_when_they_close(held):
     with pytest.raises(Unavailable):
         turns.submit("anna", held.work("late"))
     assert held.begun == ["first"]
+
+
+def test_turns_let_short_works_pass_those_that_take_long(held):
+    """Two accounts' imports held both processes, and a third's check of a file waited 114 s for them."""
+    noticed: list[threading.Thread] = []
+    turns = Turns(2, 100, long_s=0.05, noticed=noticed.append)
+    long = [turns.submit(who, held.work(who)) for who in ("anna", "anna", "bert", "bert")]
+    wait_until(lambda: len(noticed) == 2)
+    assert sorted(held.begun) == ["anna", "bert"]  # of each one at a time
+    for who in ("carla", "dora", "carla"):
+        assert turns.submit(who, lambda: "done").result(PATIENCE_S) == "done"
+    held.let_go.set()
+    assert [one.result(PATIENCE_S) for one in long] == ["anna", "anna", "bert", "bert"]
+
+
+def test_turns_keep_places_for_short_works_from_accounts_whose_works_are_long(held):
+    """Also where there are more of them than places for long works."""
+    turns = Turns(2, 100, long_s=0.05)
+    accounts = ("anna", "bert", "carla", "dora")
+    first = {who: threading.Event() for who in accounts}
+    for who in accounts[:2]:
+        turns.submit(who, held.work(who))
+    wait_until(lambda: len(turns._long) == 2)
+    late = [turns.submit(who, lambda who=who: first[who].wait(PATIENCE_S)) for who in accounts[2:]]
+    wait_until(lambda: len(turns._overdue) == 2)  # all places are taken, once
+    waiting = turns.submit("emil", lambda: "done")
+    again = [turns.submit(who, held.work(who)) for who in accounts[2:]]
+    for who in accounts[2:]:
+        first[who].set()
+    assert waiting.result(PATIENCE_S) == "done"
+    assert all(one.result(PATIENCE_S) for one in late)
+    for number in range(5):  # those whose works were long wait for a place of long works, and nobody waits for them
+        assert turns.submit(f"frida {number}", lambda: "done").result(PATIENCE_S) == "done"
+    assert not any(one.running() for one in again)
+    held.let_go.set()
+    assert [one.result(PATIENCE_S) for one in again] == ["carla", "dora"]
+
+
+def test_turns_give_an_account_its_place_again_once_its_works_are_short(held):
+    turns = Turns(2, 100, long_s=0.05)
+    turns.submit("anna", lambda: threading.Event().wait(0.2)).result(PATIENCE_S)
+    wait_until(lambda: turns._slow == {"anna"})
+    turns.submit("anna", lambda: None).result(PATIENCE_S)
+    wait_until(lambda: not turns._slow)
+
+
+def test_turns_end_the_threads_that_came_in_the_place_of_long_works(held):
+    turns = Turns(2, 100, long_s=0.05)
+    for who in ("anna", "bert"):
+        turns.submit(who, held.work(who))
+    wait_until(lambda: len(turns._long) == 2)
+    short = threading.Event()
+    for who in ("carla", "dora"):
+        turns.submit(who, lambda: short.wait(PATIENCE_S))
+    wait_until(lambda: len(turns._threads) == 4)
+    held.let_go.set()
+    short.set()
+    wait_until(lambda: len(turns._threads) == 2)
+    assert turns.submit("anna", lambda: "done").result(PATIENCE_S) == "done"
