@@ -67,7 +67,9 @@ class Running:
             stderr=self._errors,
             env=environment,
             cwd=os.path.abspath(os.sep),  # nothing of the user's
-            start_new_session=True,  # what a user types in a terminal is for the studio
+            # what a user types in a terminal is for the studio. No session of its own: Linux shares the processor among
+            # sessions first (sched(7), autogroup), so that its priority would count for nothing beside the server
+            process_group=0,
         )
         self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
         self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
