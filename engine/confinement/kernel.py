@@ -2,12 +2,11 @@
 
 import ctypes
 import os
-from typing import Any
 
 _NO_NEW_PRIVILEGES = 38
 
 
-def system() -> Any:
+def system() -> ctypes.CDLL:
     """Return the C library of this process."""
     return ctypes.CDLL(None, use_errno=True)
 

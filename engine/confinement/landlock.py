@@ -53,7 +53,7 @@ def _allow(rules: int, paths: Iterable[Path], rights: int) -> None:
         with suppress(FileNotFoundError):
             place = os.open(path, os.O_PATH | os.O_CLOEXEC)
             try:
-                here = rights if os.path.isdir(path) else rights & ~_LIST
+                here = rights if path.is_dir() else rights & ~_LIST
                 checked(system().syscall(_ADD_RULE, rules, _BENEATH, struct.pack("<Qi", here, place), 0))
             finally:
                 os.close(place)

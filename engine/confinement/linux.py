@@ -1,7 +1,7 @@
 """All that Linux has to confine a process, one over the other: what one lacks or misses, another holds.
 
-    before there are threads      namespaces and a root of its own, a user of its own, Landlock
-    once libraries are loaded     a filter of system calls, for all threads
+Before there are threads: namespaces and a root of its own, a user of its own, Landlock. Once libraries are loaded: a
+filter of system calls, for all threads.
 """
 
 import os

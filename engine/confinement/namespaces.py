@@ -55,7 +55,7 @@ def change_root(paths: Sequence[Path]) -> bool:
         os.chdir("/")
         checked(system().umount2(b"/" + _OLD.encode(), _DETACH))
         with suppress(OSError):  # what nobody may write to anyway
-            os.rmdir(f"/{_OLD}")
+            Path("/", _OLD).rmdir()
             _mount("none", "/", _REMOUNT | _BIND | _READ_ONLY)
         return True
     return False

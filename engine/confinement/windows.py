@@ -1,12 +1,11 @@
 """What Windows has: a job object, in which a process stays alone and has little memory, and low integrity.
 
-Low integrity forbids writing to what is the user's, and messages to other windows; reading it does not forbid. Nothing of
-this keeps a process from the network.
+Low integrity forbids writing to what is the user's, and messages to other windows; reading it does not forbid. Nothing
+of this keeps a process from the network.
 """
 
 import ctypes
 import sys
-from typing import Any
 
 _EXTENDED_LIMITS, _USER_INTERFACE = 9, 4  # JOBOBJECTINFOCLASS
 _ONE_PROCESS, _PROCESS_MEMORY, _DIE, _END_WITH_JOB = 0x8, 0x100, 0x400, 0x2000  # JOB_OBJECT_LIMIT_...
@@ -50,7 +49,7 @@ def limits_of(memory_bytes: int) -> ExtendedLimits:
     return limits
 
 
-def put_in_job(process: int, memory_bytes: int, kernel: Any = None) -> int:
+def put_in_job(process: int, memory_bytes: int, kernel: ctypes.CDLL | None = None) -> int:
     """Put a process into a job of its own, and return the handle of the job: with the last one the process ends.
 
     process: its handle. kernel: kernel32. Raises OSError.
@@ -65,7 +64,7 @@ def put_in_job(process: int, memory_bytes: int, kernel: Any = None) -> int:
     return job
 
 
-def lower_integrity(kernel: Any = None, security: Any = None) -> None:
+def lower_integrity(kernel: ctypes.CDLL | None = None, security: ctypes.CDLL | None = None) -> None:
     """Let this process write to nothing that is the user's, for good. Raises OSError.
 
     kernel, security: kernel32 and advapi32.
@@ -87,7 +86,7 @@ def close_job(job: int) -> None:
     _library("kernel32").CloseHandle(ctypes.c_void_p(job))
 
 
-def _library(name: str) -> Any:
+def _library(name: str) -> ctypes.CDLL:
     if sys.platform != "win32":
         raise OSError("this is not Windows")
     library = ctypes.WinDLL(name, use_last_error=True)

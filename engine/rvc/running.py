@@ -66,7 +66,7 @@ class Running:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             env=environment,
-            cwd=os.path.abspath(os.sep),  # nothing of the user's
+            cwd=Path(os.sep).absolute(),  # nothing of the user's
             # what a user types in a terminal is for the studio. No session of its own: Linux shares the processor among
             # sessions first (sched(7), autogroup), so that its priority would count for nothing beside the server
             process_group=0,

@@ -185,7 +185,7 @@ class ModelProcess:
             return too_demanding(self._name)
         return RuntimeError(end.last_words) if end.last_words else crashed(self._name)
 
-    def _refuse(self, answer: Any) -> None:
+    def _refuse(self, answer: object) -> None:
         """Raise the error of an answer that has one."""
         if isinstance(answer, dict) and "values" in answer:
             return

@@ -1,9 +1,10 @@
 """Actions of the server that take a while, each in a process of its own: imports, exports, checks of files.
 
 The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
-`studio.executors.turns`); an action that takes long goes on beside the others, with a lower priority. A process does one action after another, and ends when there are none for a minute. It does
-the whole action with its own connections to database and storage: where the server dies, or the client leaves, the
-action is finished, and where the process dies, nothing of it is there.
+`studio.executors.turns`); an action that takes long goes on beside those of others, with a lower priority. A process
+does one action after another, and ends when there are none for a minute. It does the whole action with its own
+connections to database and storage: where the server dies, or the client leaves, the action is finished, and where the
+process dies, nothing of it is there.
 """
 
 import multiprocessing

@@ -22,6 +22,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 _IDLE_S = 60.0  # then a thread ends, with what it works with
 _RETRY_S = 10.0
+_VERY = 8  # times as long as a long work: on a busy machine all take longer
 _ENDS = tr("The service is shutting down. Try again in a moment.")
 _FULL = tr("Too many of your calls wait for their turn. Try again when some have been answered.")
 
@@ -48,7 +49,8 @@ class Turns:
     waiting: the most works of an account that may wait. around: what each thread does before its first work and after
     its last, such as to open and close what it works with. long_s: a work that takes longer leaves its place to another
     thread, so that short works of others need not wait for it; there are as many such places again. An account whose
-    last work was long has its next one in such a place. noticed: is called for the thread of a work that has become long.
+    last work took very long has its next one in such a place, or leaves the last place to others. noticed: is called
+    for the thread of a work that has become long.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Turns:
         self._threads: set[threading.Thread] = set()
         self._long: set[threading.Thread] = set()  # of them, those that do a long work
         self._overdue: deque[threading.Thread] = deque()  # that do one which is long, and have no such place yet
-        self._slow: set[str] = set()  # accounts whose last work was long
+        self._slow: set[str] = set()  # accounts whose last work took very long
         self._idle = 0
         self._ended = False
         self._changed = threading.Condition()
@@ -125,7 +127,7 @@ class Turns:
                     self._give_back(account_id, time.monotonic() - begun_s)
 
     def _next(self) -> tuple[str, _Asked[object]] | None:
-        """Wait for a work whose turn it is; None if none came for a while, if there are enough threads, or at the end."""
+        """Wait for a work whose turn it is; None if none came for a while, or this thread is not needed any more."""
         with self._changed:
             self._idle += 1
             self._changed.wait_for(lambda: self._ends or self._turn() is not None, self._idle_s)
@@ -139,7 +141,7 @@ class Turns:
             if waiting:
                 self._waiting[account_id] = waiting  # behind the others
             self._running[account_id] += 1
-            if account_id in self._slow:
+            if account_id in self._slow and len(self._long) < self._most:
                 self._become_long(threading.current_thread())
             return account_id, asked
 
@@ -149,10 +151,12 @@ class Turns:
         return self._ended or self._short_threads > self._most
 
     def _turn(self) -> str | None:
-        """Return the account that has waited longest for its turn and has not all of its share."""
-        full = len(self._long) >= self._most
+        """Return the account that has waited longest for its turn, has not all of its share, and for which there is a
+        place: the last one of short works is not for accounts whose last work took very long."""
+        has_place = len(self._long) < self._most or self._running.total() - len(self._long) < self._most - 1
         return next(
-            (one for one in self._waiting if self._running[one] < self._share and not (full and one in self._slow)), None
+            (one for one in self._waiting if self._running[one] < self._share and (has_place or one not in self._slow)),
+            None,
         )
 
     def _watch(self) -> threading.Timer:
@@ -188,7 +192,7 @@ class Turns:
             with suppress(ValueError):
                 self._overdue.remove(thread)
             self._make_place()
-            (self._slow.add if took_s > self._long_s else self._slow.discard)(account_id)
+            (self._slow.add if took_s > _VERY * self._long_s else self._slow.discard)(account_id)
             self._running[account_id] -= 1
             self._running += Counter()  # removes the accounts without works
             self._changed.notify_all()

@@ -127,7 +127,7 @@ class ServiceSettings(ServiceConstants):
     unconfined_models: str = text_setting(
         "refuse",
         tr(
-            "Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse, or run.",
+            "Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse or run.",
         ),
         ("refuse", "run"),
     )

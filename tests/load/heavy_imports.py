@@ -1,4 +1,4 @@
-"""How long a third account waits while two import the heaviest models there may be: `python -m tests.load.heavy_imports`.
+"""How long a third account waits while two import the heaviest models: `python -m tests.load.heavy_imports`.
 
     python -m tests.load.heavy_imports             each kind of slow call of a third account, three times, on a service
                                                    of its own: checks, imports, exports, and /v1 with a file

@@ -3,8 +3,8 @@
     python -m tests.load.service                 both parts, as a table; exit status 1 where a bound is not kept
     python -m tests.load.service --part polling  200 clients look at a task once a second each, while 20 conversions of
                                                  3 s of audio wait or run: whenever one is done, another is started
-    python -m tests.load.service --part polling --clients 100 --conversions 30 --imports 2    the same beside two accounts
-                                                 that import the heaviest models there may be
+    python -m tests.load.service --part polling --imports 2      the same beside two accounts that import the heaviest
+                                                 models there may be
     python -m tests.load.service --part uploads  20 recordings of 100 MB are sent at once; its memory is watched
     python -m tests.load.service --json          as JSON
 
@@ -367,7 +367,7 @@ def _counted(numbers: dict[str, int]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and say by the exit status whether the bounds are kept."""
     options = _parser().parse_args(arguments)
-    load = Load(options.clients, options.conversions, options.seconds, options.uploads, options.megabytes, options.imports)
+    load = Load(**{one.name: getattr(options, one.name) for one in fields(Load)})
     try:
         polling, uploads = run_load(load, options.part, Console(stderr=True).print)
     except EngineError as error:

@@ -1,7 +1,7 @@
 """What many that only wait cost the server: `python -m tests.load.watchers`.
 
-    python -m tests.load.watchers          500 streams of events and 200 waiting calls on tasks that do not end, then 300
-                                           visitors of the page: memory and threads of the server, before and with them
+    python -m tests.load.watchers     500 streams of events and 200 waiting calls on tasks that do not end, then 300
+                                      visitors of the page: memory and threads of the server, before and with them
 
 Exit status 1 where a bound is not kept: 60 MB and no thread for each of those who wait, 120 MB for the visitors.
 """

@@ -13,7 +13,10 @@ from engine.confinement.system_calls import _REFUSED, PROCESSORS, filter_of
 from tests.engine.confinement.test_payload import namespaces_can_be_had
 
 pytestmark = [pytest.mark.skipif(sys.platform != "linux", reason="these are Linux's")]
-SECRET = "import os, sys; from pathlib import Path; own, secret = map(Path, sys.argv[1:]); paths = [Path('/proc/self'), own];"
+SECRET = (
+    "import os, sys; from pathlib import Path;"
+    "own, secret = map(Path, sys.argv[1:]); paths = [Path('/proc/self'), own];"
+)
 TRY = """
 def tried(work):
     try:
@@ -83,8 +86,9 @@ def test_filter_alone_refuses_processes_and_sockets_to_threads_that_run_already(
         "def there():\n    go.wait(); found.extend(map(tried, (os.fork, socket.socket)))\n"
         f"{TRY}thread = threading.Thread(target=there); thread.start()\n"
         "print(close_system_calls()); go.set(); thread.join(); print(found)\n"
-        "for work in (os.fork, lambda: os.execv('/bin/true', ['true']), socket.socket, lambda: os.kill(os.getppid(), 0),"
-        " lambda: os.open(own, os.O_WRONLY), lambda: own.chmod(0o777), own.unlink, lambda: os.kill(-1, 0)):\n"
+        "for work in (os.fork, lambda: os.execv('/bin/true', ['true']), socket.socket,"
+        " lambda: os.kill(os.getppid(), 0), lambda: os.open(own, os.O_WRONLY), lambda: own.chmod(0o777), own.unlink,"
+        " lambda: os.kill(-1, 0)):\n"
         "    print(tried(work), end=' ')\n"
         "os.kill(os.getpid(), 0); threading.Thread(target=print, args=('threads go on',)).start()\n",
     )

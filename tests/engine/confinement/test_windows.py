@@ -5,7 +5,14 @@ import struct
 
 import pytest
 
-from engine.confinement.windows import LOW_INTEGRITY, BasicLimits, ExtendedLimits, limits_of, lower_integrity, put_in_job
+from engine.confinement.windows import (
+    LOW_INTEGRITY,
+    BasicLimits,
+    ExtendedLimits,
+    limits_of,
+    lower_integrity,
+    put_in_job,
+)
 
 
 class Library:

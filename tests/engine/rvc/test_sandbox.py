@@ -248,15 +248,18 @@ def test_process_has_none_of_the_users_environment(process, monkeypatch):
     found, _ = process.call("environment", [])
     assert not found.keys() & {*secrets, "PATH"}
     assert found.keys() <= {
-        *running._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OPENBLAS_NUM_THREADS",
+        *running._KEPT, "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY",
+        "OPENBLAS_NUM_THREADS",
         "MALLOC_ARENA_MAX", "LC_CTYPE", "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK", "CUDA_MODULE_LOADING",
     }  # fmt: skip
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the pipe is found by Linux's ways")
 @pytest.mark.parametrize(
-    "header", ["nothing", "[]", "[1, {}]", "[[], {}]", "[{}, {}]", '[{"error": 1}, {}]', '[{"error": ["refused", 1, 2]}, {}]',
-               '[{"error": ["mistake", [], 0]}, {}]', "[" * 5000],
+    "header", [
+        "nothing", "[]", "[1, {}]", "[[], {}]", "[{}, {}]", '[{"error": 1}, {}]', '[{"error": ["refused", 1, 2]}, {}]',
+        '[{"error": ["mistake", [], 0]}, {}]', "[" * 5000,
+    ],
 )  # fmt: skip
 def test_process_that_forges_its_answer_is_one_error(process, header):
     with pytest.raises(ModelFileError, match="crashed the process"):

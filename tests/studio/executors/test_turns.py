@@ -132,35 +132,24 @@ def test_turns_let_short_works_pass_those_that_take_long(held):
     assert [one.result(PATIENCE_S) for one in long] == ["anna", "anna", "bert", "bert"]
 
 
-def test_turns_keep_places_for_short_works_from_accounts_whose_works_are_long(held):
-    """Also where there are more of them than places for long works."""
-    turns = Turns(2, 100, long_s=0.05)
-    accounts = ("anna", "bert", "carla", "dora")
-    first = {who: threading.Event() for who in accounts}
-    for who in accounts[:2]:
+def test_turns_keep_a_place_for_short_works_from_accounts_whose_works_take_very_long(held):
+    """Also where there are more of them than places for long works; one of them alone is not kept from its own."""
+    turns = Turns(2, 100, long_s=0.01)
+    for who in ("anna", "bert"):
         turns.submit(who, held.work(who))
     wait_until(lambda: len(turns._long) == 2)
-    late = [turns.submit(who, lambda who=who: first[who].wait(PATIENCE_S)) for who in accounts[2:]]
-    wait_until(lambda: len(turns._overdue) == 2)  # all places are taken, once
-    waiting = turns.submit("emil", lambda: "done")
-    again = [turns.submit(who, held.work(who)) for who in accounts[2:]]
-    for who in accounts[2:]:
-        first[who].set()
-    assert waiting.result(PATIENCE_S) == "done"
-    assert all(one.result(PATIENCE_S) for one in late)
-    for number in range(5):  # those whose works were long wait for a place of long works, and nobody waits for them
-        assert turns.submit(f"frida {number}", lambda: "done").result(PATIENCE_S) == "done"
-    assert not any(one.running() for one in again)
+    for who in ("carla", "dora"):
+        turns.submit(who, lambda: threading.Event().wait(0.2)).result(PATIENCE_S)
+    wait_until(lambda: {"carla", "dora"} <= turns._slow)
+    again = {who: turns.submit(who, held.work(f"{who} again")) for who in ("carla", "dora")}
+    wait_until(lambda: "carla again" in held.begun)
+    for number in range(5):
+        assert turns.submit(f"emil {number}", lambda: "done").result(PATIENCE_S) == "done"
+    assert not again["dora"].running()
     held.let_go.set()
-    assert [one.result(PATIENCE_S) for one in again] == ["carla", "dora"]
-
-
-def test_turns_give_an_account_its_place_again_once_its_works_are_short(held):
-    turns = Turns(2, 100, long_s=0.05)
-    turns.submit("anna", lambda: threading.Event().wait(0.2)).result(PATIENCE_S)
-    wait_until(lambda: turns._slow == {"anna"})
-    turns.submit("anna", lambda: None).result(PATIENCE_S)
-    wait_until(lambda: not turns._slow)
+    assert [one.result(PATIENCE_S) for one in again.values()] == ["carla again", "dora again"]
+    turns.submit("carla", lambda: None).result(PATIENCE_S)
+    wait_until(lambda: "carla" not in turns._slow)
 
 
 def test_turns_end_the_threads_that_came_in_the_place_of_long_works(held):
