@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -51,10 +51,7 @@ class ApartActions:
 
     def __init__(self, studio: Studio) -> None:
         self._studio, self._thread = studio, _Thread()
-        self._processes: dict[threading.Thread, _Process] = {}
-        self._turns = Turns(
-            studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S, noticed=self._yield
-        )
+        self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.
@@ -76,18 +73,11 @@ class ApartActions:
     @contextmanager
     def _process(self) -> Iterator[None]:
         """Give this thread a process, which starts when it is needed."""
-        thread = threading.current_thread()
-        self._thread.process = self._processes[thread] = _Process(self._studio)
+        self._thread.process = _Process(self._studio)
         try:
             yield
         finally:
-            del self._processes[thread]
             self._thread.process.end()
-
-    def _yield(self, thread: threading.Thread) -> None:
-        """Let what the process of a thread does leave the processor to the actions of others."""
-        if process := self._processes.get(thread):
-            process.yield_processor()
 
 
 class _Thread(threading.local):
@@ -103,7 +93,7 @@ class _Process:
         self._studio = studio
         self._patience_s = 60 * studio.service.stalled_minutes
         self._pipe: Connection | None = None
-        self._yields = self._is_lowered = False
+        self._is_lowered = False
         self._log = structlog.get_logger("studio.apart")
 
     def ask(self, action: Action[T]) -> T:
@@ -114,34 +104,22 @@ class _Process:
                 pipe.send((action, traced.traceparent))
                 if not pipe.poll(self._patience_s):
                     raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long")
-                kind, answer = pipe.recv()
+                kind, answer, self._is_lowered = pipe.recv()
             except BaseException as cause:
                 self._log.warning("action_ended", action=action.name, reason=repr(cause))
                 self.end(at_once=True)
                 if isinstance(cause, EOFError | OSError):
                     raise Unavailable(_GONE, _RETRY_S, "interrupted") from cause
                 raise
-            finally:
-                self._yields = False
         if kind == "done":
             return answer
         raise answer if isinstance(answer, Exception) else RuntimeError(answer)
 
-    def yield_processor(self) -> None:
-        """Lower the priority of what is done now, and of the processes that it has started."""
-        self._yields = True
-        if self._pipe is not None:
-            self._is_lowered = True
-            lower_priority(self._process.pid or 0)
-
     def _ready(self) -> Connection:
-        """Return the pipe of a process with the priority that this action has: none can raise its own again."""
-        if self._is_lowered and not self._yields:
+        """Return the pipe of a process with the priority of a new one: none can raise its own again."""
+        if self._is_lowered:
             self.end()
-        pipe = self._pipe or self._started()
-        if self._yields:
-            self.yield_processor()
-        return pipe
+        return self._pipe or self._started()
 
     def end(self, at_once: bool = False) -> None:
         """End the process; it may finish what it does unless `at_once`."""
@@ -184,7 +162,27 @@ def _serve(
     with suppress(EOFError, OSError):  # the server has ended
         while True:
             action, traceparent = pipe.recv()
-            pipe.send(_answered(studio, action, traceparent))
+            with _yielding() as is_lowered:
+                answer = _answered(studio, action, traceparent)
+            pipe.send((*answer, is_lowered()))
+
+
+@contextmanager
+def _yielding() -> Iterator[Callable[[], bool]]:  # pragma: no cover - in a process of its own
+    """Lower the priority of this process, for good, if this takes long; yields what says whether that has happened."""
+    lowered = threading.Event()
+
+    def lower() -> None:
+        lowered.set()
+        lower_priority(os.getpid())
+
+    timer = threading.Timer(LONG_S, lower)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lowered.is_set
+    finally:
+        timer.cancel()
 
 
 def _answered(studio: Studio, action: Action[T], traceparent: str | None) -> tuple[str, T | Exception | str]:

@@ -49,8 +49,7 @@ class Turns:
     waiting: the most works of an account that may wait. around: what each thread does before its first work and after
     its last, such as to open and close what it works with. long_s: a work that takes longer leaves its place to another
     thread, so that short works of others need not wait for it; there are as many such places again. An account whose
-    last work took very long has its next one in such a place, or leaves the last place to others. noticed: is called
-    for the thread of a work that has become long.
+    last work took very long has its next one in such a place, or leaves the last place to others.
     """
 
     def __init__(
@@ -60,10 +59,9 @@ class Turns:
         around: Callable[[], AbstractContextManager[None]] = nullcontext,
         idle_s: float = _IDLE_S,
         long_s: float = inf,
-        noticed: Callable[[threading.Thread], None] = lambda thread: None,
     ) -> None:
         self._most, self._share, self._waiting_most = threads, max(1, threads // 2), waiting
-        self._around, self._idle_s, self._long_s, self._noticed = around, idle_s, long_s, noticed
+        self._around, self._idle_s, self._long_s = around, idle_s, long_s
         self._waiting: dict[str, deque[_Asked[object]]] = {}  # by account, the one whose turn it is first
         self._running: Counter[str] = Counter()
         self._threads: set[threading.Thread] = set()
@@ -182,7 +180,6 @@ class Turns:
 
     def _become_long(self, thread: threading.Thread) -> None:
         self._long.add(thread)
-        self._noticed(thread)
         self._start_another()
 
     def _give_back(self, account_id: str, took_s: float) -> None:

@@ -121,10 +121,9 @@ def test_turns_end_what_waits_when_they_close(held):
 
 def test_turns_let_short_works_pass_those_that_take_long(held):
     """Two accounts' imports held both processes, and a third's check of a file waited 114 s for them."""
-    noticed: list[threading.Thread] = []
-    turns = Turns(2, 100, long_s=0.05, noticed=noticed.append)
+    turns = Turns(2, 100, long_s=0.05)
     long = [turns.submit(who, held.work(who)) for who in ("anna", "anna", "bert", "bert")]
-    wait_until(lambda: len(noticed) == 2)
+    wait_until(lambda: len(turns._long) == 2)
     assert sorted(held.begun) == ["anna", "bert"]  # of each one at a time
     for who in ("carla", "dora", "carla"):
         assert turns.submit(who, lambda: "done").result(PATIENCE_S) == "done"
