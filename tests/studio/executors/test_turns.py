@@ -1,6 +1,7 @@
 """Whose work is next: threads that wait until the test lets them go on."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -138,7 +139,7 @@ def test_turns_keep_a_place_for_short_works_from_accounts_whose_works_take_very_
         turns.submit(who, held.work(who))
     wait_until(lambda: len(turns._long) == 2)
     for who in ("carla", "dora"):
-        turns.submit(who, lambda: threading.Event().wait(0.2)).result(PATIENCE_S)
+        turns.submit(who, lambda: time.sleep(0.2)).result(PATIENCE_S)
     wait_until(lambda: {"carla", "dora"} <= turns._slow)
     again = {who: turns.submit(who, held.work(f"{who} again")) for who in ("carla", "dora")}
     wait_until(lambda: "carla again" in held.begun)
