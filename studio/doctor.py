@@ -82,6 +82,7 @@ def examine() -> Iterator[Finding]:
         yield _tried(tr("pitch model"), _pitch, "pip install --force-reinstall swift-f0 onnxruntime")
         yield _tried(tr("audio files"), _audio_files, "pip install --force-reinstall soundfile av soxr")
         yield _tried(tr("conversion"), _conversion, tr("fix the faults above, or report this with the whole output"))
+        yield _confinement()
     yield _disk()
     yield _data_folder()
     yield _separation()
@@ -180,6 +181,26 @@ def _conversion() -> str:
         duration_s=numeral(tone.duration_s, ".0f"), name=voice.card.name,
         perf_counter=numeral(perf_counter() - started, ".1f"),
     )
+
+
+def _confinement() -> Finding:
+    """Say what a model of a stranger could do on this machine, which is tried."""
+    from engine.rvc.limits_here import limits_here
+
+    subject = tr("models of RVC")
+    try:
+        held = limits_here()
+    except Exception as cause:  # noqa: BLE001 - whatever fails is the finding
+        return Finding(subject, tr("does not work: {cause}", cause=str(cause) or type(cause).__name__), INSTALL)
+    can = [text for possible, text in (
+        (held.reads, tr("read your files")), (held.starts, tr("start programs")),
+        (held.calls, tr("use the network")), (held.sees, tr("look into other programs")),
+    ) if possible]  # fmt: skip
+    if not can:
+        return Finding(subject, tr("confined: they read nothing else, start nothing and reach nobody"))
+    return Finding(subject, joined(": ", (tr("a harmful one could"), joined(tr(", "), can))), tr(
+        "import models of sources that you trust, or use Linux 5.13 or newer with Landlock",
+    ))
 
 
 def _disk() -> Finding:

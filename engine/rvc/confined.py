@@ -1,18 +1,16 @@
 """The process that works on a file from anybody: it gives up what it does not need, then answers requests.
 
-    python -m engine.rvc.confined MODULE PARENT DEVICE SIZE IDLE
+    python -m engine.rvc.confined MODULE SOURCE PARENT DEVICE IDLE
 
 Requests come by standard input: a function of MODULE, its arguments, and the processor time it may take. What it gives
-up: network, other programs, writing files, sending signals (on Linux by a user namespace and by Landlock, where the
-system has them; everywhere by Python's audit hook), and memory beyond a limit that grows with the file. Its environment
+up: files but SOURCE and Python's own, network, other programs and processes, signals (by what `engine.confinement` has
+for this system; everywhere by Python's audit hook), and memory beyond a limit that grows with the file. Its environment
 is empty already. It ends with its parent, process PARENT, and after IDLE seconds without a request.
 """
 
-import ctypes
 import importlib
 import os
 import select
-import struct
 import sys
 import threading
 import time
@@ -27,15 +25,10 @@ from typing import Any, BinaryIO
 
 _MEMORY_BYTES = 3 << 30  # beyond what Python and its libraries take, and four times the file
 _LONGEST_WORDS = 1 << 16  # bytes of what it may say on standard error, the one file it writes
+_MOST_FILES = 256  # open at a time
 _WATCH_S = 1.0
 _REFUSED = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn", "ctypes.dlopen")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
-_NO_NEW_PRIVILEGES = 38
-# Landlock (linux/landlock.h): its calls have the same numbers on every processor
-_CREATE_RULES, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_EXECUTE, _WRITE, _REMOVE_AND_MAKE, _REFER, _TRUNCATE = 1, 2, 0x1FF0, 1 << 13, 1 << 14
-_BIND_AND_CONNECT, _SOCKETS_AND_SIGNALS = 0b11, 0b11
 
 
 class _Refused(PermissionError):
@@ -44,17 +37,21 @@ class _Refused(PermissionError):
 
 def main() -> None:
     """Answer requests until the parent is gone."""
-    module, parent, device, size, idle = sys.argv[1:]
+    module, source, parent, device, idle = sys.argv[1:]
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is no answer
-    if sys.platform == "linux":  # before there are threads: they would not be bound, and forbid a namespace
-        _leave_network()
-        _forbid_files(device)
+    size = Path(source).stat().st_size
+    importlib.import_module(module.partition(".")[0])  # the folder it lies in cannot be listed afterwards
+    _leave_the_system(module, Path(source), device)
     _watch(int(parent))
     known = importlib.import_module(module)
     _limit_files()
     if device == "cpu":
-        _limit_memory(int(size))
+        _limit_memory(size)
+    if sys.platform == "linux":
+        from engine.confinement.system_calls import close_system_calls
+
+        close_system_calls(writes=device != "cpu")
     sys.addaudithook(_refuse)
     _serve(known, sys.stdin.buffer, answers, float(idle))
 
@@ -114,30 +111,18 @@ def _watch(parent: int) -> None:
         threading.Thread(target=watch, daemon=True).start()
 
 
-def _leave_network() -> None:
-    with suppress(OSError, AttributeError):  # where the system lets us; else the hook alone
-        ctypes.CDLL(None).unshare(_NEW_USER | _NEW_NETWORK)
+def _leave_the_system(module: str, source: Path, device: str) -> None:
+    """Give up what must be given up before there are threads; on macOS the parent has seen to it."""
+    if sys.platform == "linux":
+        from engine.confinement.linux import leave_the_system
+        from engine.confinement.readable import gpu_paths, readable_paths
 
+        leave_the_system(readable_paths(module, source, device), gpu_paths(device), device)
+    elif sys.platform == "win32":
+        from engine.confinement.windows import lower_integrity
 
-def _forbid_files(device: str) -> None:
-    """Give up writing, making and running files, TCP and signals, as far as this kernel can forbid them."""
-    with suppress(OSError, AttributeError):
-        system = ctypes.CDLL(None, use_errno=True)
-        version = system.syscall(_CREATE_RULES, None, 0, 1)
-        if version < 1:
-            return
-        files = _EXECUTE | _WRITE | _REMOVE_AND_MAKE
-        files |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-        asked = struct.pack("<QQQ", files, _BIND_AND_CONNECT, _SOCKETS_AND_SIGNALS)
-        asked = asked[: 8 if version < 4 else 16 if version < 6 else 24]
-        rules = system.syscall(_CREATE_RULES, asked, len(asked), 0)
-        if device != "cpu":  # a GPU is used by writing to it
-            devices = os.open("/dev", os.O_RDONLY)
-            system.syscall(_ADD_RULE, rules, 1, struct.pack("<Qi", _WRITE, devices), 0)
-            os.close(devices)
-        system.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        system.syscall(_RESTRICT_SELF, rules, 0)
-        os.close(rules)
+        with suppress(OSError):
+            lower_integrity()
 
 
 def _limit_memory(size: int) -> None:
@@ -156,6 +141,7 @@ def _limit_files() -> None:
 
         _lower(resource.RLIMIT_CORE, 0)
         _lower(resource.RLIMIT_FSIZE, _LONGEST_WORDS)
+        _lower(resource.RLIMIT_NOFILE, _MOST_FILES)
 
 
 def _limit_work(work_s: float) -> None:

@@ -33,12 +33,22 @@ def receive(pipe: BinaryIO, largest: int) -> tuple[Any, dict[str, np.ndarray]]:
     (length,) = _LENGTH.unpack(_read(pipe, _LENGTH.size))
     if length > _LONGEST_VALUES:
         raise ValueError(f"a message of {length} bytes")
-    values, shapes = json.loads(_read(pipe, length))
-    if any(kind not in _KINDS or min(shape, default=0) < 0 for kind, shape in shapes.values()):
-        raise ValueError(f"arrays {shapes}")
+    values, shapes = _header(_read(pipe, length))
     if sum(np.dtype(kind).itemsize * prod(shape) for kind, shape in shapes.values()) > largest:
         raise ValueError(f"arrays {shapes}, of more than {largest} bytes")
     return values, {name: _array(pipe, kind, shape) for name, (kind, shape) in shapes.items()}
+
+
+def _header(content: bytes | bytearray) -> tuple[Any, dict[str, tuple[str, list[int]]]]:
+    """Return the values of a message, and kind and shape of its arrays. Raises ValueError for anything else."""
+    try:
+        values, shapes = json.loads(content)
+        sizes = [size for _, shape in shapes.values() for size in shape]
+        if all(kind in _KINDS for kind, _ in shapes.values()) and all(type(one) is int and one >= 0 for one in sizes):
+            return values, {name: (kind, shape) for name, (kind, shape) in shapes.items()}
+    except (TypeError, AttributeError, RecursionError) as cause:  # whoever wrote it may be a program in a model
+        raise ValueError("no message") from cause
+    raise ValueError(f"arrays {shapes}")
 
 
 def _array(pipe: BinaryIO, kind: str, shape: list[int]) -> np.ndarray:

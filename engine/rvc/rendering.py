@@ -1,5 +1,6 @@
 """Render content with an RVC model, whichever file it came in: the noise depends on seed and position alone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import file_digest
 from pathlib import Path
@@ -60,6 +61,14 @@ def is_sound(samples: np.ndarray) -> bool:
     return bool(np.abs(samples).max(initial=0.0) <= _LOUDEST)
 
 
+def _samples(found: Mapping[str, np.ndarray], count: int, process: ModelProcess) -> np.ndarray:
+    """Return so many samples of an answer. Raises ModelFileError for one that a program in the model has made."""
+    samples = found.get("samples")
+    if samples is None or samples.dtype != np.float32 or samples.shape != (count,):
+        raise process.broken()
+    return samples
+
+
 @dataclass(frozen=True, eq=False)
 class TorchRendering:
     """The generator of this project with the weights of a `.pth`, in a process of its own."""
@@ -90,7 +99,7 @@ class TorchRendering:
         given = {"content": content.cpu(), "hertz": hertz, "excitation": source}
         arrays = {name: values.numpy() for name, values in given.items()} | {"noise": latent.T}
         _, found = self.process.call("render", self._asked(), arrays, frames / FRAME_RATE, 4 * frames * of.hop)
-        return found["samples"]
+        return _samples(found, frames * of.hop, self.process)
 
     def on(self, device: torch.device) -> "TorchRendering":
         """Return the same networks on a device."""
@@ -143,7 +152,8 @@ class OnnxRendering:
         seed = (moment.seed * 1_000_003 + moment.first_frame) % (1 << 31)
         samples = frames * self.sample_rate // FRAME_RATE
         asked = [str(self.path), seed, frames, samples]
-        return self.process.call("run", asked, given, frames / FRAME_RATE, 4 * samples)[1]["samples"]
+        _, found = self.process.call("run", asked, given, frames / FRAME_RATE, 4 * samples)
+        return _samples(found, samples, self.process)
 
     def on(self, device: torch.device) -> "OnnxRendering":
         """Return the model itself: it runs on the processor."""

@@ -7,30 +7,22 @@
 memory than any model of RVC needs, is one error here; the next call starts another.
 """
 
-import os
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from engine.errors import VoiceError
 from engine.files import shown_name
-from engine.rvc.messages import Arrays, receive, send
+from engine.rvc.messages import Arrays
+from engine.rvc.running import Ended, Patience, Running
 from engine.texts import tr
 
 # seconds of the processor: for the first call, which loads the model, for any other, and for each second of sound
 _FIRST_WORK_S, _WORK_S, _WORK_PER_SECOND = 60.0, 10.0, 10.0
 _CLOCK = 20  # times that by the clock, which goes on while others work
 _IDLE_S = 60.0  # after which a process without calls gives its memory back
-_LAST_WORDS = 2_000  # characters of what a failed process said
-# what Python, its libraries and a GPU's driver need to be found; nothing of the user's
-_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER")
 
 
 class ModelFileError(VoiceError):
@@ -93,6 +85,8 @@ def run_apart(function: str, source: Path, *arguments: str, target: Path | None 
     finally:
         process.stop()
     if target is not None:
+        if "file" not in arrays:  # an answer that is not ours
+            raise crashed(shown_name(source))
         target.write_bytes(arrays["file"].data)
     return values
 
@@ -118,7 +112,7 @@ class ModelProcess:
         self._threads, self._device = threads, device
         self._elsewhere: dict[str, ModelProcess] = {}
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._running: Running | None = None
         self._end: weakref.finalize[Any, ModelProcess] | None = None
 
     def on(self, device: str) -> "ModelProcess":
@@ -144,7 +138,7 @@ class ModelProcess:
         with self._lock:
             try:
                 answer, found = self._ask(function, arguments, arrays or {}, seconds, largest)
-            except _Ended as cause:
+            except Ended as cause:
                 self.stop()
                 raise self._error(cause) from cause
             except BaseException:  # in the middle of a message
@@ -152,6 +146,10 @@ class ModelProcess:
                 raise
         self._refuse(answer)
         return answer["values"], found
+
+    def broken(self) -> ModelFileError:
+        """Return the error of an answer that no function here gives."""
+        return crashed(self._name)
 
     def stop(self) -> None:
         """End the process, if it runs."""
@@ -162,7 +160,7 @@ class ModelProcess:
     def _ask(
         self, function: str, arguments: Sequence[Any], arrays: Arrays, seconds: float, largest: int
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Ask the process that runs, or a new one. Raises _Ended."""
+        """Ask the process that runs, or a new one. Raises Ended."""
         running, work_s = self._running, _WORK_S + _WORK_PER_SECOND * seconds
         is_new = running is None or running.has_ended
         if running is None or is_new:
@@ -170,115 +168,42 @@ class ModelProcess:
             running, work_s = self._start(), work_s + _FIRST_WORK_S
         request = {"function": function, "arguments": list(arguments), "work_s": work_s}
         try:
-            return running.ask(request, arrays, _CLOCK * work_s, largest)
-        except _Ended as cause:
+            return running.ask(request, arrays, Patience(work_s, _CLOCK * work_s), largest)
+        except Ended as cause:
             if is_new or not cause.was_idle:
                 raise
         self.stop()
         return self._ask(function, arguments, arrays, seconds, largest)
 
-    def _start(self) -> "_Running":
-        running = _Running(self._module, self._source, self._threads, self._device)
+    def _start(self) -> "Running":
+        running = Running(self._module, self._source, self._threads, self._device, _IDLE_S)
         self._running, self._end = running, weakref.finalize(self, running.stop)
         return running
 
-    def _error(self, end: "_Ended") -> Exception:
+    def _error(self, end: "Ended") -> Exception:
         if end.took_too_long:
             return too_demanding(self._name)
         return RuntimeError(end.last_words) if end.last_words else crashed(self._name)
 
-    def _refuse(self, answer: dict[str, Any]) -> None:
+    def _refuse(self, answer: object) -> None:
         """Raise the error of an answer that has one."""
-        match answer.get("error"):
-            case None:
-                return
-            case ["refused", text, None]:
+        if isinstance(answer, dict) and "values" in answer:
+            return
+        match answer.get("error") if isinstance(answer, dict) else None:
+            case ["refused", str(text), None]:
                 raise VoiceError(text)
-            case ["refused", text, code]:
+            case ["refused", str(text), str(code)]:
                 raise ModelFileError(text, code)
             case ["memory", *_]:
                 raise too_demanding(self._name)
             case ["unsafe", *_]:
                 raise unsafe(self._name)
-            case ["system", text, _]:
+            case ["system", str(text), _]:
                 raise ModelFileError(tr(
                     '"{name}" could not be read: {text}.',
                     name=self._name, text=text,
                 ), "not_readable")
-            case [_, text, _]:
+            case ["mistake", str(text), _]:
                 raise RuntimeError(text)
-
-
-class _Ended(Exception):
-    """A process that gave no answer."""
-
-    def __init__(self, took_too_long: bool, was_idle: bool, last_words: str) -> None:
-        super().__init__(last_words)
-        self.took_too_long, self.was_idle, self.last_words = took_too_long, was_idle, last_words
-
-
-class _Running:
-    """One process and its pipes."""
-
-    def __init__(self, module: str, source: Path, threads: int, device: str) -> None:
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | {
-            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "OMP_NUM_THREADS": str(threads),
-            "OMP_WAIT_POLICY": "PASSIVE",
-            "MALLOC_ARENA_MAX": "2",  # or each thread reserves 64 MB
-        }
-        command = [sys.executable, "-X", "utf8", "-m", "engine.rvc.confined", module, str(os.getpid()), device]
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`
-        self._process = subprocess.Popen(
-            [*command, str(source.stat().st_size), str(_IDLE_S)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env=environment,
-            start_new_session=True,  # what a user types in a terminal is for the studio
-        )
-        self._requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._answers: BinaryIO = self._process.stdout  # type: ignore[assignment]
-
-    @property
-    def has_ended(self) -> bool:
-        return self._process.poll() is not None
-
-    def ask(self, request: Any, arrays: Arrays, longest_s: float, largest: int) -> tuple[Any, dict[str, Any]]:
-        """Return the answer to a request. Raises _Ended without one."""
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            self._process.kill()
-
-        timer = threading.Timer(longest_s, give_up)
-        timer.daemon = True
-        timer.start()
-        try:
-            send(self._requests, request, arrays)
-            return receive(self._answers, largest)
-        except (OSError, EOFError, ValueError) as cause:
-            if isinstance(cause, ValueError):  # no answer, though it runs
-                self._process.kill()
-            status = self._process.wait()
-            worked_too_long = status == -getattr(signal, "SIGXCPU", 0) < 0
-            raise _Ended(late.is_set() or worked_too_long, status == 0, self._last_words(status)) from cause
-        finally:
-            timer.cancel()
-
-    def _last_words(self, status: int) -> str:
-        """Return why Python ended, where it did so by itself: a mistake of ours."""
-        if status <= 0:
-            return ""
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-        return self._errors.read().decode(errors="replace") or repr(self._process)
-
-    def stop(self) -> None:
-        """End it; does nothing a second time."""
-        self._process.kill()
-        for pipe in (self._requests, self._answers, self._errors):
-            with suppress(OSError):  # what was not sent yet
-                pipe.close()
-        self._process.wait()
+        self.stop()
+        raise self.broken()

@@ -1,9 +1,10 @@
 """Actions of the server that take a while, each in a process of its own: imports, exports, checks of files.
 
 The server waits for the answer, and never loads a network or what reads other people's files. Accounts take turns (see
-`studio.executors.turns`). A process does one action after another, and ends when there are none for a minute. It does
-the whole action with its own connections to database and storage: where the server dies, or the client leaves, the
-action is finished, and where the process dies, nothing of it is there.
+`studio.executors.turns`); an action that takes long goes on beside those of others, with a lower priority. A process
+does one action after another, and ends when there are none for a minute. It does the whole action with its own
+connections to database and storage: where the server dies, or the client leaves, the action is finished, and where the
+process dies, nothing of it is there.
 """
 
 import multiprocessing
@@ -11,7 +12,7 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -24,6 +25,7 @@ from engine.errors import EngineError, is_full_disk
 from engine.texts import tr
 from studio.errors import DiskFull, StudioError, Unavailable
 from studio.executors.housekeeping import delete_received
+from studio.executors.priority import lower_priority
 from studio.executors.process import environment_of
 from studio.executors.turns import Turns
 from studio.settings.environment import Settings, installation_of
@@ -38,6 +40,7 @@ from studio.tracing import send_spans, span, start_tracing
 T = TypeVar("T")
 MOST_WAITING = 100  # actions of an account
 _NICENESS = 10  # as conversions: the server comes first
+LONG_S = 3.0  # an action that takes longer leaves its place to those of others
 _END_S = 5.0  # for a process to end by itself
 _RETRY_S = 5.0
 _GONE = tr("This has ended unexpectedly. Try again; if it happens again, the file may need more memory than there is.")
@@ -49,7 +52,7 @@ class ApartActions:
 
     def __init__(self, studio: Studio) -> None:
         self._studio, self._thread = studio, _Thread()
-        self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process)
+        self._turns = Turns(studio.service.action_processes, MOST_WAITING, self._process, long_s=LONG_S)
 
     def submit(self, studio: Studio, account: Account, action: Action[T], at_most: int | None = None) -> Future[T]:
         """Let a process do an action when the account's turn comes; the future raises what the action does.
@@ -91,17 +94,18 @@ class _Process:
         self._studio = studio
         self._patience_s = 60 * studio.service.stalled_minutes
         self._pipe: Connection | None = None
+        self._is_lowered = False
         self._log = structlog.get_logger("studio.apart")
 
     def ask(self, action: Action[T]) -> T:
         """Have an action done. Raises what it raises, and Unavailable if the process dies or takes too long."""
         with span(f"apart {action.name}") as traced:
             try:
-                pipe = self._pipe or self._started()
+                pipe = self._ready()
                 pipe.send((action, traced.traceparent))
                 if not pipe.poll(self._patience_s):
                     raise Unavailable(_TOO_LONG, _RETRY_S, "took_too_long")
-                kind, answer = pipe.recv()
+                kind, answer, self._is_lowered = pipe.recv()
             except BaseException as cause:
                 self._log.warning("action_ended", action=action.name, reason=repr(cause))
                 self.end(at_once=True)
@@ -113,12 +117,18 @@ class _Process:
             return answer
         raise answer if isinstance(answer, Exception) else RuntimeError(answer)
 
+    def _ready(self) -> Connection:
+        """Return the pipe of a process with the priority of a new one: none can raise its own again."""
+        if self._is_lowered:
+            self.end()
+        return self._pipe or self._started()
+
     def end(self, at_once: bool = False) -> None:
         """End the process; it may finish what it does unless `at_once`."""
         if self._pipe is None:
             return
         self._pipe.close()
-        self._pipe = None
+        self._pipe, self._is_lowered = None, False
         if not at_once:
             self._process.join(_END_S)
         if self._process.is_alive():
@@ -154,7 +164,27 @@ def _serve(
     with suppress(EOFError, OSError):  # the server has ended
         while True:
             action, traceparent = pipe.recv()
-            pipe.send(_answered(studio, action, traceparent))
+            with _yielding() as is_lowered:
+                answer = _answered(studio, action, traceparent)
+            pipe.send((*answer, is_lowered()))
+
+
+@contextmanager
+def _yielding() -> Iterator[Callable[[], bool]]:  # pragma: no cover - in a process of its own
+    """Lower the priority of this process, for good, if this takes long; yields what says whether that has happened."""
+    lowered = threading.Event()
+
+    def lower() -> None:
+        lowered.set()
+        lower_priority(os.getpid())
+
+    timer = threading.Timer(LONG_S, lower)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield lowered.is_set
+    finally:
+        timer.cancel()
 
 
 def _answered(studio: Studio, action: Action[T], traceparent: str | None) -> tuple[str, T | Exception | str]:

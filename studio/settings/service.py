@@ -124,6 +124,13 @@ class ServiceSettings(ServiceConstants):
         ),
         ("public", "any", "off"),
     )
+    unconfined_models: str = text_setting(
+        "refuse",
+        tr(
+            "Models of RVC where this system cannot confine them (see doctor) and others have accounts: refuse or run.",
+        ),
+        ("refuse", "run"),
+    )
     speech_url: str = text_setting(
         "",
         tr("A speech service like OpenAI's, as http://127.0.0.1:8880/v1, whose speech /v1/audio/speech converts."),

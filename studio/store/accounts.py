@@ -76,6 +76,12 @@ def account_of_id(database: Database, account_id: str) -> Account:
     return _select_account(database, accounts.c.id == account_id, tr("There is no such account here."))
 
 
+def has_others(database: Database) -> bool:
+    """Return whether anybody besides this machine's own user has an account here."""
+    with database.read() as connection:
+        return connection.scalar(select(accounts.c.id).where(accounts.c.name != LOCAL).limit(1)) is not None
+
+
 def create_account(database: Database, name: str) -> Account:
     """Create an account called `name`. Raises Invalid for a name that is empty, too long or taken."""
     account = _new_account(_checked_name(name, tr("An account")))

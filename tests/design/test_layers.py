@@ -31,6 +31,7 @@ ENGINE = {
     "analysis": "pitch, loudness, envelope, notes, style",
     "networks": "what is learned, and its losses",
     "features": "what is known of a recording's frames, and of a voice's",
+    "confinement": "what a process gives up that works on strangers' files",
     "rvc": "models of RVC: their files, networks and listener",
     "voices": "profiles, cards, weights, packages, blends",
     "conversion": "a recording in another voice, and edits of takes",

@@ -4,7 +4,9 @@
                                                  songs, effects, takes, teaching, projects, links, what belongs to
                                                  another account; many and stalled calls at a time; live socket; MCP;
                                                  receivers of callbacks that never answer, calls beyond those that may
-                                                 wait, revoked tokens, bodies that nobody reads, a locked database
+                                                 wait, revoked tokens, bodies that nobody reads, a locked database;
+                                                 slow calls of a third account beside the heaviest imports of two;
+                                                 what a program in a model could do here
     python -m tests.load.hostile --minutes 3 --every 1    for a look
 
 Prints every few minutes the resident memory of the server and of all it started, the answers by status, the tracebacks
@@ -30,9 +32,11 @@ import numpy as np
 import psutil
 
 from engine.errors import EngineError
+from engine.rvc.limits_here import limits_here
 from tests.load.attacks import VOICE, Attack, Belongings, attacks, belongings, client_of, of_another
 from tests.load.attacks_on_promises import promise_attacks
 from tests.load.attacks_on_sockets import assistant, live_attacks
+from tests.load.heavy_imports import BOUND_S, heavy_imports, slow_calls
 from tests.load.payloads import sample
 from tests.load.trial_service import TrialService, trial_service
 
@@ -180,9 +184,26 @@ def one_round(
         yield "another's call", "" if called.is_success else f"another account's /convert: {called.text[:300]}"
         for one, answered in zip(slow, asked, strict=True):
             yield str(answered.result().status_code), one.wrong(answered.result())
+    yield from beside_heavy_imports(service)
+    yield "a program in a model", "" if limits_here().confine else f"it could do more than it may: {limits_here()}"
     yield "another's belongings", "" if seen(other, has) == before else "another account's belongings have changed"
     for account in (client, other):
         tidy(account)
+
+
+def beside_heavy_imports(service: TrialService) -> Iterator[tuple[str, str]]:
+    """Make the slow calls of a third account while two import the heaviest models there may be."""
+    with client_of(service, service.token("third")) as third:
+        calls = slow_calls(third)
+        with heavy_imports(service):
+            for name, call in calls.items():
+                begun_s = time.monotonic()
+                answer = call()
+                took_s = time.monotonic() - begun_s
+                said = f"{name} beside heavy imports: {answer.status_code} after {took_s:.0f} s"
+                yield "beside heavy imports", "" if answer.is_success and took_s <= BOUND_S else said
+                if name == "import" and answer.is_success:
+                    third.delete(f"/models/{answer.json()['model_id']}")
 
 
 def seen(other: httpx.Client, has: Belongings) -> list[object]:

@@ -3,6 +3,8 @@
     python -m tests.load.service                 both parts, as a table; exit status 1 where a bound is not kept
     python -m tests.load.service --part polling  200 clients look at a task once a second each, while 20 conversions of
                                                  3 s of audio wait or run: whenever one is done, another is started
+    python -m tests.load.service --part polling --imports 2      the same beside two accounts that import the heaviest
+                                                 models there may be
     python -m tests.load.service --part uploads  20 recordings of 100 MB are sent at once; its memory is watched
     python -m tests.load.service --json          as JSON
 
@@ -36,6 +38,7 @@ from engine.errors import EngineError
 from studio.client import Client, ServiceError
 from studio.commands.demo import bundled_sample
 from studio.settings.service import MEGABYTE
+from tests.load.heavy_imports import heavy_imports
 from tests.load.trial_service import TrialService, trial_service
 
 VOICE = "kathleen"
@@ -52,13 +55,15 @@ RATE = 44_100
 
 @dataclass(frozen=True)
 class Load:
-    """How much of everything. megabytes: of one upload, in millions of bytes, all of the request counted."""
+    """How much of everything. megabytes: of one upload, in millions of bytes, all of the request counted. imports:
+    accounts that import the heaviest models there may be while others poll."""
 
     clients: int = 200
     conversions: int = 20
     seconds: float = 30.0
     uploads: int = 20
     megabytes: int = 100
+    imports: int = 0
 
 
 @dataclass(frozen=True)
@@ -138,10 +143,11 @@ def measure_polling(service: TrialService, load: Load) -> Polling:
     with Client(service.base_url, token) as client, tempfile.TemporaryDirectory() as folder:
         client.convert_and_wait(audio, VOICE, folder=folder, timeout_s=CALL_OFF_S)  # until then nothing is loaded
         course = _Course([client.convert(audio, VOICE) for _ in range(load.conversions)])
-        begin_s, used_s = time.perf_counter(), time.process_time()
-        asyncio.run(_poll(service.base_url, token, load, course, client, audio))
-        seconds = time.perf_counter() - begin_s
-        share = (time.process_time() - used_s) / seconds
+        with heavy_imports(service, load.imports):
+            begin_s, used_s = time.perf_counter(), time.process_time()
+            asyncio.run(_poll(service.base_url, token, load, course, client, audio))
+            seconds = time.perf_counter() - begin_s
+            share = (time.process_time() - used_s) / seconds
     times_ms = np.array(course.answers_s or [np.inf]) * 1000
     p50_ms, p95_ms, p99_ms = (float(value) for value in np.percentile(times_ms, (50, 95, 99)))
     return Polling(
@@ -361,7 +367,7 @@ def _counted(numbers: dict[str, int]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and say by the exit status whether the bounds are kept."""
     options = _parser().parse_args(arguments)
-    load = Load(options.clients, options.conversions, options.seconds, options.uploads, options.megabytes)
+    load = Load(**{one.name: getattr(options, one.name) for one in fields(Load)})
     try:
         polling, uploads = run_load(load, options.part, Console(stderr=True).print)
     except EngineError as error:

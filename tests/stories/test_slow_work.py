@@ -34,6 +34,10 @@ def action_processes(service: TrialService) -> list[psutil.Process]:
     return found
 
 
+def two_of(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return processes if len(processes) == 2 else []
+
+
 @contextmanager
 def standing_still(processes: list[psutil.Process]) -> Iterator[None]:
     for one in processes:
@@ -83,6 +87,31 @@ def test_no_account_waits_for_the_imports_exports_and_checks_of_another(tmp_path
             assert len(action_processes(service)) == 2
         assert sorted({one.result(PATIENCE_S) for one in asked}) == [200, 415]
     assert answered.count("anna") == MANY
+
+
+def test_no_account_waits_for_the_slow_imports_of_two_others(tmp_path):
+    """They held both processes: checks, exports and /v1 of a third account took 89 to 114 s."""
+
+    def export(client: httpx.Client) -> int:
+        return client.get("/models/koguchi/package").status_code
+
+    with (
+        trial_service(tmp_path / "home", **ALONE) as service,
+        client_of(service, "anna") as anna,
+        client_of(service, "bert") as bert,
+        client_of(service, "carla") as carla,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        asked = [pool.submit(export, client) for client in (anna, anna, bert, bert)]
+        with standing_still(wait_until(lambda: two_of(action_processes(service)))):
+            speech = {"audio": ("speech.flac", SPEECH.read_bytes())}
+            assert carla.post("/verify", files=speech).status_code == 200
+            assert export(carla) == 200
+            package = {"package": ("a.voice.zip", b"no package")}
+            assert carla.post("/models/import", files=package).status_code == 415
+            assert not any(one.done() for one in asked)
+            assert len(action_processes(service)) <= 4
+        assert [one.result(PATIENCE_S) for one in asked] == [200] * 4
 
 
 def test_import_is_done_once_though_its_client_and_its_server_are_gone(tmp_path):

@@ -1,6 +1,7 @@
 import pytest
 
 import engine.analysis.pitch
+from engine.rvc.limits_here import LimitsHere
 from studio import doctor
 
 
@@ -108,3 +109,18 @@ def test_doctor_reports_a_data_folder_that_cannot_be_used(home):
     found = doctor._data_folder()
     assert str(found).startswith("FAULT")
     assert "it is a file" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("limits", "mark", "said"),
+    [
+        (LimitsHere(False, False, False, False), "ok", "they read nothing else"),
+        (LimitsHere(True, False, True, False), "note", "a harmful one could: read your files, use the network"),
+    ],
+)
+def test_doctor_says_what_a_model_of_a_stranger_could_do(monkeypatch, limits, mark, said):
+    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: limits)
+    finding = doctor._confinement()
+    assert str(finding).startswith(mark)
+    assert said in finding.detail
+    assert finding.works

@@ -27,7 +27,7 @@ from studio.actions.recordings import (
 )
 from studio.actions.submission import Work, new_task, refuse_what_cannot_wait, submit_work
 from studio.actions.uploads import stored_copy
-from studio.actions.voices.rvc_models import refuse_without_contentvec
+from studio.actions.voices.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.errors import Invalid, WrongState
 from studio.store.accounts import Account
 from studio.store.catalogue import Model, find_usable
@@ -170,6 +170,7 @@ def _check_request(studio: Studio, account: Account, request: ConversionRequest)
     voice = find_usable(studio.database, account, request.model, request.untrained)
     refuse_without_consent(studio, voice.card.get("consent"))
     refuse_without_contentvec(voice)
+    refuse_unconfined(studio, voice.card.get("kind"))
     return voice
 
 
@@ -182,6 +183,7 @@ def usable_voice_folder(studio: Studio, account: Account, model_id: str, report:
     model = find_usable(studio.database, account, model_id, untrained=True)
     refuse_without_consent(studio, model.card.get("consent"))
     refuse_without_contentvec(model)
+    refuse_unconfined(studio, model.card.get("kind"))
     if model.is_untrained:
         return untrained_folder(studio.storage, account, model, report, device)
     return voice_folder(studio.storage, model)

@@ -17,7 +17,7 @@ from studio.actions.recordings import check_recording, refuse_without_consent
 from studio.actions.submission import Work, new_task, refuse_full_queue, submit_work
 from studio.actions.trainings.training import allowed_plan
 from studio.actions.uploads import link_or_copy, scratch_folder
-from studio.actions.voices.rvc_models import refuse_without_contentvec
+from studio.actions.voices.rvc_models import refuse_unconfined, refuse_without_contentvec
 from studio.errors import Invalid, WrongState
 from studio.settings.service import MEGABYTE
 from studio.store.accounts import Account
@@ -188,6 +188,7 @@ def refuse_teacher(studio: Studio, teacher: Model) -> None:
         raise WrongState(text, "no_derivatives")
     refuse_without_consent(studio, teacher.card.get("consent"))
     refuse_without_contentvec(teacher)
+    refuse_unconfined(studio, teacher.card.get("kind"))
 
 
 def _sources(

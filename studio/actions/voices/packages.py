@@ -21,7 +21,7 @@ from studio.actions.account import named_file
 from studio.actions.recordings import refuse_without_consent
 from studio.actions.trainings.checkpoints import replace_voice_files
 from studio.actions.uploads import link_or_copy, scratch_folder, seems_zip
-from studio.actions.voices.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, unpack_rvc
+from studio.actions.voices.rvc_models import INDEX, MODELS, RvcFiles, is_rvc_model, refuse_unconfined, unpack_rvc
 from studio.errors import NotReadable, WrongState
 from studio.store.accounts import Account, account_prefix
 from studio.store.answers import Answer
@@ -168,6 +168,7 @@ def _unpacked(
 ) -> VoiceCard:
     """Unpack a voice into a folder of its id in `scratch`, and return its card. Raises what `package_card` raises."""
     if is_rvc_model(package):
+        refuse_unconfined(studio)
         card = _stated(unpack_rvc(package, scratch, files or RvcFiles()), stated or {})
         refuse_without_consent(studio, card.consent)
         return card

@@ -15,6 +15,7 @@ from engine.voices.card import VoiceCard
 from engine.voices.card_rules import RVC
 from studio.actions.fetched_models import Addition
 from studio.errors import NotFound, NotReadable, WrongState
+from studio.store.accounts import has_others
 from studio.store.catalogue import Model
 from studio.store.free_space import refuse_full_disk
 from studio.store.studio import Studio
@@ -69,6 +70,19 @@ def refuse_without_contentvec(model: Model) -> None:
     """Raise WrongState if this is an imported voice and ContentVec is missing."""
     if missing := missing_for(model):
         raise WrongState(tr("{name} cannot convert yet. {missing}", name=model.name, missing=missing), "no_contentvec")
+
+
+def refuse_unconfined(studio: Studio, kind: str | None = RVC) -> None:
+    """Raise WrongState for a model of RVC that could reach what others have here; kind: of the voice's card."""
+    if kind != RVC or studio.service.unconfined_models == "run" or not has_others(studio.database):
+        return
+    from engine.rvc.limits_here import limits_here
+
+    if not limits_here().confine:
+        raise WrongState(tr(
+            "Models of RVC are switched off here: this system cannot keep them from what others have on this service. "
+            "Its host can allow them with --unconfined-models run.",
+        ), "unconfined")
 
 
 def contentvec(source: PinnedFile | None = None) -> Addition:

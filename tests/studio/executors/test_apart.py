@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -125,3 +126,24 @@ def test_apart_actions_kill_a_process_that_takes_too_long(home, tmp_path):
     wait_until(lambda: not int(pid) or not psutil.pid_exists(int(pid)))
     impatient.close()
     opened.close()
+
+
+def niceness(studio: Studio) -> tuple[int, int]:
+    return os.getpid(), os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def take_long(studio: Studio) -> tuple[int, int]:
+    end_s = time.monotonic() + PATIENCE_S
+    while os.getpriority(os.PRIO_PROCESS, 0) < 19 and time.monotonic() < end_s:
+        time.sleep(0.05)
+    return niceness(studio)
+
+
+@pytest.mark.skipif(not hasattr(os, "getpriority"), reason="Windows has no such priorities")
+def test_apart_actions_that_take_long_yield_to_others_and_none_after_them_does(studio):
+    before, nice = studio.apart(studio.local, niceness).result(PATIENCE_S)
+    assert nice < 19
+    assert studio.apart(studio.local, take_long).result(PATIENCE_S) == (before, 19)
+    # none can raise its own priority again: the next action has a new process
+    after, again = studio.apart(studio.local, niceness).result(PATIENCE_S)
+    assert (again, after != before) == (nice, True)

@@ -1,6 +1,7 @@
 """Whose work is next: threads that wait until the test lets them go on."""
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -117,3 +118,50 @@ def test_turns_end_what_waits_when_they_close(held):
     with pytest.raises(Unavailable):
         turns.submit("anna", held.work("late"))
     assert held.begun == ["first"]
+
+
+def test_turns_let_short_works_pass_those_that_take_long(held):
+    """Two accounts' imports held both processes, and a third's check of a file waited 114 s for them."""
+    turns = Turns(2, 100, long_s=0.05)
+    long = [turns.submit(who, held.work(who)) for who in ("anna", "anna", "bert", "bert")]
+    wait_until(lambda: len(turns._long) == 2)
+    assert sorted(held.begun) == ["anna", "bert"]  # of each one at a time
+    for who in ("carla", "dora", "carla"):
+        assert turns.submit(who, lambda: "done").result(PATIENCE_S) == "done"
+    held.let_go.set()
+    assert [one.result(PATIENCE_S) for one in long] == ["anna", "anna", "bert", "bert"]
+
+
+def test_turns_keep_a_place_for_short_works_from_accounts_whose_works_take_very_long(held):
+    """Also where there are more of them than places for long works; one of them alone is not kept from its own."""
+    turns = Turns(2, 100, long_s=0.01)
+    for who in ("anna", "bert"):
+        turns.submit(who, held.work(who))
+    wait_until(lambda: len(turns._long) == 2)
+    for who in ("carla", "dora"):
+        turns.submit(who, lambda: time.sleep(0.2)).result(PATIENCE_S)
+    wait_until(lambda: {"carla", "dora"} <= turns._slow)
+    again = {who: turns.submit(who, held.work(f"{who} again")) for who in ("carla", "dora")}
+    wait_until(lambda: "carla again" in held.begun)
+    for number in range(5):
+        assert turns.submit(f"emil {number}", lambda: "done").result(PATIENCE_S) == "done"
+    assert not again["dora"].running()
+    held.let_go.set()
+    assert [one.result(PATIENCE_S) for one in again.values()] == ["carla again", "dora again"]
+    turns.submit("carla", lambda: None).result(PATIENCE_S)
+    wait_until(lambda: "carla" not in turns._slow)
+
+
+def test_turns_end_the_threads_that_came_in_the_place_of_long_works(held):
+    turns = Turns(2, 100, long_s=0.05)
+    for who in ("anna", "bert"):
+        turns.submit(who, held.work(who))
+    wait_until(lambda: len(turns._long) == 2)
+    short = threading.Event()
+    for who in ("carla", "dora"):
+        turns.submit(who, lambda: short.wait(PATIENCE_S))
+    wait_until(lambda: len(turns._threads) == 4)
+    held.let_go.set()
+    short.set()
+    wait_until(lambda: len(turns._threads) == 2)
+    assert turns.submit("anna", lambda: "done").result(PATIENCE_S) == "done"

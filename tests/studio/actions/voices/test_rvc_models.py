@@ -10,6 +10,7 @@ from engine.errors import WrongFileError
 from engine.files import named
 from engine.progress import no_report
 from engine.rvc import contentvec as network
+from engine.rvc.limits_here import LimitsHere
 from engine.rvc.sandbox import ModelFileError
 from engine.rvc.sources import SOURCES
 from studio.actions.conversions.conversion import usable_voice_folder
@@ -19,6 +20,7 @@ from studio.actions.voices.rvc_models import RvcFiles, contentvec, models_in, us
 from studio.actions.voices.voice import model_view, models_view
 from studio.commands.cli import main
 from studio.errors import NotFound, NotReadable, Unavailable, WrongState
+from studio.store.accounts import create_account
 from tests.engine.rvc.models import REFERENCE, checkpoint_of, use_small_contentvec, work_in_this_process
 from tests.engine.rvc.test_index_file import INDEX
 from tests.studio.actions.pinned_files import served
@@ -196,3 +198,36 @@ def test_models_in_takes_onnx_and_refuses_a_folder_without_models(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match="no model of RVC"):
         models_in(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("limits", "others", "unconfined_models", "refused"),
+    [
+        (LimitsHere(True, False, False, False), True, "refuse", True),
+        (LimitsHere(False, True, False, False), True, "refuse", True),
+        (LimitsHere(False, False, False, False), True, "refuse", False),
+        (LimitsHere(True, True, True, True), True, "run", False),
+        (LimitsHere(True, True, True, True), False, "refuse", False),  # a single user's own machine
+    ],
+)
+def test_models_that_nothing_confines_are_refused_where_others_have_accounts(
+    studio, model, monkeypatch, limits, others, unconfined_models, refused
+):
+    monkeypatch.setattr("engine.rvc.limits_here.limits_here", lambda: limits)
+    (model.parent / "contentvec.safetensors").touch()
+    early = import_model(studio, studio.local, model)
+    if others:
+        create_account(studio.database, "anna")
+    studio = replace(studio, service=replace(studio.service, unconfined_models=unconfined_models))
+
+    def use():
+        return usable_voice_folder(studio, studio.local, early, lambda *_: None, "cpu")
+
+    for act in (use, lambda: import_model(studio, studio.local, model)):
+        if refused:
+            with pytest.raises(WrongState, match="--unconfined-models run") as caught:
+                act()
+            assert caught.value.code == "unconfined"
+        else:
+            assert act()
+    assert usable_voice_folder(studio, studio.local, "kathleen", lambda *_: None, "cpu").is_dir()
