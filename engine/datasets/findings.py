@@ -43,8 +43,9 @@ REMEDIES = {
     "near_duplicate": tr("Keep the better one; the later one is not used for training."),
     "other_speaker": tr("Listen to it, and remove it if it is another person, room or microphone."),
     "accompaniment": tr(
-        "Use the voice alone: what sounds with it is learned as part of it. Convert separates a song (A full mix; "
-        'convert --separate --backing keep), and with --from "0:01 keep" its vocal stays as it is.'
+        "Separate the voice first, since what sounds with it is learned as part of it: convert the song as a full mix "
+        'that keeps the original voice (--separate --from "0:01 keep"), and use the vocal among the stems of its '
+        "project (projects export)."
     ),
     "channels": tr("Make a file of each channel, and use those of the person whose voice it is to be."),
     "several_speakers": tr(

@@ -41,7 +41,7 @@ def _takes_paths(parameter: _Parameter) -> bool:
 
 @in_one_sentence
 def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: object) -> object:
-    """Process what a parameter is given, which is one text or several; its default is no text, or a path as it is."""
+    # one text or several; its default is no text, or a path as it is
     if isinstance(value, str):
         value = _read(parameter, value)
     elif isinstance(value, list | tuple):
