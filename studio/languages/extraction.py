@@ -45,7 +45,7 @@ def marked_in_python(path: Path, is_titled: bool = True) -> Iterator[Message]:
             if is_titled and isinstance(node.value.func, ast.Name) and node.value.func.id in _SETTINGS:
                 yield str.__str__(title_of(node.target.id))
         elif isinstance(node, ast.FunctionDef) and _COMMAND in map(ast.unparse, node.decorator_list):
-            for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
+            for paragraph in filter(None, (ast.get_docstring(node) or "").split("\n\n")):
                 yield " ".join(paragraph.split())
 
 

@@ -26,7 +26,8 @@ def update(
     fresh: translations that are new, or replace known ones: {English text: text or list of plural forms}.
     """
     known: dict[str, object] = {}
-    for message in read_catalogue(language):
+    earlier = read_catalogue(language)
+    for message in earlier:
         if message.id:
             known[key_of(message)] = message.string
     known |= fresh or {}
@@ -39,6 +40,7 @@ def update(
         charset="utf-8",
         fuzzy=False,
     )
+    updated.mime_headers = [("Plural-Forms", earlier.plural_forms)]  # Babel counts others from one version to the next
     for text in sorted(texts, key=str):
         count = len(language.plurals) if isinstance(text, tuple) else 0
         updated.add(text, _shaped(known.get(english_of(text)), count))
