@@ -1,5 +1,6 @@
 """What torch reads from the environment is set before it is loaded, whichever door it comes through."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -34,9 +35,9 @@ DOORS = {
 }
 
 
-def said(program: str, given: str | None = None) -> str:
+def said(program: str, **given: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in TORCH_ENVIRONMENT}
-    environment |= {"OMP_WAIT_POLICY": given} if given else {}
+    environment |= given
     sample = str(ROOT / "engine" / "samples" / "speech.flac")
     call = [sys.executable, "-c", program, sample]
     return subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.strip()
@@ -48,7 +49,7 @@ def test_torch_is_loaded_after_its_environment_is_set(door):
 
 
 def test_what_the_user_has_set_is_kept():
-    assert said(_LISTEN + DOORS["from engine import convert"], "ACTIVE") == "ACTIVE 128"
+    assert said(_LISTEN + DOORS["from engine import convert"], OMP_WAIT_POLICY="ACTIVE") == "ACTIVE 128"
 
 
 def test_importing_the_engine_does_no_work():
@@ -56,3 +57,29 @@ def test_importing_the_engine_does_no_work():
     loaded += "print(sorted({n.split('.')[0] for n in set(sys.modules) - before} & {'numpy', 'torch', 'scipy'}), "
     loaded += "[n for n in sys.modules if n.startswith('engine.')], 'OMP_WAIT_POLICY' in os.environ)"
     assert said(loaded) == "[] [] False"
+
+
+# glibc would take the second array from its heap, since one of that size has gone back before
+_MAPPED = """
+import ctypes
+from engine import convert
+import numpy as np
+
+class Heap(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena o s h mapped u f used free keep".split()]
+
+heap = ctypes.CDLL(None).mallinfo2
+heap.restype = Heap
+np.ones(30 << 20, np.uint8)
+before = heap().mapped
+array = np.ones(5 << 20, np.uint8)
+print(heap().mapped - before >= 5 << 20)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc counts its heap"
+)
+def test_large_arrays_have_memory_of_their_own():
+    assert said(_MAPPED) == "True"
+    assert said(_MAPPED, MALLOC_MMAP_THRESHOLD_=str(32 << 20)) == "False"
