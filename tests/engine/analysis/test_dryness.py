@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import signal
 
 from engine.analysis.dryness import Dryness
 from engine.analysis.recording import analyse
@@ -32,6 +33,38 @@ def test_dryness_does_not_mistake_a_long_note_for_a_mix():
     found = dryness(note)
     assert found.floors_db[1] > -6
     assert not found.is_mix
+
+
+def slow_noise(length: int, hertz: float) -> np.ndarray:
+    """Noise up to a frequency, its root mean square 1."""
+    low = signal.butter(2, hertz, fs=SAMPLE_RATE, output="sos")
+    made = signal.sosfilt(low, np.random.default_rng(3).standard_normal(length))
+    return made / made.std()
+
+
+def rough_notes() -> dict[str, np.ndarray]:
+    """Six seconds of a note of 220 Hz, with power between its harmonics, by the kind of roughness."""
+    time_s = np.arange(6 * SAMPLE_RATE) / SAMPLE_RATE
+
+    def note(time_s: np.ndarray) -> np.ndarray:
+        return sum(np.sin(2 * np.pi * 220 * number * time_s + number) / number for number in range(1, 12))
+
+    return {
+        "buzz": note(time_s) * (1 + 0.5 * np.sin(2 * np.pi * 70 * time_s)),
+        "growl": note(time_s) * (1 + 0.5 * np.cos(2 * np.pi * 220 / 3 * time_s)),
+        "creaks": note(time_s) * (1 + 0.4 * slow_noise(len(time_s), 80)),
+        "jitter": note(time_s + 1e-4 * slow_noise(len(time_s), 60)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["buzz", "growl", "creaks", "jitter"])
+def test_dryness_does_not_mistake_a_rough_voice_for_a_mix(kind):
+    rough = rough_notes()[kind]
+    found = dryness(rough)
+    assert found.score > 0
+    assert not found.is_mix
+    for level_db in (-9.0, 0.0):
+        assert dryness(beside(rough, chords(len(rough), np.random.default_rng(1)), level_db)).is_mix
 
 
 @pytest.mark.parametrize("level_db", [-6.0, 0.0])

@@ -41,6 +41,31 @@ def beeps(hertz):
     return made * (np.arange(len(made)) % SAMPLE_RATE < SAMPLE_RATE // 3)
 
 
+def irregular(hertz, seed, count=12):
+    """A hum whose harmonics have any level, as of a transformer."""
+    levels = 10 ** (np.random.default_rng(seed).normal(0, 8, count) / 20)
+    time_s = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    return sum(level * np.sin(2 * np.pi * hertz * k * time_s) / k for k, level in enumerate(levels, 1))
+
+
+def organ(hertz):
+    time_s = np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE
+    return sum(np.sin(2 * np.pi * hertz * k * time_s + k) for k in (1, 2, 3, 4, 6, 8, 10, 12, 16))
+
+
+def square(hertz):
+    return signal.square(2 * np.pi * hertz * np.arange(4 * SAMPLE_RATE) / SAMPLE_RATE)
+
+
+def vowel(formants, hertz, seconds=4.0):
+    """A vowel as of a machine, whose pitch and level stand still."""
+    time_s = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
+    numbers = np.arange(1, int(8000 / hertz))[:, None]
+    at = numbers * hertz
+    raised = np.prod([f * f / (f * f - at * at + 1j * width * at) for f, width in formants], axis=0)
+    return (np.abs(raised) / numbers * np.sin(2 * np.pi * at * time_s + numbers**2)).sum(0)
+
+
 def rumble():
     """Noise that falls by 6 dB an octave, as of wind, above 20 Hz."""
     falling = np.cumsum(noise(4.0)) / SAMPLE_RATE
@@ -85,9 +110,13 @@ def presence(samples):
         (lambda: tones(440.0), TONES), (lambda: tones(1000.0), TONES), (lambda: tones(350.0, 440.0), TONES),
         (lambda: tones(261.6, 329.6, 392.0), TONES), (lambda: beeps(150.0), TONES),
         (lambda: tones(220.0) + 0.005 * noise(4.0), TONES), (rumble, NO_VOICE),
+        (lambda: irregular(50.0, 0), TONES), (lambda: irregular(120.0, 1), TONES),
+        (lambda: irregular(100.0, 2, 40), TONES), (lambda: organ(130.0), TONES), (lambda: square(100.0), TONES),
+        (lambda: hum(100.0, 0.03), TONES),
     ],
     ids=["silence", "dither", "noise", "clicks", "click", "whisper", "hum 50", "hum 60", "soft hum 120", "sine 100",
-         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble"],
+         "sine 220", "sine 440", "sine 1000", "dial tone", "chord", "beeps", "sine in noise", "rumble",
+         "transformer 50", "transformer 120", "transformer 100", "organ", "square", "hum in noise"],
 )  # fmt: skip
 def test_voice_presence_warns_of_recordings_without_a_voice(make, said):
     assert said in presence(make()).warning
@@ -98,6 +127,22 @@ def test_voice_presence_takes_a_whistled_melody_for_a_voice(hertz):
     found = presence(whistled(hertz))
     assert found.presence.warning is None
     assert found.presence.voiced_s > 2.0
+
+
+@pytest.mark.parametrize("hertz", [80.0, 120.0])
+@pytest.mark.parametrize("seconds", [2.0, 27.0])
+@pytest.mark.parametrize(
+    "formants",
+    [
+        ((730, 90), (1090, 110), (2440, 170), (3400, 250)),
+        ((530, 70), (1840, 150), (2480, 200), (3500, 250)),
+        ((570, 80), (840, 100), (2410, 170), (3400, 250)),
+    ],
+    ids=["a", "e", "o"],
+)
+def test_voice_presence_takes_the_vowel_of_a_machine_for_a_voice(formants, seconds, hertz):
+    made = vowel(formants, hertz, seconds)
+    assert presence(0.2 * made / np.abs(made).max()).warning is None
 
 
 @pytest.mark.parametrize("name", ["singing", "speech"])
