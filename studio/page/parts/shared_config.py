@@ -1,8 +1,8 @@
 """What the page is made of, which its sessions share.
 
 Gradio (6.31) describes every component anew for every session, for links to the state of a page, which this page does
-not offer; and it makes a component anew for every session that an event updates it in. That was 1.5 MB of the 1.8 that
-it kept of each visitor.
+not offer; and it makes a component anew for every session that an event updates it in. That was nearly all of
+the 1.8 MB that it kept of each visitor.
 """
 
 from collections import defaultdict, deque
