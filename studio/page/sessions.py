@@ -1,8 +1,8 @@
 """The sessions of the page: whose they are, and how many are kept.
 
-Gradio keeps the components of each session, 0.6 MB, until 10,000 others have come, and takes any text for a new one.
-So the longest unused of whoever has most give way here, a demo limits those of one address, and a session serves only
-the visitor who began it. Of Gradio's interface only what the page uses is open.
+Gradio keeps each session, some 0.1 MB with `parts.shared_config`, until 10,000 others have come, and takes any text for
+a new one. So the longest unused of whoever has most give way here, a demo limits those of one address, and a session
+serves only the visitor who began it. Of Gradio's interface only what the page uses is open.
 """
 
 import json

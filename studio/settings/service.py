@@ -20,7 +20,7 @@ class ServiceConstants:
 
     # a demo keeps a visitor's files for an hour: longer than anybody listens, and what strangers leave stays little
     visitor_minutes: float = 60.0
-    page_sessions: int = 300  # of 0.6 MB each, so 180 MB at most; whoever has most loses the longest unused
+    page_sessions: int = 300  # of 0.1 MB each, so 30 MB at most; whoever has most loses the longest unused
     page_sessions_per_address: int = 0  # any number: an office has one address; a demo counts them
     page_events_per_minute: int = 1200  # of an address where those count: a slider that is drawn sends ten a second
     action_processes: int = 2  # up to 650 MB each; imports and exports of two accounts at a time

@@ -43,7 +43,7 @@ from tests.load.trial_service import TrialService, trial_service
 LIMITS = {
     "submissions_per_minute": 1_000_000, "models_per_account": 1_000_000, "conversions_per_account": 1_000_000,
     "callbacks": "any",  # those of this test go to this machine
-    "page_sessions": 20,  # of 0.6 MB each, so that the memory of all there may be is reached in the first round
+    "page_sessions": 20,  # so that the memory of all there may be is reached in the first round
 }  # fmt: skip
 MOST_MB_PER_HOUR = 40.0  # of the slope: what SQLite and Python keep back and forth
 MANY = 24  # calls at a time, as many uploads as an account may have

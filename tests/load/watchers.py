@@ -1,9 +1,11 @@
 """What many that only wait cost the server: `python -m tests.load.watchers`.
 
     python -m tests.load.watchers     500 streams of events and 200 waiting calls on tasks that do not end, then 300
-                                      visitors of the page: memory and threads of the server, before and with them
+                                      visitors who open the page as chromium does and let it lie open, then as many
+                                      in their place: memory and threads of the server, before and with them
 
-Exit status 1 where a bound is not kept: 60 MB and no thread for each of those who wait, 120 MB for the visitors.
+Exit status 1 where a bound is not kept: 60 MB and no thread for each of those who wait, 120 MB for the visitors, and
+40 MB for those who come after them.
 """
 
 import asyncio
@@ -22,15 +24,17 @@ from engine.errors import EngineError
 from studio.settings.service import MEGABYTE
 from tests.load.payloads import sample
 from tests.load.trial_service import TrialService, trial_service
-from tests.stories.test_crowds import joins
+from tests.load.visits import first_events, open_pages
 
 EVENTS, WAITS, VISITORS = 500, 200, 300
-MOST_MB, MOST_MB_OF_VISITORS = 60.0, 120.0
+MOST_MB, MOST_MB_OF_VISITORS, MOST_MB_OF_NEXT = 60.0, 120.0, 40.0
 MOST_THREADS = 40  # more: AnyIO's pool, which everything shares
 _OF_ACCOUNT = 100  # as many as an account may have
 _ALIKE = 10  # of each, which come before the first look: what is loaded for the first one is nobody's
 _SETTLE_S = 5.0
-LIMITS = {"executor": "none", "submissions_per_minute": 1_000_000, "free_disk_mb": 0}
+LIMITS = {
+    "executor": "none", "submissions_per_minute": 1_000_000, "free_disk_mb": 0, "page_sessions": VISITORS + _ALIKE
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -72,12 +76,17 @@ async def _measured(service: TrialService, events: int, waits: int, visitors: in
             async with _waiting(http, itertools.islice(places, events + waits), events):
                 beside = look()
         found = [Cost(f"{events} streams of events and {waits} waits", *_more(before, beside), MOST_MB)]
-        await asyncio.to_thread(lambda: [*joins(service, _ALIKE)])
-        before = look()
-        if set(await asyncio.to_thread(lambda: [*joins(service, visitors)])) != {httpx.codes.OK}:
-            raise EngineError("The page does not open for its visitors.")
-        after = look()
-        return [*found, Cost(f"{visitors} visitors of the page", *_more(before, after), MOST_MB_OF_VISITORS)]
+        http.headers["Origin"] = service.base_url
+        sent = await asyncio.to_thread(first_events, service.base_url)
+        async with open_pages(http, sent, _ALIKE):
+            before = look()
+            for what, most in (("visitors", MOST_MB_OF_VISITORS), ("visitors in their place", MOST_MB_OF_NEXT)):
+                async with open_pages(http, sent, visitors):
+                    await asyncio.sleep(_SETTLE_S)
+                    beside = look()
+                found.append(Cost(f"{visitors} {what}", *_more(before, beside), most))
+                before = beside
+        return found
 
 
 def _more(before: tuple[float, int], after: tuple[float, int]) -> tuple[float, int]:

@@ -14,8 +14,8 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
-SESSIONS, KEPT = 300, 40
-GROWTH = 60_000_000  # bytes; each session that is kept takes 0.6 MB
+SESSIONS, KEPT = 600, 40
+GROWTH = 20_000_000  # bytes; 5 MB where 40 are kept, 34 where all are
 HEAD = b'--x\r\nContent-Disposition: form-data; name="audio"; filename="a.wav"\r\n\r\n'
 
 

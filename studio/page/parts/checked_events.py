@@ -26,6 +26,7 @@ from studio.errors import NotFound
 from studio.languages.reading import read_in, reader_language, said
 from studio.page.catalogues import language_of
 from studio.page.cookies import visitor_of
+from studio.page.parts.shared_config import SharedConfig
 from studio.page.parts.values import NOT_OURS
 from studio.page.uploads import UploadNames
 
@@ -38,6 +39,7 @@ class CheckedEvents(gr.Blocks):
 
     def __init__(self, uploads: UploadNames, *, title: str, delete_cache: tuple[int, int] | None) -> None:
         super().__init__(title=title, analytics_enabled=False, delete_cache=delete_cache)
+        self.default_config = SharedConfig(self)
         self._uploads = uploads
 
     async def process_api(
