@@ -49,7 +49,7 @@ _MOST_COMPARED = 2500  # windows
 
 
 def draw_recordings(manifest: list[dict[str, str]]) -> list[Recording]:
-    """Draw up to so many recordings of each speaker, the same every time."""
+    """Draw up to so many recordings of each speaker, the same every time; none that may hold several people."""
     rows = defaultdict(list)
     for row in manifest:
         rows[_name(row)].append(row)
@@ -60,7 +60,11 @@ def draw_recordings(manifest: list[dict[str, str]]) -> list[Recording]:
         drawn += draw.sample(sorted(of_speaker, key=lambda row: row["path"]), min(most, len(of_speaker)))
     draw.shuffle(drawn)
     drawn.sort(key=lambda row: {"librispeech_tc100_1utt": 0, "speechocean762": 2}.get(row["set"], 1))
-    return [Recording(number, row["path"], _name(row), row.get("sex", "")) for number, row in enumerate(drawn)]
+    return [
+        Recording(number, row["path"], _name(row), row.get("sex", ""))
+        for number, row in enumerate(drawn)
+        if not row["speaker"].endswith(_SEVERAL_AT_ONCE)
+    ]
 
 
 def _name(row: dict[str, str]) -> str:
@@ -80,12 +84,11 @@ def fitted_speakers(manifest: list[dict[str, str]]) -> set[str]:
         clip.speaker
         for clip in trained_on
         if clip.speaker not in _HELD_OUT
-        and not clip.speaker.endswith(_SEVERAL_AT_ONCE)
         and (clip.group not in MANY_SPEAKERS or zlib.crc32(clip.speaker.encode()) % 2 == 0)
     }
 
 
-def fit_discriminant(timbres: np.ndarray, speaker: np.ndarray, directions: int = _DIRECTIONS) -> Discriminant:
+def fit_discriminant(timbres: np.ndarray, speaker: np.ndarray, directions: int) -> Discriminant:
     """Fit a linear discriminant in which every speaker weighs alike, whatever the number of their windows.
 
     timbres: (windows, TIMBRE); speaker: (windows,). Raises TrainingError with too few speakers for the directions.
@@ -152,10 +155,11 @@ def run(options: argparse.Namespace) -> Iterator[str]:
     fitted, recordings = fitted_speakers(manifest), draw_recordings(manifest)
     windows = embed_recordings(options.corpus, options.out / "clips", recordings, every_few_seconds())
     inside = np.isin(windows.speaker, sorted(fitted))
-    discriminant, shipped = fit_discriminant(windows.timbres[inside], windows.speaker[inside]), load_discriminant()
+    discriminant = fit_discriminant(windows.timbres[inside], windows.speaker[inside], _DIRECTIONS)
     path = options.out / "speakers.safetensors"
     save_weights(path, vars(discriminant), _CARD | {"speakers": sorted(set(windows.speaker[inside].tolist()))})
     yield f"The speaker directions are {path}."
+    shipped = load_discriminant()
     angle = scipy.linalg.subspace_angles(discriminant.directions.double().numpy(), shipped.directions.double().numpy())
     yield f"largest principal angle to the shipped ones: {np.degrees(angle.max()):.3f} degrees"
     held = windows.chosen(~inside)
