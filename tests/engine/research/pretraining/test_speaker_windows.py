@@ -32,10 +32,10 @@ def test_simulate_condition_decays_by_60_db_in_at_most_a_second_in_a_room():
     for seed in range(30):
         level_db = simulate(envelope, seed, True)[:, 40] * DECIBELS_PER_NEPER
         steps_db = np.diff(level_db[11:25])
-        if np.ptp(steps_db) < 0.01:  # no noise below
+        if np.ptp(steps_db) < 0.01:  # no noise that near
             seconds.append(60 / (-100 * steps_db.mean()))
             assert -23 < level_db[11] - level_db[10] < -7
-    assert 8 < len(seconds) < 22
+    assert len(seconds) > 10
     assert 0.3 <= min(seconds) < 0.5
     assert 0.8 < max(seconds) <= 1.0
 
