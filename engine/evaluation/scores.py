@@ -134,8 +134,8 @@ def equal_error_rate(genuine: Sequence[float], others: Sequence[float]) -> float
     0.0
     """
     thresholds = np.unique([*genuine, *others])
-    refused = np.array([np.mean(np.asarray(genuine) < threshold) for threshold in thresholds])
-    accepted = np.array([np.mean(np.asarray(others) >= threshold) for threshold in thresholds])
+    refused = np.searchsorted(np.sort(genuine), thresholds) / len(genuine)
+    accepted = 1 - np.searchsorted(np.sort(others), thresholds) / len(others)
     nearest = int(np.abs(refused - accepted).argmin())
     return float((refused[nearest] + accepted[nearest]) / 2)
 

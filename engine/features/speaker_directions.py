@@ -42,12 +42,7 @@ def speaker_track(base: BaseModel, envelope: np.ndarray, voiced: np.ndarray) -> 
 
     envelope: (frames, bands), relative to its level. voiced: bool (frames,), its voiced frames that are audible.
     """
-    total = np.concatenate([[0], np.cumsum(voiced)])
-    starts = np.arange(0, max(1, len(voiced) - WINDOW_FRAMES + HOP_FRAMES), HOP_FRAMES)
-    stops = np.minimum(starts + WINDOW_FRAMES, len(voiced))
-    share = (total[stops] - total[starts]) / (stops - starts)
-    kept = (stops - starts >= _SHORTEST_FRAMES) & (share >= _VOICED_SHARE)
-    starts, stops = starts[kept], stops[kept]
+    starts, stops = voiced_windows(voiced, WINDOW_FRAMES, HOP_FRAMES)
     found = [np.zeros((0, load_discriminant().directions.shape[1]), np.float32)]
     for first in range(0, len(starts), _WINDOWS_AT_ONCE):
         some = slice(first, first + _WINDOWS_AT_ONCE)
@@ -57,8 +52,19 @@ def speaker_track(base: BaseModel, envelope: np.ndarray, voiced: np.ndarray) -> 
     between = (middles[:-1] + middles[1:]) // 2
     firsts = np.maximum(starts, np.concatenate([starts[:1], between]))
     lasts = np.minimum(stops, np.concatenate([between, stops[-1:]]))
+    total = np.concatenate([[0], np.cumsum(voiced)])
     voiced_s = (total[lasts] - total[firsts]) / FRAME_RATE
     return SpeakerTrack(np.concatenate(found), voiced_s, middles / FRAME_RATE, len(voiced) / FRAME_RATE)
+
+
+def voiced_windows(voiced: np.ndarray, window_frames: int, hop_frames: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first frames and the ends of the windows with enough voice, int (windows,); voiced: bool (frames,)."""
+    total = np.concatenate([[0], np.cumsum(voiced)])
+    starts = np.arange(0, max(1, len(voiced) - window_frames + hop_frames), hop_frames)
+    stops = np.minimum(starts + window_frames, len(voiced))
+    share = (total[stops] - total[starts]) / (stops - starts)
+    kept = (stops - starts >= _SHORTEST_FRAMES) & (share >= _VOICED_SHARE)
+    return starts[kept], stops[kept]
 
 
 def _directions(base: BaseModel, envelope: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:

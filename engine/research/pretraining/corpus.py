@@ -197,7 +197,7 @@ def _analyse_clip(job: tuple[Path, dict[str, str]]) -> dict[str, np.ndarray]:
     }
 
 
-_MANY_SPEAKERS = {"librispeech_tc100_1utt", "speechocean762"}
+MANY_SPEAKERS = {"librispeech_tc100_1utt", "speechocean762"}
 
 
 def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[list[ClipEntry], list[ClipEntry]]:
@@ -205,7 +205,7 @@ def split_speakers(clips: list[ClipEntry], share: float, seed: int) -> tuple[lis
     everyone = {clip.speaker for clip in clips}
     if len(everyone) < 2:
         raise TrainingError("A base needs recordings of at least two speakers, one of them for validation.")
-    many = sorted({clip.speaker for clip in clips if clip.group in _MANY_SPEAKERS}) or sorted(everyone)
+    many = sorted({clip.speaker for clip in clips if clip.group in MANY_SPEAKERS}) or sorted(everyone)
     count = max(1, round(len(everyone) * share))
     aside = set(np.random.default_rng(seed).permutation(many)[:count])
     return [c for c in clips if c.speaker not in aside], [c for c in clips if c.speaker in aside]

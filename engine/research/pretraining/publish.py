@@ -22,7 +22,7 @@ from engine.units import hertz_to_semitones
 _FOREIGN = {"librispeech_tc100_1utt", "speechocean762", "turkish_makam_acapella", "ljspeech"}
 _LOGS = ("acoustic", "synthesizer", "synthesizer_refined")
 _FOREIGN_PIECES, _FOREIGN_FRAMES = 96, 160
-_ATTRIBUTION = [
+ATTRIBUTION = [
     "LibriSpeech (Panayotov et al., 2015), CC BY 4.0",
     "speechocean762 (Zhang et al., 2021), CC BY 4.0",
     "MTG Turkish makam acapella sections dataset, CC BY 4.0",
@@ -44,7 +44,7 @@ def publish_base(corpus: Corpus, means: FeatureMeans, out: Path) -> None:
     weights = {f"synthesizer.{name}": value for name, value in synthesizer["average"].items()}
     weights |= {n: v for n, v in acoustic["average"].items() if n.partition(".")[0] in BASE_PARTS}
     save_weights(out / "base.safetensors", weights, _card(corpus, out, acoustic, synthesizer))
-    training_only = {"use": "training voices only", "licence": "CC BY 4.0", "attribution": _ATTRIBUTION}
+    training_only = {"use": "training voices only", "licence": "CC BY 4.0", "attribution": ATTRIBUTION}
     discriminator: dict[str, Tensor] = acoustic["discriminator"]
     save_weights(
         out / "discriminator.safetensors", discriminator, {"name": "Timbre Studio discriminator"} | training_only
@@ -85,7 +85,7 @@ def _publish_foreign(corpus: Corpus, means: FeatureMeans, model: BaseModel, plan
         "name": "Timbre Studio foreign content",
         "use": "training voices only",
         "licence": "CC BY 4.0",
-        "attribution": _ATTRIBUTION,
+        "attribution": ATTRIBUTION,
         "clips": [clip.path for clip in chosen],
     }
     save_weights(out / "foreign.safetensors", weights, card)
@@ -98,7 +98,7 @@ def _card(corpus: Corpus, out: Path, acoustic: dict[str, object], synthesizer: d
     return {
         "name": "Timbre Studio base",
         "licence": "CC BY 4.0",
-        "attribution": _ATTRIBUTION,
+        "attribution": ATTRIBUTION,
         "listener": "listener.safetensors",
         "data_minutes": {name: round(value, 1) for name, value in sorted(minutes.items())},
         "kept_out": sorted(EXCLUDED),
