@@ -292,7 +292,7 @@ class _Link:
             raise damaged(self._path) from error
 
 
-def _first_packet(opened: InputContainer, stream: av.AudioStream) -> "av.Packet[Any] | None":
+def _first_packet(opened: InputContainer, stream: av.AudioStream) -> "av.Packet[av.AudioStream] | None":
     """Return the first packet of a track; None where there is none, which is for the decoder to judge."""
     with suppress(av.FFmpegError, OSError, ValueError):
         return next(opened.demux(stream), None)

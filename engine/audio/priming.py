@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import av
 
@@ -33,7 +32,9 @@ class Priming:
     is_taken: bool = False
 
 
-def priming_of(container: str, codec: str, first: "av.Packet[Any] | None", metadata: Mapping[str, str]) -> Priming:
+def priming_of(
+    container: str, codec: str, first: "av.Packet[av.AudioStream] | None", metadata: Mapping[str, str]
+) -> Priming:
     """Return the priming of a track by its first packet and the comments of the file."""
     if first is None or codec not in _UNSTATED.get(container, ()) or (first.pts or 0) < 0:
         return Priming()

@@ -15,7 +15,7 @@ _KINDS = ("float16", "float32", "int64", "uint8")
 Arrays = Mapping[str, np.ndarray]
 
 
-def send(pipe: BinaryIO, values: Any, arrays: Arrays) -> None:
+def send(pipe: BinaryIO, values: object, arrays: Arrays) -> None:
     """Write one message. Raises OSError where nobody reads."""
     shapes = {name: (one.dtype.name, one.shape) for name, one in arrays.items()}
     header = json.dumps([values, shapes]).encode()

@@ -83,7 +83,7 @@ class Running:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    def ask(self, request: Any, arrays: Arrays, patience: Patience, largest: int) -> tuple[Any, dict[str, Any]]:
+    def ask(self, request: object, arrays: Arrays, patience: Patience, largest: int) -> tuple[Any, dict[str, Any]]:
         """Return the answer to a request. Raises Ended without one."""
         late, answered = threading.Event(), threading.Event()
         threading.Thread(target=self._watch, args=(patience, answered, late), name="watch", daemon=True).start()
