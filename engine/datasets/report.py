@@ -328,8 +328,8 @@ def examined(dataset: Dataset, report: Report = no_report) -> DataReport:
     >>> from engine import create_dataset
     >>> mia = create_dataset("recordings", "mia", {"name": "Mia"})
     >>> report = examined(mia)
-    >>> [(one.name, one.verdict) for one in report.recordings]
-    [('one.flac', 'pass'), ('two.flac', 'pass')]
+    >>> [(one.name, one.verdict) for one in report.recordings]  # the second one is of another singer
+    [('one.flac', 'pass'), ('two.flac', 'warn')]
     """
     kept = dataset.folder / REPORT_FILE
     root = dataset.folder / AUDIO_FOLDER

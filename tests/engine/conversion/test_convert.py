@@ -483,7 +483,7 @@ def test_convert_takes_differ_in_pitch_and_loudness_but_not_in_timing(three_take
 
 def test_convert_in_small_windows_matches_one_window_with_the_same_features(sing, voice, monkeypatch):
     """All but the listener, which hears a moment a little otherwise in another window."""
-    recording = Audio(sing(7.0)[None], SAMPLE_RATE)
+    recording = Audio(np.pad(sing(7.0), SAMPLE_RATE // 10)[None], SAMPLE_RATE)
     features = listen(load_base().listener, without_rumble(recording.mono()))
 
     def of_the_whole(samples: np.ndarray, first_frame: int) -> np.ndarray:
