@@ -307,6 +307,11 @@ def notes_of(paths: Iterable[Path], is_timed: bool = False) -> list[str]:
     ------
     AudioError
         If a file cannot be read.
+
+    Examples
+    --------
+    >>> notes_of([Path("vocal.flac")])
+    []
     """
     found: dict[str | None, None] = {}
     for path in paths:

@@ -79,7 +79,18 @@ class SessionPlace:
     time: bytes = b""
 
     def at(self, rate: int) -> "SessionPlace":
-        """Return the place counted at another rate in Hz."""
+        """Return the place counted at another rate.
+
+        Parameters
+        ----------
+        rate : int
+            In Hz.
+
+        Returns
+        -------
+        SessionPlace
+            To within half a sample.
+        """
 
         def scaled(samples: int) -> int:
             return (2 * samples * rate + self.rate) // (2 * self.rate)
@@ -89,9 +100,19 @@ class SessionPlace:
         return replace(self, rate=rate, time_reference=reference, markers=tuple(markers))
 
     def from_sample(self, first: int, count: int | None = None) -> "SessionPlace":
-        """Return the place of a part that begins at this sample, before the file if it is negative.
+        """Return the place of a part.
 
-        count: samples of the part; markers outside it are left out.
+        Parameters
+        ----------
+        first : int
+            The sample of the file at which the part begins; negative if it begins earlier than the file.
+        count : int, optional
+            Samples of the part; by default it goes on without end.
+
+        Returns
+        -------
+        SessionPlace
+            With the markers that lie in the part.
         """
         stop = _LAST if count is None else first + count
         reference = None if self.time_reference is None else max(0, self.time_reference + first)
@@ -101,7 +122,13 @@ class SessionPlace:
         return replace(self, time_reference=reference, markers=tuple(markers))
 
     def broadcast_chunk(self) -> bytes:
-        """Return a bext chunk; nothing without a time reference."""
+        """Return the time reference as a chunk of a WAV.
+
+        Returns
+        -------
+        bytes
+            A bext chunk (EBU Tech 3285); empty without a time reference.
+        """
         if self.time_reference is None:
             return b""
         content = _BROADCAST.pack(
@@ -110,7 +137,13 @@ class SessionPlace:
         return _chunk(b"bext", content + bytes(254))
 
     def marker_chunks(self) -> bytes:
-        """Return chunks with the markers (`cue `, and LIST with their texts) and the sheet (iXML), if there are any."""
+        """Return the markers and the sheet as chunks of a WAV.
+
+        Returns
+        -------
+        bytes
+            Chunks `iXML`, `cue ` and LIST with the texts of markers, as far as there are any.
+        """
         made = b""
         if self.sheet:
             made += _chunk(b"iXML", self.sheet.written(self.rate, self.time_reference))

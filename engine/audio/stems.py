@@ -73,6 +73,11 @@ def cut_recording(
     The suffix of the target selects its format. statement, installation, mp3_kbps: as of AudioWriter.
     Raises SettingsError for a part that is too short or outside the recording, AudioError for a file that cannot be
     read or written.
+
+    >>> cut_recording(Path("vocal.flac"), Path("part.wav"), 0.5, 1.5)
+    >>> with open_audio("part.wav") as part:
+    ...     part.duration_s
+    1.0
     """
     if not 0.0 <= start_s <= stop_s - SHORTEST_S:
         raise SettingsError(tr(

@@ -81,6 +81,7 @@ class Running:
 
     @property
     def has_ended(self) -> bool:
+        """Whether the process is gone."""
         return self._process.poll() is not None
 
     def ask(self, request: object, arrays: Arrays, patience: Patience, largest: int) -> tuple[Any, dict[str, Any]]:
