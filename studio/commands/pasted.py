@@ -43,7 +43,7 @@ def _takes_paths(parameter: _Parameter) -> bool:
 def _processed(parameter: _Parameter, process: _Process, ctx: "Context", value: object) -> object:
     # one text or several; its default is no text, or a path as it is
     if isinstance(value, str):
-        value = _read(parameter, value)
+        value = value if value == parameter.default else _read(parameter, value)
     elif isinstance(value, list | tuple):
         value = [_read(parameter, one) if isinstance(one, str) else one for one in value]
     return process(ctx, value)
