@@ -280,7 +280,7 @@ def test_worker_keeps_its_task_if_the_database_is_locked_past_its_lease(installa
 
 def test_run_task_reports_a_full_disk_and_completes_the_next_task_once_freed(installation):
     work = installation.settings.work
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     mounting = ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(work)]
     if os.geteuid() or subprocess.run(mounting, capture_output=True, check=False).returncode:
         pytest.skip("only root can make a small disk, and not everywhere")
