@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Collection
 from difflib import get_close_matches
 from urllib.parse import unquote
-from urllib.request import url2pathname
 
 from engine.errors import SettingsError
 from engine.texts import tr
@@ -91,7 +90,11 @@ def _located(text: str) -> str:
         if host.lower() not in ("", "localhost", socket.gethostname().lower()):
             raise SettingsError(tr("{address} is on another machine: copy the file to this one.", address=text))
         path = slash + path
-    return url2pathname(path) if os.name == "nt" else unquote(path, errors="surrogateescape")
+    if os.name != "nt":
+        return unquote(path, errors="surrogateescape")
+    from urllib.request import url2pathname  # brings all that calls over a network
+
+    return url2pathname(path)
 
 
 def _unescaped(text: str) -> str:

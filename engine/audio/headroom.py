@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from engine.audio.channels import Samples
 from engine.audio.streams import Source
@@ -88,6 +87,8 @@ class Metered:
 
 def _sustained(peaks: np.ndarray) -> float:
     """Return the highest peak of a hop (hops,) that is no click and no bump."""
+    from scipy import ndimage  # which the server, that only names the formats of results, need not load
+
     lasting = np.sort(peaks[_CREST * peaks <= ndimage.grey_opening(peaks, _SUSTAINED_HOPS)])[::-1]
     others = min(_FEWEST_HOPS, len(lasting)) - 1
     is_lasting = lasting[others:] >= _CREST * lasting[: len(lasting) - others]

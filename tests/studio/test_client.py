@@ -788,7 +788,7 @@ def test_convert_and_wait_cancels_the_task_at_the_real_service(client, tmp_path)
 
     with pytest.raises(Cancelled):
         client.convert_and_wait(tmp_path / "long.wav", "koguchi", folder=tmp_path, report=report)
-    listed = client._call("GET", "/tasks", expected="tasks")["tasks"]
+    listed = client.tasks()["tasks"]
     task = listed[0]["id"]
     with pytest.raises(ServiceError) as cancelled:
         client._wait_for_conversion(task, 0.1, PATIENCE_S, None)
