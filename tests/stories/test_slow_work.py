@@ -84,7 +84,7 @@ def test_no_account_waits_for_the_imports_exports_and_checks_of_another(tmp_path
             # slow work of its own, too, has its turn
             assert [ask(bert, "bert", number) for number in range(3)] == [415, 200, 200]
             assert answered.count("anna") < MANY
-            assert len(action_processes(service)) == 2
+            assert 2 <= len(action_processes(service)) <= 3  # another one in the place of the one that takes long
         assert sorted({one.result(PATIENCE_S) for one in asked}) == [200, 415]
     assert answered.count("anna") == MANY
 
