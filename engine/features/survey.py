@@ -127,8 +127,9 @@ def survey_recording(
     def mean_and_notes() -> tuple[Tensor, SustainedNotes]:
         sound = envelope[beginning], pitch.voicing[beginning]
         mean = measure_feature_mean(base.content, listened, *sound, level.nepers)
-        is_sung = style == "melodic"
-        return mean, gather_sustained_notes(base, listened, mean, *sound, level) if is_sung else no_sustained_notes()
+        if style != "melodic":
+            return mean, no_sustained_notes()
+        return mean, gather_sustained_notes(base, listened, mean, *sound, level, workers)
 
     (mean, sustained), timbre, alternation, dryness = workers.beside(
         mean_and_notes,
