@@ -27,21 +27,35 @@ def log_gain(curve: Tensor, table: Tensor) -> Tensor:
     return curve @ table[:, :BINS]
 
 
-def response(curve: Tensor, table: Tensor, share: Tensor | None = None, phase: Tensor | None = None) -> list[Tensor]:
-    """Return the real and the imaginary part (..., BINS) of the response of minimum phase of a curve (..., BANDS).
+def response(curve: Tensor, table: Tensor, share: Tensor | float, phase: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return real and imaginary part (..., BINS) of the response of minimum phase of a curve (..., BANDS) in nepers.
 
     share: (..., BINS), to multiply it by; phase: (..., BANDS), in radians, to add.
     """
     gain, turned = (curve @ table).split(BINS, -1)
-    gain = gain.exp() if share is None else share * gain.exp()
+    gain = share * gain.exp()
     turned = turned if phase is None else turned + log_gain(phase, table)
-    return [gain * turned.cos(), gain * turned.sin()]
+    return gain * turned.cos(), gain * turned.sin()
 
 
-def multiplied(spectra: Tensor, filters: list[Tensor]) -> list[Tensor]:
-    """Multiply complex spectra by filters, both in real and imaginary parts.
+class Mix:
+    """A sum of complex spectra, each multiplied by a filter.
 
-    In parts, since torch's complex product rounds otherwise where threads divide it.
+    It keeps real and imaginary part apart: torch's product of complex numbers rounds otherwise where threads divide it.
     """
-    (real, imaginary), (gain, cross) = (spectra.real, spectra.imag), filters
-    return [real * gain - imaginary * cross, real * cross + imaginary * gain]
+
+    def __init__(self, spectra: Tensor, real: Tensor, imaginary: Tensor) -> None:
+        self._real = torch.addcmul(spectra.real * real, spectra.imag, imaginary, value=-1)
+        self._imaginary = torch.addcmul(spectra.real * imaginary, spectra.imag, real)
+
+    def add(self, spectra: Tensor, real: Tensor, imaginary: Tensor | None = None) -> None:
+        """Add spectra (..., BINS), multiplied by a filter of these parts; without a second one, of these gains."""
+        self._real = torch.addcmul(self._real, spectra.real, real)
+        self._imaginary = torch.addcmul(self._imaginary, spectra.imag, real)
+        if imaginary is not None:
+            self._real = torch.addcmul(self._real, spectra.imag, imaginary, value=-1)
+            self._imaginary = torch.addcmul(self._imaginary, spectra.real, imaginary)
+
+    def spectra(self) -> Tensor:
+        """Return the sum, complex (..., BINS)."""
+        return torch.complex(self._real, self._imaginary)

@@ -22,6 +22,7 @@ _BITS = 32
 _CYCLE = 1 << _BITS  # a cycle in the whole numbers that phases are
 _ALIGNING_S = 0.4  # over which the place of the energy within a period is averaged, where there is a voice
 _ALIGNING_STEPS = 3  # that are summed before
+_IN_CACHE = 1024  # steps that a processor computes at once
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,12 @@ class _Phases:
         return there + ((self.cycles[before + 1] - there).float() * share).long()
 
 
-def passed(whole: Tensor) -> Tensor:
-    """Return the gain (..., BINS) of a flat excitation before it is read: it ends at a share (...) of half the rate, and
-    what splines take away from the highest frequencies is there."""
-    bins = torch.linspace(0.0, 1.0, BINS, device=whole.device)
-    edge = ((1.0 - bins / whole[..., None]) / _EDGE).clamp(0.0, 1.0)
-    return edge * edge * (3.0 - 2.0 * edge) / torch.special.sinc(bins / (2 * READ_TIMES)) ** 4
+def passed(speed: Tensor) -> Tensor:
+    """Return the gain (..., BINS) of a flat excitation before it is read at a speed (...) of 1 or more: what would fold
+    back is left out, and what splines take away from the highest frequencies is there twice."""
+    bins = torch.linspace(0.0, 1.0, BINS, device=speed.device)
+    below = ((1.0 - bins * speed[..., None]) * (1.0 / _EDGE)).clamp(0.0, 1.0)
+    return below * torch.special.sinc(bins / (2 * READ_TIMES)) ** -4
 
 
 def moved(
@@ -66,7 +67,7 @@ def moved(
     `start_cycles` do; or, if the pitch of some frames `stays`, in step with the recording in these.
     """
     had, wanted = cycles_between(source_hertz, HOP // _STEP), cycles_between(hertz, HOP // _STEP)
-    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / _STEP).astype(np.float32)).to(flat.device)
+    gain = torch.from_numpy(np.sqrt(np.diff(wanted) / (READ_TIMES * _STEP)).astype(np.float32)).to(flat.device)
     source = _fixed(had, flat.device)
     # of the glottis, at whole numbers
     pulses = _Phases(torch.cummax(source - _place_of_energy(flat, source, voiced), 0).values)
@@ -110,26 +111,24 @@ def _nearest(pulses: _Phases, had: np.ndarray, before: Tensor, share: Tensor) ->
 
 @dataclass(frozen=True)
 class _Begins:
-    """Where periods begin in a recording: so many samples `after` the one with a number; `length` in samples."""
+    """Where periods begin among the samples of a spline: so many `after` the one with a number; and their length."""
 
     number: Tensor
     after: Tensor
     length: Tensor
 
     def read(self, flat: Tensor, which: Tensor, cycles: Tensor) -> Tensor:
-        """Return the samples that lie so many cycles after the beginnings, each at the power of a sound that is read at
-        its own speed, as often as in a second."""
+        """Return what lies so many cycles after the beginnings, at the power of samples that are a cycle apart."""
         length = self.length.index_select(0, which)
-        places = READ_TIMES * torch.addcmul(self.after.index_select(0, which), cycles, length)
+        places = torch.addcmul(self.after.index_select(0, which), cycles, length)
         before = places.floor()
-        numbers = READ_TIMES * self.number.index_select(0, which) + before.int()
-        return length.sqrt() * _between(flat, numbers, places - before)
+        return length.sqrt() * _between(flat, self.number.index_select(0, which) + before.int(), places - before)
 
 
 def _begins(pulses: _Phases, source: Tensor, wanted: Tensor) -> _Begins:
     before, share = pulses.place(wanted)
-    length = float(_STEP * _CYCLE) / (source[before + 1] - source[before]).float()
-    return _Begins((before * _STEP - 1).int(), share * _STEP, length)
+    length = float(READ_TIMES * _STEP * _CYCLE) / (source[before + 1] - source[before]).float()
+    return _Begins(READ_TIMES * (before * _STEP - 1).int(), READ_TIMES * _STEP * share, length)
 
 
 def _added(flat: Tensor, begins: _Begins, cycles: Tensor, gain: Tensor) -> Tensor:
@@ -137,12 +136,21 @@ def _added(flat: Tensor, begins: _Begins, cycles: Tensor, gain: Tensor) -> Tenso
 
     cycles (steps + 1,): the phase, from the first beginning on; gain (steps,).
     """
+    count = _IN_CACHE if flat.device.type == "cpu" else len(gain)
+    added = [
+        _added_steps(flat, begins, cycles[first : first + count + 1], gain[first : first + count])
+        for first in range(0, len(gain), count)
+    ]
+    return torch.cat(added)
+
+
+def _added_steps(flat: Tensor, begins: _Begins, cycles: Tensor, gain: Tensor) -> Tensor:
     after, whole = _within_steps(cycles)
-    which = (whole + after.floor().int()).flatten()
-    after = (after - after.floor()).flatten()
+    before = after.floor()
+    which, after = (whole + before.int()).flatten(), (after - before).flatten()
     fade = 0.5 - 0.5 * torch.cos(torch.pi * after)
-    read = begins.read(flat, which, after), begins.read(flat, which + 1, after - 1.0)
-    return ((read[0] + fade * (read[1] - read[0])).view(-1, _STEP) * gain[:, None]).flatten()
+    one, next_one = begins.read(flat, which, after), begins.read(flat, which + 1, after - 1.0)
+    return (torch.addcmul(one, fade, next_one - one).view(-1, _STEP) * gain[:, None]).flatten()
 
 
 def _within_steps(cycles: Tensor) -> tuple[Tensor, Tensor]:
@@ -157,13 +165,12 @@ def _within_steps(cycles: Tensor) -> tuple[Tensor, Tensor]:
 def _between(flat: Tensor, numbers: Tensor, share: Tensor) -> Tensor:
     """Return what lies a share of the way from samples with these numbers to the next ones, by cubic B-splines (Unser,
     1999, "Splines: a perfect fit for signal and image processing")."""
-    numbers = numbers.clamp(1, len(flat) - 3)
-    before, here, after, beyond = (flat.index_select(0, numbers + offset) for offset in (-1, 0, 1, 2))
+    numbers = (numbers - 1).clamp(0, len(flat) - 4)
+    before, here, after, beyond = (flat[offset:].index_select(0, numbers) for offset in range(4))
     # as a polynomial in the share, by Horner's rule
-    cubic = (beyond - before) / 6 + (here - after) / 2
-    square = (before + after) / 2 - here
-    linear = (after - before) / 2
-    steady = (before + 4 * here + after) / 6
+    square = torch.lerp(before, after, 0.5) - here
+    cubic = torch.add(0.5 * (here - after), beyond - before, alpha=1 / 6)
+    linear, steady = 0.5 * (after - before), torch.add(here, square, alpha=1 / 3)
     return torch.addcmul(steady, share, torch.addcmul(linear, share, torch.addcmul(square, share, cubic)))
 
 
@@ -173,15 +180,16 @@ def _place_of_energy(flat: Tensor, cycles: Tensor, voiced: Tensor) -> Tensor:
     cycles (steps + 1,): phases of the pitch; voiced (frames,): consonants, whose energy is as large once it is flat,
     would move it at the ends of a voice.
     """
-    padded = nn.functional.pad(flat, (1, 1))
-    before, here, after = (padded[offset::READ_TIMES][: len(flat) // READ_TIMES] for offset in (0, 1, 2))
-    energy = ((before + 4 * here + after) / 6).square().view(-1, _ALIGNING_STEPS * _STEP)
+    between = flat[1::READ_TIMES]
+    samples = torch.add(between, flat[::READ_TIMES], alpha=4.0)
+    samples[1:] += between[:-1]
+    energy = (samples * samples).view(-1, _ALIGNING_STEPS * _STEP)
     angle = (2 * torch.pi * _within_steps(cycles)[0]).view(energy.shape)
     turning = torch.stack([(energy * angle.cos()).sum(1), (energy * angle.sin()).sum(1)])
     turning = turning * voiced[:-1].repeat_interleave(HOP // (_ALIGNING_STEPS * _STEP))
     reach = round(_ALIGNING_S * SAMPLE_RATE / (_ALIGNING_STEPS * _STEP)) // 2
     window = torch.hann_window(2 * reach, periodic=False, device=flat.device)
-    real, imaginary = nn.functional.conv1d(turning[:, None], window[None, None], padding=reach)[:, 0]
+    real, imaginary = (nn.functional.pad(turning, (reach, reach)).unfold(1, 2 * reach, 1) * window).sum(2)
     place = torch.atan2(imaginary, real) / (2 * torch.pi)
     place = place - nn.functional.pad(place.diff().round().cumsum(0), (1, 0))
     steps = torch.arange(_ALIGNING_STEPS, device=flat.device) / _ALIGNING_STEPS

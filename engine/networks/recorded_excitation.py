@@ -17,7 +17,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from engine.networks.band_filters import log_gain, multiplied, response
+from engine.networks.band_filters import Mix, log_gain, response
 from engine.networks.periods import READ_TIMES, moved, passed
 from engine.networks.spectral_frames import BINS, blocks_of, cut_frames, frame_spectra, join_pieces, pieces_of
 
@@ -55,7 +55,8 @@ class RecordedExcitation:
         share = log_gain(self.share, self.table)
         if self.reach is None:
             return share
-        return share * (torch.linspace(0.0, 1.0, BINS, device=share.device) <= self.reach[..., None])
+        highest = (BINS - 1) * self.reach[..., None]
+        return share * (highest + 1 - torch.arange(BINS, device=share.device)).clamp(0.0, 1.0)
 
     def at_pitch(self, hertz: np.ndarray, start_cycles: float = 0.0, in_step: bool = False) -> "RecordedExcitation":
         """Return the excitation at another pitch (frames,), its periods where those of pulses with that start are.
@@ -76,23 +77,20 @@ class RecordedExcitation:
             stay = self._placed(stays)[:, None] > 0.0
             frames, envelope = torch.where(stay, self.frames, frames), torch.where(stay, self.envelope, envelope)
         share = self.share * self._placed(kept)[:, None]
-        reach = self._placed(ratio.clip(max=1.0))
+        reach = self._placed(ratio) if ratio.min() < 1.0 else None
         return replace(self, frames=frames, hertz=hertz, share=share, envelope=envelope, reach=reach)
 
     def _flat(self, ratio: np.ndarray) -> Tensor:
         """Return the flat excitation as `moved` reads it, without what would fold back when the periods of each frame
         are read `ratio` (frames,) times as fast."""
-        whole = self._placed(1.0 / ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0))
-        blocks = (
-            pieces_of(
-                torch.complex(*multiplied(
-                    frame_spectra(self.frames[block]), response(-self.envelope[block], self.table, passed(whole[block]))
-                )),
-                READ_TIMES,
-            )[None]
-            for block in blocks_of(len(ratio), self.frames.device)
-        )  # fmt: skip
-        return join_pieces(blocks, len(ratio), READ_TIMES)[0]
+        speed = self._placed(ndimage.maximum_filter1d(ratio, _BESIDE).clip(1.0))
+
+        def pieces_in(block: slice) -> Tensor:
+            parts = response(-self.envelope[block], self.table, passed(speed[block]))
+            return pieces_of(Mix(frame_spectra(self.frames[block]), *parts).spectra(), READ_TIMES)[None]
+
+        blocks = blocks_of(len(ratio), self.frames.device)
+        return join_pieces(map(pieces_in, blocks), len(ratio), READ_TIMES)[0]
 
     def _placed(self, curve: np.ndarray) -> Tensor:
         return torch.from_numpy(curve.astype(np.float32)).to(self.frames.device)

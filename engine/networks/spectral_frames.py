@@ -1,6 +1,7 @@
 """Spectra of overlapping frames: how samples are cut into them, filtered without wrapping around, and joined again."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -45,8 +46,14 @@ def minimum_phase(log_gain: Tensor) -> Tensor:
 
 def frame_spectra(frames: Tensor) -> Tensor:
     """Return the spectra (..., BINS) of windowed frames (..., WINDOW), which begin PIECE_BEGINS samples later."""
-    windowed = frames * torch.hann_window(WINDOW, device=frames.device)
+    windowed = frames * _window(frames.device)
     return torch.fft.rfft(nn.functional.pad(windowed, (PIECE_BEGINS, TRANSFORM - WINDOW - PIECE_BEGINS)))
+
+
+@lru_cache(maxsize=8)
+def _window(device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # training may use it as well
+        return torch.hann_window(WINDOW, device=device)
 
 
 def pieces_of(spectra: Tensor, times: int = 1) -> Tensor:

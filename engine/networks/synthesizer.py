@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from engine.analysis.envelope import BANDS, FLOOR
 from engine.analysis.pitch import Pitch
-from engine.networks.band_filters import filter_table, log_gain, multiplied, response
+from engine.networks.band_filters import Mix, filter_table, log_gain, response
 from engine.networks.excitation import cycles_per_frame, noise_at, pulse_train
 from engine.networks.layers import (
     HIGHEST_LEARNED_HERTZ,
@@ -173,32 +173,26 @@ class Synthesizer(nn.Module):
         harmonic, hiss, phase = filters
         share = None if recorded is None else recorded.share_of_bins()
         rest = 1.0 if share is None else 1.0 - share
-        sung = None if residual is None else frame_spectra(residual.frames)
-        parts = [multiplied(frame_spectra(pulses), response(harmonic, self.table, rest, phase))]
-        parts += self._hiss(rest * log_gain(hiss, self.table).exp(), frame_spectra(noise), residual, sung)
-        if recorded is not None:
-            shared = residual is not None and recorded.frames is residual.frames
-            own = sung if shared and sung is not None else frame_spectra(recorded.frames)
+        mix = Mix(frame_spectra(pulses), *response(harmonic, self.table, rest, phase))
+        noise_gain = rest * log_gain(hiss, self.table).exp()
+        if residual is not None:
+            own_gain, noise_gain = self._residual_gains(noise_gain, residual, spectra := frame_spectra(residual.frames))
+            mix.add(spectra, own_gain)
+        mix.add(frame_spectra(noise), noise_gain)
+        if recorded is not None and share is not None:
+            if residual is None or recorded.frames is not residual.frames:
+                spectra = frame_spectra(recorded.frames)
             lift = torch.minimum(envelope, recorded.highest) - recorded.envelope
-            parts.append(multiplied(own, response(lift, self.table, share)))
-        real, imaginary = (sum(one[1:], one[0]) for one in zip(*parts, strict=True))
-        return pieces_of(torch.complex(real, imaginary))
+            mix.add(spectra, *response(lift, self.table, share))
+        return pieces_of(mix.spectra())
 
-    def _hiss(self, gain: Tensor, noise: Tensor, residual: Residual | None, sung: Tensor | None) -> list[list[Tensor]]:
-        """Return real and imaginary parts of noise (batch, frames, bins), and of the share of it that the residual in
-        the spectra of the recording takes, both at the same gain."""
-        if residual is None or sung is None:
-            return [[gain * noise.real, gain * noise.imag]]
+    def _residual_gains(self, gain: Tensor, residual: Residual, spectra: Tensor) -> tuple[Tensor, Tensor]:
+        """Share the gain of noise out between the spectra of a recording, as a residual, and noise, at its power."""
         share = residual.share[..., None] * log_gain(residual.known, self.table)
-        own, rest = gain * share * residual_gain(sung, log_gain(residual.envelope, self.table)), gain * (1.0 - share.square()).sqrt()
-        return [[own * sung.real, own * sung.imag], [rest * noise.real, rest * noise.imag]]
-
-
-def residual_gain(spectra: Tensor, log_gain: Tensor) -> Tensor:
-    """Return what makes spectra of a recording with an envelope of that log gain a residual, (..., bins)."""
-    gain = _RESIDUAL_GAIN * (-log_gain.clamp_min(LOWEST)).exp()
-    size = gain * (spectra.real.square() + spectra.imag.square()).sqrt()
-    return gain * (_LARGEST_RESIDUAL / size.clamp_min(1e-6)).clamp_max(1.0)
+        flattened = _RESIDUAL_GAIN * (-log_gain(residual.envelope, self.table).clamp_min(LOWEST)).exp()
+        size = flattened * torch.addcmul(spectra.real * spectra.real, spectra.imag, spectra.imag).sqrt()
+        limit = (_LARGEST_RESIDUAL / size.clamp_min(1e-6)).clamp_max(1.0)
+        return gain * share * flattened * limit, gain * (1.0 - share * share).sqrt()
 
 
 def unvoiced_share(voicing: Tensor) -> Tensor:
