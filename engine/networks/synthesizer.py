@@ -176,7 +176,7 @@ class Synthesizer(nn.Module):
         mix = Mix(frame_spectra(pulses), *response(harmonic, self.table, rest, phase))
         noise_gain = rest * log_gain(hiss, self.table).exp()
         if residual is not None:
-            own_gain, noise_gain = self._residual_gains(noise_gain, residual, spectra := frame_spectra(residual.frames))
+            own_gain, noise_gain = self.residual_gains(noise_gain, residual, spectra := frame_spectra(residual.frames))
             mix.add(spectra, own_gain)
         mix.add(frame_spectra(noise), noise_gain)
         if recorded is not None and share is not None:
@@ -186,7 +186,7 @@ class Synthesizer(nn.Module):
             mix.add(spectra, *response(lift, self.table, share))
         return pieces_of(mix.spectra())
 
-    def _residual_gains(self, gain: Tensor, residual: Residual, spectra: Tensor) -> tuple[Tensor, Tensor]:
+    def residual_gains(self, gain: Tensor, residual: Residual, spectra: Tensor) -> tuple[Tensor, Tensor]:
         """Share the gain of noise out between the spectra of a recording, as a residual, and noise, at its power."""
         share = residual.share[..., None] * log_gain(residual.known, self.table)
         flattened = _RESIDUAL_GAIN * (-log_gain(residual.envelope, self.table).clamp_min(LOWEST)).exp()
