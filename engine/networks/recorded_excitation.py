@@ -10,6 +10,7 @@ differential"). Elsewhere it is pitch-synchronous overlap-add (Moulines and Char
 (engine/networks/periods.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,7 +49,19 @@ class RecordedExcitation:
         rows = (curve[..., frames, :] for curve in (self.frames, self.share, self.highest, self.envelope))
         own, share, highest, envelope = rows
         reach = None if self.reach is None else self.reach[..., frames]
-        return RecordedExcitation(own, self.hertz[frames], share, highest, envelope, self.table, reach)
+        return RecordedExcitation(own, self.hertz[..., frames], share, highest, envelope, self.table, reach)
+
+    @staticmethod
+    def stacked(windows: Sequence["RecordedExcitation"]) -> "RecordedExcitation":
+        """Return those of windows of equal length as a batch; hertz: (batch, frames)."""
+        frames, shares, highest, envelopes = (
+            torch.stack(one) for one in zip(*((w.frames, w.share, w.highest, w.envelope) for w in windows), strict=True)
+        )
+        reach = None
+        if any(one.reach is not None for one in windows):
+            reach = torch.stack([torch.ones_like(w.share[:, 0]) if w.reach is None else w.reach for w in windows])
+        hertz = np.stack([one.hertz for one in windows])
+        return RecordedExcitation(frames, hertz, shares, highest, envelopes, windows[0].table, reach)
 
     def share_of_bins(self) -> Tensor:
         """Return the share (..., frames, BINS) that replaces pulses and noise in each bin."""

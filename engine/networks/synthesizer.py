@@ -71,6 +71,14 @@ class Residual:
         own, envelope = self.frames[..., frames, :], self.envelope[..., frames, :]
         return Residual(own, envelope, self.share[..., frames], self.known)
 
+    @staticmethod
+    def stacked(residuals: Sequence["Residual"]) -> "Residual":
+        """Return those of windows of equal length in one recording as a batch."""
+        frames, envelopes, shares = (
+            torch.stack(one) for one in zip(*((r.frames, r.envelope, r.share) for r in residuals), strict=True)
+        )
+        return Residual(frames, envelopes, shares, residuals[0].known)
+
 
 class Synthesizer(nn.Module):
     """Synthesize samples from a log envelope, pitch and two excitations."""
