@@ -3,7 +3,7 @@
 Its weights are read from the file in the package `swift-f0`. Three log spectra, of 64, 128 and 32 ms, in 128 bands on a
 logarithmic scale, pass through residual convolutions, most of which reach along the frequencies; each frame then has a
 score for every one of 95 pitches, and a confidence. Computed here it takes half of ONNX Runtime's time, and gives the
- same numbers for any number of threads.
+same numbers for any number of threads.
 """
 
 import importlib.util
