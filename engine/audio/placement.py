@@ -54,12 +54,28 @@ def keep_silence(placed: np.ndarray, samples: np.ndarray) -> np.ndarray:
 
     Otherwise what a filter or a slow gain spreads would be heard alone in a channel that rests. One channel stays.
     """
-    if len(samples) == 1 or (samples != 0.0).all():
+    if len(samples) == 1:
         return placed
-    is_silent = ndimage.binary_opening(samples == 0.0, np.ones((1, _SILENT), bool))
-    around = ndimage.binary_dilation(is_silent, np.ones((1, 2 * _EDGE + 1), bool))
-    gain = ndimage.uniform_filter1d(1.0 - around.astype(np.float32), 2 * _EDGE + 1, axis=1)
-    return np.where(is_silent, np.float32(0.0), placed * gain.clip(0.0, 1.0))
+    kept = placed
+    for number, channel in enumerate(samples):
+        silences = _silences(channel)
+        if not len(silences):
+            continue
+        kept = placed.copy() if kept is placed else kept
+        is_sound, near_sound = np.ones((2, len(channel)), np.float32)
+        for start, stop in silences:
+            is_sound[start:stop] = 0.0
+            near_sound[max(0, start - _EDGE) : stop + _EDGE] = 0.0
+        gain = ndimage.uniform_filter1d(near_sound, 2 * _EDGE + 1)
+        kept[number] = np.where(is_sound > 0.0, placed[number] * gain.clip(0.0, 1.0), np.float32(0.0))
+    return kept
+
+
+def _silences(channel: np.ndarray) -> np.ndarray:
+    """Return where digital silence of 50 ms or more begins and ends in a channel (n,): (silences, 2)."""
+    is_zero = np.concatenate([[False], channel == 0.0, [False]])
+    edges = np.flatnonzero(is_zero[1:] != is_zero[:-1]).reshape(-1, 2)
+    return edges[edges[:, 1] - edges[:, 0] >= _SILENT]
 
 
 @dataclass(frozen=True, eq=False)
