@@ -58,7 +58,7 @@ class DetectedDoubles:
 
 def _is_double(lead: np.ndarray, other: np.ndarray, share: Share) -> bool | None:
     """Return whether a channel (n,) holds the line of another one with another intonation; None if both hardly sing."""
-    one, two = (detect_pitch(without_rumble(channel), SAMPLE_RATE, threads=1) for channel in (lead, other))
+    one, two = (detect_pitch(without_rumble(channel), SAMPLE_RATE) for channel in (lead, other))
     frames = np.arange(len(one))
     there = frames + share.delay * FRAME_RATE / SAMPLE_RATE
     both = (one.voicing > _SURE) & (np.interp(there, frames, two.voicing) > _SURE)

@@ -52,11 +52,12 @@ class Analysed:
     """Analysis of one window on the frame grid; envelopes are relative to the recording's level.
 
     given: its samples that are the recording's. loudness_db: of those alone, (2, frames), as far up as it is compared
-    with the voice, and of all of it.
+    with the voice, and of all of it. room: (frames,), how far each is the room after a voice, 0..1.
     """
 
     given: slice
     loudness_db: np.ndarray
+    room: np.ndarray
     pitch: Pitch
     envelope: Tensor  # (frames, BANDS)
     content: Tensor  # (1, frames, CONTENT), after retrieval
@@ -279,30 +280,40 @@ class Renderer:
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch, level = found.mid, self.melody.source_pitch(window.first_frame, found.pitch), self.survey.level
-        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
         with torch.inference_mode():
-            envelope = (self._placed(measured) - level.nepers).clamp_min(SILENT)
-            features = self._placed(found.features)
-            content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+            absolute = self._placed(measured)
+            envelope = (absolute - level.nepers).clamp_min(SILENT)
             loudness = loudness_of(envelope)
-            detail = self._detail(pitch, envelope, content, loudness) if self.settings.likeness < 1.0 else None
-            said = (
-                self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if self._is_sung else content[0]
-            )
-            steady_frames = STEADY_FRAMES if self._is_sung else 0
-            drawn = retrieve(said, self.voice.retrieval_frames, self.settings.retrieval, steady_frames)[None]
-            kept = self._kept_of_recording(mid, measured, pitch, foreground(loudness))
-        level_db = self._loudness(mid[window.given])
-        return Analysed(window.given, level_db, pitch, envelope, drawn, loudness, detail, *kept)
+            drawn, detail = self._said(self._placed(found.features), pitch, envelope, loudness)
+            kept = self._kept_of_recording(self._placed(mid), absolute, pitch, foreground(loudness))
+        level_db, room = self._loudness(mid[window.given]), self._room(measured)
+        return Analysed(window.given, level_db, room, pitch, envelope, drawn, loudness, detail, *kept)
+
+    def _said(
+        self, features: Tensor, pitch: Pitch, envelope: Tensor, loudness: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
+        """Return the content, (1, frames, CONTENT), and what the decoder cannot reproduce, if that is wanted."""
+        settings, is_sung = self.settings, self._is_sung
+        content = self.base.content(features[None], self._feature_mean[None], len(pitch))
+        detail = self._detail(pitch, envelope, content, loudness) if settings.likeness < 1.0 else None
+        said = self._steady_content(content[0], envelope, self._placed(pitch.voicing)) if is_sung else content[0]
+        steady_frames = STEADY_FRAMES if is_sung else 0
+        return retrieve(said, self.voice.retrieval_frames, settings.retrieval, steady_frames)[None], detail
+
+    def _room(self, measured: np.ndarray) -> np.ndarray:
+        """Return how far each frame is the room after a voice, 0..1, of an absolute envelope (frames, BANDS)."""
+        envelope = (torch.from_numpy(measured) - self.survey.level.nepers).clamp_min(SILENT)
+        return 1.0 - foreground(loudness_of(envelope)).numpy()
 
     def _kept_of_recording(
-        self, mid: np.ndarray, measured: np.ndarray, pitch: Pitch, audible: Tensor
+        self, mid: Tensor, envelope: Tensor, pitch: Pitch, audible: Tensor
     ) -> tuple[Residual | None, RecordedExcitation | None]:
         """Return the residual of breaths and unvoiced consonants, and the excitation of what is voiced, as far as the
         settings want them, with one frame more for the last samples."""
         settings, step, pitch = self.settings, self._step, pitch.one_frame_longer()
-        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (self._placed(measured), audible))
-        cut = self._placed(cut_frames(mid, len(envelope)))
+        envelope, audible = (torch.cat([curve, curve[-1:]]) for curve in (envelope, audible))
+        cut = cut_frames(mid, len(envelope))
         residual = None
         if settings.consonant_protection:
             residual = step.residual(cut, envelope, self._placed(pitch.voicing), audible, settings)
@@ -338,7 +349,7 @@ class Renderer:
         )
         # one frame more, so that the samples after the last frame centre are covered
         samples, _ = synthesize(
-            self.base.synthesizer, np.pad(envelope, ((0, 1), (0, 0)), "edge"), pitch.one_frame_longer(),
+            self.base.synthesizer, torch.cat([envelope, envelope[-1:]]), pitch.one_frame_longer(),
             window.first_frame * HOP, start, self.seeds[number], analysed.residual, moved,
         )  # fmt: skip
         return samples
@@ -349,8 +360,8 @@ class Renderer:
         offset = self._placed(timbre_offset(self.seeds[number], len(self.voice.spread)))
         return self.voice.timbre + _TIMBRE_VARIATION * offset @ self.voice.spread
 
-    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> np.ndarray:
-        """Decode the absolute log envelope of this window, float32 (frames, BANDS)."""
+    def _decode(self, number: int, analysed: Analysed, pitch: Pitch) -> Tensor:
+        """Decode the absolute log envelope of this window, (frames, BANDS)."""
         settings, voice = self.settings, self.voice
         with torch.inference_mode():
             prosody = self._prosody(pitch, analysed.loudness)
@@ -361,14 +372,14 @@ class Renderer:
             )
             voicing = self._placed(pitch.voicing)
             decoded = self._step.with_consonants(decoded, analysed.envelope, voicing, analysed.loudness, settings)
-            return (decoded + self.survey.level.nepers).cpu().numpy()
+            return decoded + self.survey.level.nepers
 
     def _match(self, number: int, window: Window, samples: np.ndarray, analysed: Analysed) -> np.ndarray:
         wanted_db, (compared_db, whole_db) = analysed.loudness_db[0], analysed.loudness_db - self._loudness(samples)
         first = analysed.given.start // HOP
         there = slice(first, first + len(wanted_db))
-        room = 1.0 - foreground(analysed.loudness[there]).cpu().numpy()  # whose top is no more than the recording's
-        change_db = compared_db - room * np.maximum(compared_db - whole_db, 0.0)
+        # of a room, the top is no more than the recording's
+        change_db = compared_db - analysed.room[there] * np.maximum(compared_db - whole_db, 0.0)
         if self.settings.varies(number):
             wander_db = _DRIFT_DB * drift(window.first_frame + first, len(wanted_db), self.seeds[number], LOUDNESS)
             wanted_db, change_db = wanted_db + wander_db, change_db + wander_db

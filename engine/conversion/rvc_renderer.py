@@ -40,13 +40,13 @@ class RvcRenderer(Renderer):
     def _analyse(self, window: Window) -> Analysed:
         found = self._windows.analyse(window)
         mid, pitch = found.mid, self.melody.source_pitch(window.first_frame, found.pitch)
-        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch)
+        measured = found.envelope if pitch is found.pitch else measure_envelope(mid, pitch, self.base.device)
         with torch.inference_mode():
             loudness = loudness_of((self._placed(measured) - self.survey.level.nepers).clamp_min(SILENT))
             own = content_of(self._contentvec, mid, len(pitch), self.voice.networks.version)
             content = self._retrieved(own, self._placed(pitch.voicing))
         level_db = self._loudness(mid[window.given])
-        return Analysed(window.given, level_db, pitch, self._placed(measured), content, loudness)
+        return Analysed(window.given, level_db, self._room(measured), pitch, self._placed(measured), content, loudness)
 
     def _retrieved(self, content: Tensor, voicing: Tensor) -> Tensor:
         """Move content towards the voice's index; consonant protection keeps the recording's where it is unvoiced."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from engine.analysis.envelope import measure_envelope
 from engine.analysis.loudness import without_rumble
@@ -44,7 +45,7 @@ class AnalysedWindows:
     ) -> None:
         """features_at: what gives the features of samples from a frame of the recording on, instead of listening
         to just those; workers: of the conversion."""
-        self._workers = workers or Workers(1)
+        self._workers, self._device = workers or Workers(1), listener.window.device
         self._listen = features_at or (lambda samples, first_frame: listen(listener, samples))
         self._kept_frames = kept_frames
         # by where they begin, how long they are, and how many channels they have
@@ -57,7 +58,7 @@ class AnalysedWindows:
         found = self._kept.get(place)
         if found is None:
             features, (pitch, envelope) = self._workers.beside(
-                lambda: self._listen(mid, window.first_frame), lambda: _pitch_and_envelope(mid)
+                lambda: self._listen(mid, window.first_frame), lambda: _pitch_and_envelope(mid, self._device)
             )
             found = pitch, envelope, features
         if window.core_stop <= self._kept_frames:
@@ -65,6 +66,6 @@ class AnalysedWindows:
         return AnalysedWindow(mid, *found)
 
 
-def _pitch_and_envelope(mid: np.ndarray) -> tuple[Pitch, np.ndarray]:
-    pitch = detect_pitch(mid, SAMPLE_RATE, threads=1)
-    return pitch, measure_envelope(mid, pitch)
+def _pitch_and_envelope(mid: np.ndarray, device: torch.device) -> tuple[Pitch, np.ndarray]:
+    pitch = detect_pitch(mid, SAMPLE_RATE, device=device)
+    return pitch, measure_envelope(mid, pitch, device)

@@ -162,8 +162,8 @@ def _timbre(base: BaseModel, envelope: np.ndarray, level: Level) -> Tensor:
         for first in range(0, len(envelope), _TIMBRE_FRAMES):
             piece = torch.from_numpy(envelope[first : first + _TIMBRE_FRAMES])
             timbre = base.timbre(timbre_input(piece[None].to(base.device), level.nepers))
-            timbres.append(timbre[0].cpu() * len(piece))
-    return torch.stack(timbres).sum(0) / len(envelope)
+            timbres.append(timbre[0] * len(piece))
+        return (torch.stack(timbres).sum(0) / len(envelope)).cpu()
 
 
 def bands_with_signal(envelope: np.ndarray, level: Level) -> int:

@@ -144,12 +144,11 @@ def test_say_calls_in_the_thread_of_the_conversion_and_ends_the_others_when_that
         heard.append("stopped")
         yield Turn.IN_ORDER
 
-    with pytest.raises(Cancelled), Workers(2) as workers:
-        try:
+    with Workers(2) as workers:
+        with pytest.raises(Cancelled):
             list(workers.in_order([work()]))
-        finally:
-            workers._stopped = True  # as leaving does, but for the waiting
-            going_on.set()
+        workers._stopped = True  # as leaving does, but for the waiting
+        going_on.set()
     assert heard == [own, "stopped"]
 
 
