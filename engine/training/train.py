@@ -42,7 +42,7 @@ from engine.texts import as_data, joined, ntr, numeral, tr
 from engine.training.checkpoint import load_checkpoint, previous, save_checkpoint
 from engine.training.checkpoint_audition import Audition, AuditionScores
 from engine.training.evaluation_schedule import EvaluationSchedule
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, Piece, epoch_pieces
+from engine.training.fine_tuning import FineTuning
 from engine.training.history import (
     EVALUATIONS_FOLDER,
     ORIGINALS_FOLDER,
@@ -53,6 +53,7 @@ from engine.training.history import (
     write_history,
 )
 from engine.training.holdout import hold_out
+from engine.training.pieces import PIECE_FRAMES, Piece, epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
 from engine.units import FRAME_RATE, rounded_duration

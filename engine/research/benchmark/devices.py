@@ -23,7 +23,8 @@ from engine.research.benchmark.machine import describe_machine
 from engine.research.benchmark.recordings import SAMPLES
 from engine.research.command import log
 from engine.research.tables import score_text, table
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces
+from engine.training.fine_tuning import FineTuning
+from engine.training.pieces import PIECE_FRAMES, epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.units import FRAME_RATE
 from engine.voices.card import list_voices

@@ -15,7 +15,8 @@ from engine.networks.base import WEIGHTS, load_base, load_weights
 from engine.networks.content_encoder import CONTENT
 from engine.networks.discriminator import EnvelopeDiscriminator
 from engine.networks.timbre_encoder import TIMBRE
-from engine.training.fine_tuning import PIECE_FRAMES, FineTuning, epoch_pieces, make_batch
+from engine.training.fine_tuning import FineTuning
+from engine.training.pieces import PIECE_FRAMES, epoch_pieces, make_batch
 from engine.training.plan import TrainingPlan
 from engine.units import SAMPLE_RATE
 from tests.halves import forced_halves, product_precisions
