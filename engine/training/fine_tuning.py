@@ -128,11 +128,16 @@ class FineTuning:
         if self.ahead or bool(good):
             self._move(step.number, rate_share, good)
             self._train_discriminator(batch.envelope, fakes, good)
+        if self.ahead:
+            good = good & self._soundness()
         return torch.stack([*(losses[name].detach().float() for name in _LOSSES), good.float()])
 
     def read(self, queued: Sequence[Tensor]) -> list[Figures | None]:
-        """Wait for steps that `queue` returned, and return the losses of each, or None where it was left out."""
-        rows = torch.stack(list(queued)).tolist()
+        """Wait for steps that `queue` returned, and return the losses of each, or None.
+
+        None: it was left out, or `ahead`, weights are no longer finite.
+        """
+        rows = torch.stack(list(queued)).cpu().tolist()
         return [dict(zip(_LOSSES, values, strict=True)) if good else None for *values, good in rows]
 
     def _batch(self, step: Step) -> Batch:
@@ -210,8 +215,12 @@ class FineTuning:
 
     def is_sound(self) -> bool:
         """Return whether all weights are finite."""
+        return bool(self._soundness())
+
+    def _soundness(self) -> Tensor:
+        """Return the same, on the device."""
         learned = [*self._learned().values(), *self.discriminator.state_dict().values()]
-        return bool(torch.stack([torch.isfinite(value).all() for value in learned]).all())
+        return torch.isfinite(torch.stack(torch._foreach_norm(learned))).all()
 
     def _of_own_kind(self, state: dict[str, Any]) -> dict[str, Any]:
         """Return the state of an optimizer on another device as one of this training's optimizers takes it."""
@@ -256,12 +265,14 @@ class FineTuning:
         pieces at once; on the processor one after the other takes less memory.
         """
         mixed = content.clone()
-        each = drawn.retrieved.shape[1] if self.ahead else 1
-        for rows, strengths in zip(drawn.retrieved.split(max(1, each), 1), drawn.strengths.split(max(1, each))):
-            places, (first, stop) = rows[0], rows[1:, :, None, None]
+        count = drawn.retrieved.shape[1]
+        each = count if self.ahead else 1
+        for first in range(0, count, max(1, each)):
+            chosen = slice(first, first + each)
+            places, start, stop = drawn.retrieved[:, chosen]
             own = content[places]
-            nearest = self.search.nearest(in_context(own), first, stop)
-            mixed[places] = mix_content(own, nearest, strengths[:, None, None])
+            nearest = self.search.nearest(in_context(own), start[:, None, None], stop[:, None, None])
+            mixed[places] = mix_content(own, nearest, drawn.strengths[chosen, None, None])
         return mixed
 
     def _foreign(self, drawn: StepDraws) -> tuple[Tensor, Tensor, Tensor]:
