@@ -549,7 +549,9 @@ class _Training:
     def _estimate(self, audition: Audition) -> Estimate:
         """Time a few steps of a copy and one rendering, as fast as they are beside other work."""
         self.report(0.0, tr("timing a few steps"))
-        trial = FineTuning(self.base, self.tuning.clips, self.plan, self.device.precision, self.tuning.ahead)
+        trial = FineTuning(
+            self.base, self.tuning.clips, self.plan, self.device.precision, ahead=self.tuning.ahead
+        )
         trial.together = self.tuning.together
         pieces = epoch_pieces(self.tuning.clips, self.plan.seed, 0)
         took = []

@@ -75,7 +75,7 @@ def measure_devices(samples: Path = SAMPLES) -> list[DeviceCost]:
         if device is not None and device.kind != processor.kind:
             log(device.name)
             found, conversion_s = _converted(sources, voice, device)
-            costs.insert(0, _cost(device, conversion_s, _timed_training(lesson, device), _difference(wanted, found)))
+            costs.insert(0, _cost(device, conversion_s, _timed_training(lesson, device), difference_db(wanted, found)))
     return costs
 
 
@@ -112,7 +112,7 @@ def _timed_training(clips: Sequence[Clip], device: Device) -> float:
     return (time.perf_counter() - started) / (_STEPS * len(pieces) * PIECE_FRAMES / FRAME_RATE)
 
 
-def _difference(wanted: np.ndarray, found: np.ndarray) -> float:
+def difference_db(wanted: np.ndarray, found: np.ndarray) -> float:
     """Return the level of the difference relative to the CPU's output, in dB."""
     power = float(np.mean((found - wanted) ** 2)) / float(np.mean(wanted**2))
     return round(10 * float(np.log10(max(power, 1e-20))), 1)
