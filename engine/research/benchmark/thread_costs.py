@@ -71,7 +71,7 @@ def cases_of(trial: Trial) -> list[Case]:
 def checkout_beside(folder: Path) -> tuple[str, Path]:
     """Return name and folder of another checkout. Raises EngineError if there is none."""
     if not (folder / "engine" / "research" / "benchmark" / "machine.py").is_file():
-        raise EngineError(f"{folder} holds no checkout: make one, such as with `git worktree add {folder} v0.18.0`.")
+        raise EngineError(f"{folder} holds no checkout: make one with `git worktree add {folder} COMMIT`.")
     return folder.name, folder.resolve()
 
 

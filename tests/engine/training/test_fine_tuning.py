@@ -1,5 +1,6 @@
 import copy
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -258,7 +259,8 @@ def test_fine_tuning_steps_taken_together_move_by_the_square_root_and_count_all(
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True to a scalar")
 def test_fine_tuning_ahead_crosses_to_the_device_once_before_steps_and_once_after(clips, monkeypatch):
     """No `.item()`, `.cpu()`, `.numpy()` or copy in a step, counted in torch itself."""
-    monkeypatch.setattr("torch.optim.adam._device_dtype_check_for_fused", lambda *_: None)  # it is only pretended
+    adam = import_module("torch.optim.adam")
+    monkeypatch.setattr(adam, "_device_dtype_check_for_fused", lambda *_: None)  # the device is only pretended
     ahead = ahead_of(clips)
     expected = ahead.read([ahead.queue(step) for step in ahead.draw(0, [PIECES, PIECES[1:]])])
     with pretended_gpu() as gpu:
