@@ -34,6 +34,7 @@ from engine.analysis.style import measure_style
 from engine.audio.files import read_audio, write_audio
 from engine.conversion.convert import statement_for
 from engine.conversion.settings import ConversionSettings
+from engine.cores import usable_cores
 from engine.datasets.dataset import TRAINING_FOLDER, Dataset
 from engine.datasets.report import examined, refuse_unusable, usable_recordings
 from engine.devices import AUTO, Device, working_device
@@ -456,7 +457,8 @@ class _Training:
 
     def _audition(self) -> Audition:
         timbre, originals = self.tuning.target_timbre.cpu(), self.folder / ORIGINALS_FOLDER
-        return Audition(load_base(), timbre, self.held_out, originals, self.device.identifier)
+        at_once = max(1, usable_cores() // 2) if self.tuning.ahead else 1
+        return Audition(load_base(), timbre, self.held_out, originals, self.device.identifier, at_once)
 
     def _evaluation_is_due(self) -> bool:
         asked = self.plan.evaluate_epochs

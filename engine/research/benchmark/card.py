@@ -66,7 +66,7 @@ class Extent:
     epochs: int = 100
 
 
-QUICK = Extent(lengths_s=(3.0, 10.0), threads=(2, 1), compared_s=(3.0,), lesson_s=16.0, epochs=1)
+QUICK = Extent(lengths_s=(3.0, 10.0), threads=(2, 1), compared_s=(3.0,), lesson_s=24.0, epochs=1)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
