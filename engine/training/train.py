@@ -347,7 +347,7 @@ class _Training:
         self.history.epochs.append(epoch | {"seconds": round(self.seconds_in_epoch, 2)} | means)
         self.position, self.sums, self.steps_in_epoch, self.seconds_in_epoch = 0, {}, 0, 0.0
 
-    def _learn(self, pieces: list[Piece]) -> None:
+    def _learn(self, pieces: Sequence[Piece]) -> None:
         """Take one step and handle its failure."""
         started = time.monotonic()
         try:

@@ -175,12 +175,13 @@ def thread_tables(costs: Sequence[ThreadCost]) -> str:
         f"{cost.wall_per_s / fewest[cost.checkout, cost.case].wall_per_s:.2f}" for cost in costs
     ]
     first = {(cost.threads, cost.case): cost for cost in costs if cost.checkout == costs[0].checkout}
-    if len({cost.checkout for cost in costs}) > 1:
-        for title, of in (("Time", "wall_per_s"), ("Processor time", "processor_per_s")):
-            figures[f"{title} of {costs[0].checkout} as a share of the other's"] = [
-                f"{getattr(first[cost.threads, cost.case], of) / getattr(cost, of):.2f}" for cost in costs
-            ]
-    return "\n\n".join(f"{title}\n\n{_table(costs, values)}" for title, values in figures.items())
+    tables = [f"{title}\n\n{_table(costs, values)}" for title, values in figures.items()]
+    others = [cost for cost in costs if cost.checkout != costs[0].checkout]
+    for title, of in (("Time", "wall_per_s"), ("Processor time", "processor_per_s")) if others else ():
+        shares = [f"{getattr(first[cost.threads, cost.case], of) / getattr(cost, of):.2f}" for cost in others]
+        heading = f"{title} of {costs[0].checkout} as a share of {others[0].checkout}'s"
+        tables.append(f"{heading}\n\n{_table(others, shares)}")
+    return "\n\n".join(tables)
 
 
 def _table(costs: Sequence[ThreadCost], values: Sequence[str]) -> str:

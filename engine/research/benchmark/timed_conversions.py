@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
@@ -29,7 +30,7 @@ def main(threads: int, name: str) -> None:
     torch.set_num_threads(threads)
     voice = load_voice(Path(name) if Path(name).is_absolute() else name)
     known = inspect.signature(convert_file).parameters
-    chosen = {"threads": threads} if "threads" in known else {}  # since 0.19
+    chosen: dict[str, Any] = {"threads": threads} if "threads" in known else {}  # since 0.19
     for line in sys.stdin:
         asked = json.loads(line)
         settings = ConversionSettings(transpose=asked["transpose"])
