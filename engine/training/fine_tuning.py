@@ -210,8 +210,10 @@ class FineTuning:
                 value.copy_(state["learned"][name])
         self.average = {name: value.to(self.device, copy=True) for name, value in state["average"].items()}
         self.discriminator.load_state_dict(state["critic"])
-        self.optimizer.load_state_dict(self._of_own_kind(state["optimizer"]))
-        self.discriminator_optimizer.load_state_dict(self._of_own_kind(state["judge"]))
+        for name, optimizer in (("optimizer", self.optimizer), ("judge", self.discriminator_optimizer)):
+            fused = {"fused": optimizer.param_groups[0]["fused"]}  # the state may be of another device
+            groups = [group | fused for group in state[name]["param_groups"]]
+            optimizer.load_state_dict(state[name] | {"param_groups": groups})
 
     def is_sound(self) -> bool:
         """Return whether all weights are finite."""
@@ -221,11 +223,6 @@ class FineTuning:
         """Return the same, on the device."""
         learned = [*self._learned().values(), *self.discriminator.state_dict().values()]
         return torch.isfinite(torch.stack(torch._foreach_norm(learned))).all()
-
-    def _of_own_kind(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the state of an optimizer on another device as one of this training's optimizers takes it."""
-        own = self.optimizer.param_groups[0]["fused"]
-        return state | {"param_groups": [group | {"fused": own} for group in state["param_groups"]]}
 
     def _learned(self) -> dict[str, Tensor]:
         own = {f"decoder.{name}": value for name, value in self.decoder.state_dict().items()}

@@ -11,8 +11,9 @@ import inspect
 import json
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from engine.conversion.convert import convert_file
 from engine.conversion.settings import ConversionSettings
@@ -29,14 +30,15 @@ def main(threads: int, name: str) -> None:
 
     torch.set_num_threads(threads)
     voice = load_voice(Path(name) if Path(name).is_absolute() else name)
-    known = inspect.signature(convert_file).parameters
-    chosen: dict[str, Any] = {"threads": threads} if "threads" in known else {}  # since 0.19
+    converting: Callable[..., object] = convert_file
+    if "threads" in inspect.signature(convert_file).parameters:  # since 0.19
+        converting = partial(converting, threads=threads)
     for line in sys.stdin:
         asked = json.loads(line)
         settings = ConversionSettings(transpose=asked["transpose"])
         wall, processor = time.perf_counter(), time.process_time()
         try:
-            convert_file(asked["source"], [asked["output"]], voice, settings, device=asked["device"], **chosen)
+            converting(asked["source"], [asked["output"]], voice, settings, device=asked["device"])
         except EngineError as error:
             _say({"error": str(error)})
             continue
@@ -46,7 +48,7 @@ def main(threads: int, name: str) -> None:
 
 
 def _say(answer: dict[str, float] | dict[str, str]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.writelines([json.dumps(answer), "\n"])
     sys.stdout.flush()
 
 
