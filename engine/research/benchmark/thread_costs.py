@@ -130,7 +130,9 @@ def _costs(
 @contextmanager
 def timing_process(checkout: Path, threads: int, voice: str | Path) -> Iterator["subprocess.Popen[str]"]:
     """Start the program of timed_conversions.py with the engine of a checkout, and end it afterwards."""
-    environment = os.environ | {"PYTHONPATH": str(checkout), "OMP_NUM_THREADS": str(threads)}
+    before = os.environ.get("PYTHONPATH", "")  # such as wheels that were installed into a folder
+    path = os.pathsep.join([str(checkout), *([before] if before else [])])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(threads)}
     name = str(voice.resolve()) if isinstance(voice, Path) else voice
     command = [sys.executable, "-P", str(_PROGRAM), str(threads), name]
     process = subprocess.Popen(
