@@ -166,9 +166,16 @@ class Level:
 
 def loudness_of(envelope: Tensor) -> Tensor:
     """Return each frame's log amplitude below 8 kHz in nepers: (..., frames, BANDS) -> (..., frames)."""
-    weights = torch.from_numpy(band_widths()[:LOW_BANDS] / (SAMPLE_RATE / 2)).to(envelope)
+    weights = _power_weights(envelope.dtype, envelope.device)
     # no matrix product, whose sums depend on the number of threads
     return 0.5 * torch.log((torch.exp(2 * envelope[..., :LOW_BANDS]) * weights).sum(-1) + 1e-14)
+
+
+@lru_cache(maxsize=4)
+def _power_weights(precision: torch.dtype, device: torch.device) -> Tensor:
+    """Return the weight of each low band (LOW_BANDS,), on a device once, since a step of training may wait for none."""
+    with torch.inference_mode(False):  # training may use it as well
+        return torch.from_numpy(band_widths()[:LOW_BANDS] / (SAMPLE_RATE / 2)).to(device, precision)
 
 
 def frame_loudness(envelope: np.ndarray) -> np.ndarray:
