@@ -12,6 +12,7 @@ from pathlib import Path
 
 from typing_extensions import TypedDict
 
+from engine.cores import usable_cores
 from engine.datasets.dataset import CACHE_FOLDER, TRAINING_FOLDER
 from engine.texts import tr
 from studio.actions.submission import Work, new_task, submit_work
@@ -99,7 +100,7 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
             "{system} {machine}, Python {version}",
             system=platform.system(), machine=platform.machine(), version=platform.python_version(),
         ),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": usable_cores(),
         "memory_bytes": _memory_bytes(),
         "conversion_workers": service.conversion_workers if service.executor == "local" else 0,
         "training_workers": service.training_workers if service.executor == "local" else 0,
