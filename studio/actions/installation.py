@@ -1,6 +1,5 @@
 """The installation: machine, workers, limits, and what fills the disk."""
 
-import os
 import platform
 import re
 import shutil
@@ -19,6 +18,7 @@ from studio.actions.submission import Work, new_task, submit_work
 from studio.doctor import Finding
 from studio.errors import Unavailable
 from studio.executors.housekeeping import delete_analyses
+from studio.settings.machine import memory_bytes
 from studio.settings.service import ServiceSettings
 from studio.store.accounts import Account, account_prefix
 from studio.store.catalogue import DATASETS, PACKAGES, VOICES
@@ -101,8 +101,8 @@ def machine_view(studio: Studio, account: Account) -> MachineView:
             system=platform.system(), machine=platform.machine(), version=platform.python_version(),
         ),
         "cores": usable_cores(),
-        "memory_bytes": _memory_bytes(),
-        "conversion_workers": service.conversion_workers if service.executor == "local" else 0,
+        "memory_bytes": memory_bytes(),
+        "conversion_workers": service.conversions_at_once if service.executor == "local" else 0,
         "training_workers": service.training_workers if service.executor == "local" else 0,
     }
 
@@ -160,13 +160,6 @@ def _version() -> str:
         return version("timbre-studio")
     except PackageNotFoundError:
         return ""
-
-
-def _memory_bytes() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def storage_view(studio: Studio, account: Account) -> StorageView:

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 class TakesWanted:
     """What every recording of a call becomes.
 
-    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes.
+    project: the name for the project of a single one. is_kept: whether the studio keeps recordings and takes. threads:
+    cores to use, by default as the environment says.
     """
 
     request: ConversionRequest
@@ -51,6 +52,7 @@ class TakesWanted:
     device: str = "auto"
     project: str | None = None
     is_kept: bool = True
+    threads: int | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def convert_takes(
     """
     waiting = [one for one in recordings if not _is_skipped(one, wanted)]
     lengths, voices = [_length_s(one) for one in waiting], VoiceCache()
-    with local_studio(limited=False) as studio, progress_bar() as report:
+    with local_studio(limited=False, threads=wanted.threads) as studio, progress_bar() as report:
         for number, recording in enumerate(waiting):
             share = _Share(report, sum(lengths[:number]), lengths[number], sum(lengths))
             showing = share.named(recording.name) if len(waiting) > 1 else report
