@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from engine.analysis.keys import find_key
 from engine.analysis.pitch import Pitch
@@ -226,7 +227,7 @@ def convert(
     return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning, lowered_db)
 
 
-def convert_file(
+def convert_file(  # noqa: PLR0913 - most are optional
     source: Path | str,
     targets: Path | str | Sequence[Path | str],
     voice: AnyVoice | str | Path,
@@ -235,6 +236,7 @@ def convert_file(
     device: str = AUTO,
     installation: Installation | None = None,
     surveyed: Callable[[Survey], None] = Survey.refuse_silence,
+    threads: int | Callable[[], int] | None = None,
 ) -> FileConversion:
     """Convert a file of any length to another voice, in memory that does not grow with the length.
 
@@ -250,6 +252,8 @@ def convert_file(
         Signs the takes' content credentials; by default that of the environment.
     surveyed : callable
         Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
+    threads : int or callable, optional
+        As many threads, or what gives their number.
 
     Returns
     -------
@@ -270,6 +274,7 @@ def convert_file(
     >>> convert_file("vocal.flac", "koguchi.wav", "koguchi")
     FileConversion(1 take, melodic, transposed by +0 semitones: koguchi.wav)
     """
+    compute_on(threads)
     source, voice, by_recording = as_path(source), voice_of(voice), chosen_by(settings)
     paths = [Path(one) for one in ([targets] if isinstance(targets, str | os.PathLike) else targets)]
     if not callable(settings):
@@ -343,6 +348,12 @@ def _survey(
         if metered.headroom.lowered_db == lowered_db:
             return replace(survey, headroom=metered.headroom), analysed
         lowered_db = metered.headroom.lowered_db
+
+
+def compute_on(threads: int | Callable[[], int] | None) -> None:
+    """Compute on so many threads, or as many as a function gives."""
+    if threads is not None:
+        torch.set_num_threads(threads() if callable(threads) else threads)
 
 
 def base_on(device: str) -> BaseModel:

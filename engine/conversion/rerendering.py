@@ -26,7 +26,7 @@ from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_aud
 from engine.audio.headroom import Lowered
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate, stretch_of
-from engine.conversion.convert import Conversion, Take, base_on, statement_for
+from engine.conversion.convert import Conversion, Take, base_on, compute_on, statement_for
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
 from engine.conversion.pitch_edits import PitchEdit
@@ -183,7 +183,7 @@ def edit_take(
     return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement), take.seed)
 
 
-def edit_file(
+def edit_file(  # noqa: PLR0913 - most are optional
     take: FileTake,
     target: Path | str,
     voice: AnyVoice | str | Path,
@@ -192,6 +192,7 @@ def edit_file(
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
+    threads: int | Callable[[], int] | None = None,
 ) -> FileEdit:
     """Write a take with edits of its pitch, in memory that does not grow with the length.
 
@@ -209,7 +210,7 @@ def edit_file(
         An earlier rendered edit of the same take.
     report : callable, optional
         Receives the progress (0..1, message) and may raise Cancelled.
-    device, installation
+    device, installation, threads
         As for the conversion.
 
     Returns
@@ -234,6 +235,7 @@ def edit_file(
     >>> edit_file(take, "edited.wav", "koguchi", [Shift(1.0, 1.5, semitones=2.0)]).path.name
     'edited.wav'
     """
+    compute_on(threads)
     target, voice = Path(target), voice_of(voice)
     plan = plan_patches(take.edit_data, take.number, edits)
     known = plan_patches(take.edit_data, take.number, before.edits).patches if before is not None else []

@@ -38,7 +38,7 @@ _LOOK_S = 0.25  # between checks of the workers
 _FIRST_BACKOFF_S = 0.25  # before replacing a worker that died at once
 _HEALTHY_S = 30.0  # a worker that lived longer did not fail at its start
 _FIRST_SWEEP_S, _DEMO_SWEEP_S = 5.0, 60.0
-_FURTHER_AFTER_S = 2.0  # a worker needs seconds of a core to load, in which one that is there converts a short recording
+_FURTHER_AFTER_S = 2.0  # a worker takes seconds to load, in which one that is there converts a short recording
 _FURTHER_IDLE_S = 120.0
 
 
@@ -98,8 +98,7 @@ class LocalExecutor:
     ) -> None:
         """command: the command that starts a worker. cores: shared with live sessions; by default its own."""
         self._settings, self._service, self._log, self._command = settings, service, log, tuple(command)
-        self._own_cores = None if cores else CoreShares(service.threads)
-        self._cores = cores or self._own_cores
+        self._cores, self._owns_cores = cores or CoreShares(service.threads), cores is None
         self._database: Database = open_database(database_url(service.database_url, settings.data))
         self._lanes = {name: _lane_of(name, service) for name in LANES}
         self._supervisor = Supervisor(self._database, service.attempts, log, self._end)
@@ -151,8 +150,8 @@ class LocalExecutor:
             dead = [*self._supervisor.dead, *(worker.order.owner for worker in workers)]
             recover(self._database, self._service.attempts, dead)
         self._database.close()
-        if self._own_cores:
-            self._own_cores.close()
+        if self._owns_cores:
+            self._cores.close()
 
     # ---- supervision
 
