@@ -235,8 +235,8 @@ def convert_file(  # noqa: PLR0913 - most are optional
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
-    surveyed: Callable[[Survey], None] = Survey.refuse_silence,
     threads: int | Callable[[], int] | None = None,
+    surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
     """Convert a file of any length to another voice, in memory that does not grow with the length.
 
@@ -250,10 +250,10 @@ def convert_file(  # noqa: PLR0913 - most are optional
         As for `convert`.
     installation : Installation, optional
         Signs the takes' content credentials; by default that of the environment.
-    surveyed : callable
-        Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
     threads : int or callable, optional
         As many threads, or what gives their number.
+    surveyed : callable
+        Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
 
     Returns
     -------

@@ -106,7 +106,7 @@ def _edit(job: Job, asked: Conversion, edit: Edit, source: Path) -> Rendered:
         within(job.heartbeat.report, 0.0, _CONVERTING_SHARE),
         job.context.device,
         job.context.installation,
-        threads=job.context.threads,
+        job.context.threads,
     )
     if edit_data.settings.harmony != NONE:
         scores, starts_s = _scores(job, source, [target], 0.0, done.plan.after, own_melody=True)
@@ -210,7 +210,7 @@ def _converted(job: Job, source: Path, targets: list[Path], settings: "Chosen", 
 
     report, context = within(job.heartbeat.report, 0.0, _CONVERTING_SHARE), job.context
     return convert_file(
-        source, targets, voice, settings, report, context.device, context.installation, threads=context.threads
+        source, targets, voice, settings, report, context.device, context.installation, context.threads
     )
 
 
