@@ -18,7 +18,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from engine.analysis.keys import find_key
 from engine.analysis.pitch import Pitch
@@ -50,6 +49,7 @@ from engine.texts import joined, ntr, numeral, tr
 from engine.units import HOP, SAMPLE_RATE
 from engine.version import __version__
 from engine.voices.imported import AnyVoice, networks_digest, voice_of
+from engine.workers import Threads, Workers
 
 _ANALYSING = tr("analysing")
 _SURVEY_WORK, _TAKE_WORK = 0.6, 0.4  # measured, in parts of a conversion with one take
@@ -169,6 +169,7 @@ def convert(
     settings: Chosen | None = None,
     report: Report | None = None,
     device: str = AUTO,
+    threads: Threads | None = None,
 ) -> Conversion:
     """Convert a recording in memory to another voice.
 
@@ -186,6 +187,9 @@ def convert(
         Receives the progress (0..1, message) and may raise Cancelled.
     device : str
         auto, cpu, or a GPU such as cuda or mps.
+    threads : int or callable, optional
+        How many windows of the recording are converted at once, or a function that is asked before each further one; by
+        default as many as there are cores, or as torch was given. The samples are the same for any number.
 
     Returns
     -------
@@ -213,8 +217,9 @@ def convert(
     audio, voice, chosen = audio_of(recording), voice_of(voice), chosen_by(settings)
     takes = 1 if callable(settings) else chosen("melodic").takes
     progress = _Progress(report, audio.duration_s, takes)
-    renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device)
-    kept = zip(*_rendered(audio, renderer, progress), strict=True)
+    with Workers(threads) as workers:
+        renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device, workers)
+        kept = zip(*_rendered(audio, renderer, progress, workers), strict=True)
     source = sha256(audio.samples.tobytes()).hexdigest()
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
     place = audio.place and audio.place.at(SAMPLE_RATE)
@@ -227,7 +232,7 @@ def convert(
     return Conversion(made, transpose, renderer.survey.style, _edit_data(renderer, transpose), warning, lowered_db)
 
 
-def convert_file(  # noqa: PLR0913 - most are optional
+def convert_file(
     source: Path | str,
     targets: Path | str | Sequence[Path | str],
     voice: AnyVoice | str | Path,
@@ -235,7 +240,7 @@ def convert_file(  # noqa: PLR0913 - most are optional
     report: Report | None = None,
     device: str = AUTO,
     installation: Installation | None = None,
-    threads: int | Callable[[], int] | None = None,
+    threads: Threads | None = None,
     surveyed: Callable[[Survey], None] = Survey.refuse_silence,
 ) -> FileConversion:
     """Convert a file of any length to another voice, in memory that does not grow with the length.
@@ -251,7 +256,7 @@ def convert_file(  # noqa: PLR0913 - most are optional
     installation : Installation, optional
         Signs the takes' content credentials; by default that of the environment.
     threads : int or callable, optional
-        As many threads, or what gives their number.
+        As for `convert`.
     surveyed : callable
         Receives what is known of the recording before it is converted, and may raise; by default it refuses silence.
 
@@ -274,7 +279,6 @@ def convert_file(  # noqa: PLR0913 - most are optional
     >>> convert_file("vocal.flac", "koguchi.wav", "koguchi")
     FileConversion(1 take, melodic, transposed by +0 semitones: koguchi.wav)
     """
-    compute_on(threads)
     source, voice, by_recording = as_path(source), voice_of(voice), chosen_by(settings)
     paths = [Path(one) for one in ([targets] if isinstance(targets, str | os.PathLike) else targets)]
     if not callable(settings):
@@ -282,18 +286,19 @@ def convert_file(  # noqa: PLR0913 - most are optional
     refuse_overwriting(source, paths)
     with open_audio(source) as opened:
         progress = _Progress(report, opened.duration_s, len(paths))
-    renderer, transpose = _surveyed(partial(open_audio, source), voice, by_recording, progress, device)
-    surveyed(renderer.survey)
-    chosen = renderer.settings
-    _refuse_other_count(chosen, paths)
-    statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
-    place = place_of(source)
-    with ExitStack() as stack:
+    with Workers(threads) as workers, ExitStack() as stack:
+        opening = partial(open_audio, source)
+        renderer, transpose = _surveyed(opening, voice, by_recording, progress, device, workers)
+        surveyed(renderer.survey)
+        chosen = renderer.settings
+        _refuse_other_count(chosen, paths)
+        statement = statement_for(voice, replace(chosen, transpose=transpose), file_digest(source))
+        place = place_of(source)
         writers = [
             stack.enter_context(AudioWriter(target, SAMPLE_RATE, opened.channels, statement, installation, place))
             for target in paths
         ]
-        for pieces in _rendered(stack.enter_context(open_audio(source)), renderer, progress):
+        for pieces in _rendered(stack.enter_context(opening()), renderer, progress, workers):
             for writer, piece in zip(writers, pieces, strict=True):
                 writer.write(piece)
     unsigned = next((writer.unsigned for writer in writers if writer.unsigned), None)
@@ -317,11 +322,12 @@ def _surveyed(
     chosen_by_style: Callable[[Style], ConversionSettings],
     progress: "_Progress",
     device: str,
+    workers: Workers,
 ) -> tuple[Renderer, float]:
     """Survey a recording, which `opened` gives to be read from its beginning; return what renders it, and the
     transposition."""
     base = base_on(device)
-    survey, analysed = _survey(opened, base, progress)
+    survey, analysed = _survey(opened, base, progress, workers)
     chosen = chosen_by_style(survey.style)
     if survey.dryness and not survey.dryness.is_close:
         chosen = replace(chosen, texture=0.0)  # or the room and the others would be kept as well (EXPERIMENTS)
@@ -331,29 +337,26 @@ def _surveyed(
     if chosen.notes_out_of_range == REFUSE:
         notes_beyond(survey.seconds_of_notes, transpose, furthest(chosen.harmony)).refuse()
     melody = ShapedMelody(chosen, transpose, chosen.harmony_key)
-    return renderer_for(base, voice.on(base.device), survey, chosen, melody, analysed=analysed), transpose
+    renderer = renderer_for(
+        base, voice.on(base.device), survey, chosen, melody, analysed=analysed, workers=workers
+    )
+    return renderer, transpose
 
 
 def _survey(
-    opened: Callable[[], AbstractContextManager[Source]], base: BaseModel, progress: "_Progress"
+    opened: Callable[[], AbstractContextManager[Source]], base: BaseModel, progress: "_Progress", workers: Workers
 ) -> tuple[Survey, AnalysedWindows]:
     """Survey a recording; once more, and lower, where it proves to be above full scale."""
     lowered_db = 0.0
     while True:
-        analysed = AnalysedWindows(base.listener, KEPT_FRAMES)
+        analysed = AnalysedWindows(base.listener, KEPT_FRAMES, workers=workers)
         with opened() as source:
             metered = Metered(source)
             lowered = Lowered(metered, lowered_db)
-            survey = survey_recording(at_engine_rate(lowered), base, progress.surveyed, analysed)
+            survey = survey_recording(at_engine_rate(lowered), base, progress.surveyed, analysed, workers)
         if metered.headroom.lowered_db == lowered_db:
             return replace(survey, headroom=metered.headroom), analysed
         lowered_db = metered.headroom.lowered_db
-
-
-def compute_on(threads: int | Callable[[], int] | None) -> None:
-    """Compute on so many threads, or as many as a function gives."""
-    if threads is not None:
-        torch.set_num_threads(threads() if callable(threads) else threads)
 
 
 def base_on(device: str) -> BaseModel:
@@ -397,13 +400,14 @@ def chosen_key(settings: ConversionSettings, survey: Survey) -> str:
     return found
 
 
-def _rendered(source: Source, renderer: Renderer, progress: "_Progress") -> Iterator[list[np.ndarray]]:
+def _rendered(
+    source: Source, renderer: Renderer, progress: "_Progress", workers: Workers
+) -> Iterator[list[np.ndarray]]:
     """Yield the samples (channels, n) of every take, window by window, without gaps."""
     lowered = Lowered(source, renderer.survey.headroom.lowered_db)
-    for window in cut_windows(at_engine_rate(lowered)):
-        with memory_of(renderer.base.device):
-            pieces = renderer.render(window, partial(progress.rendered, window))
-        yield pieces
+    windows = cut_windows(at_engine_rate(lowered))
+    with memory_of(renderer.base.device):
+        yield from workers.in_order(renderer.rendered(one, partial(progress.rendered, one)) for one in windows)
 
 
 def _edit_data(renderer: Renderer, transpose: float) -> EditData:
@@ -451,15 +455,16 @@ class _Progress:
     def __init__(self, report: Report | None, duration_s: float | None, takes: int) -> None:
         self._report, self._duration_s = report, duration_s
         self._survey_share = _SURVEY_WORK / (_SURVEY_WORK + takes * _TAKE_WORK)
+        self._rendered_frames = 0.0
         self._show(0.0, _ANALYSING)
 
     def surveyed(self, seconds: float) -> None:
         self._show(self._survey_share * self._share(seconds), _ANALYSING)
 
     def rendered(self, window: Window, share: float) -> None:
-        """Show that a share of the takes of this window is there."""
-        frames = window.core_start + share * (window.core_stop - window.core_start)
-        done = self._share(frames * HOP / SAMPLE_RATE)
+        """Show that so large a share of the takes of a window is there."""
+        self._rendered_frames += share * (window.core_stop - window.core_start)
+        done = self._share(self._rendered_frames * HOP / SAMPLE_RATE)
         self._show(self._survey_share + (1 - self._survey_share) * done, tr("converting"))
 
     def _share(self, seconds: float) -> float:

@@ -19,6 +19,7 @@ ENGINE = {
     "settings": "ranges and one-line meanings",
     "reprs": "values with arrays, in one line",
     "cores": "processor cores",
+    "workers": "threads that work on one recording side by side",
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
