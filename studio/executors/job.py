@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 from structlog.typing import FilteringBoundLogger
@@ -30,6 +31,9 @@ from studio.store.records.conversion import Conversion
 from studio.store.storage import Storage
 from studio.store.tables import tasks as rows
 
+if TYPE_CHECKING:
+    from engine.workers import Threads  # loads torch
+
 _RETRY_S = 5.0
 
 
@@ -49,7 +53,7 @@ class WorkerContext:
     stopping: Stopping
     log: FilteringBoundLogger
     number: int = 0
-    threads: int | Callable[[], int] | None = None
+    threads: "Threads | None" = None
 
     @property
     def installation(self) -> Installation:
