@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from engine.audio.files import open_audio
 from engine.audio.result_files import write_result
 from engine.audio.result_format import ResultFormat
-from engine.effects.chain import stating_effects
 from engine.effects.settings import effects_of
 from engine.errors import AudioError, Cancelled, EngineError
 from engine.files import on_track, track_of
@@ -236,4 +235,8 @@ def _statement(task: "Task") -> Statement:
     """Return what the takes of a task state of how they were made, effects included."""
     statement, effects = task.result_as(Rendered).statement, effects_of(task.asked_as(Conversion).effects)
     assert statement is not None  # of a task of this version
-    return statement if effects.is_off else stating_effects(statement, effects)
+    if effects.is_off:
+        return statement
+    from engine.effects.chain import stating_effects
+
+    return stating_effects(statement, effects)
