@@ -17,7 +17,18 @@ VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
 Track = Annotated[int | None, typer.Option("--track", metavar="N", min=1, help=tr(
     "Which sound track of a film or a recording of the screen to read, 1 for the first. Default: the one players play."
 ))]
+Threads = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, max=256, help=tr(
+    "How many processor cores to use at most. Default: all, or the environment's.",
+))]
 AsJson = Annotated[bool, typer.Option("--json", help=tr("Print JSON."))]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help=tr("Replace files that exist; else a result gets a number."))
 ]
+
+
+def compute_on(threads: int | None) -> None:
+    """Have torch compute on so many cores in this process, or on all."""
+    if threads:
+        import torch
+
+        torch.set_num_threads(threads)

@@ -201,7 +201,7 @@ def _remaining_s(started_at: float, progress: float, now_s: float) -> float | No
 def _busy(studio: Studio) -> list[tuple[float, float]]:
     """Return start and progress of the running conversions if one must end before the next can start; else none."""
     running = running_now(studio.database, CONVERSION)
-    return running if studio.service.executor == "local" and len(running) >= studio.service.conversion_workers else []
+    return running if studio.service.executor == "local" and len(running) >= studio.service.conversions_at_once else []
 
 
 def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], now_s: float) -> float | None:
@@ -215,7 +215,7 @@ def _starts_in_s(studio: Studio, waiting: int, busy: list[tuple[float, float]], 
     known_s = [one for one in left_s if one is not None]
     if len(known_s) < len(left_s) or (waiting and usual_s is None):
         return None
-    workers = studio.service.conversion_workers if studio.service.executor == "local" else 1
+    workers = studio.service.conversions_at_once if studio.service.executor == "local" else 1
     return min(known_s, default=0.0) + (usual_s or 0.0) * waiting / max(workers, 1)
 
 
