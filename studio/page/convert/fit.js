@@ -1,8 +1,8 @@
 // <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves, and the
 // key in which most are.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed}. isAnalysed: whether there is a
-// recording; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
+// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed, others}. isAnalysed: whether there is a
+// recording; others: [{id, name}] that suit it where this voice does not; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
 // null for auto; best: {semitones, outside} or null. The slider dispatches "timbre-transpose" {semitones} on the
 // document, null for auto. Tells `best` {semitones} when the best key is chosen.
 
@@ -51,11 +51,11 @@ class Fit extends Listener {
 
   /** Return a button for the best key, with what it gains over the present one; none where it gains nothing. */
   #offer(shift) {
-    const { voice, histogram, best } = this.#data;
+    const { voice, histogram, best, others } = this.#data;
     if (!best) return [];
     const [gained, now] = [best.outside, sum(outside(histogram, voice, shift)) / sum(histogram)].map((share) => Math.round(100 * share));
     if (gained >= now) return [];
-    if (Math.abs(best.semitones) > DRAWN_SHIFT) return [make("p", { class: "unsuited" }, tr("This voice does not suit the recording: its notes would have to move by more than an octave. Choose another voice."))];
+    if (others?.length) return [make("p", { class: "unsuited" }, tr("Too far from your range. Try another voice:"), ...others.map(({ id, name }) => [" ", make("button", { type: "button", class: "best", translate: "no", onclick: () => take(id) }, name)]).flat())];
     const key = best.semitones === 0 ? tr("original key") : `${best.semitones > 0 ? "+" : "\u2212"}${Math.abs(best.semitones)}`;
     const act = () => tell(this, "best", { semitones: best.semitones });
     return [make("button", { type: "button", class: "best", onclick: act }, make("b", {}, tr("Best key: {key}", { key })), ` ${gain(gained, now)}`)];
@@ -122,6 +122,11 @@ class Fit extends Listener {
     said.append(tr("{count} of {notes} pitches are outside {name}'s range ({sides}): {share} % of the singing.", { count, notes, name: voice.name, sides, share }));
     return said;
   }
+}
+
+/** Choose another voice, as if its card were pressed. */
+function take(id) {
+  /** @type {import("./voices.js").Voices} */ (document.querySelector("#convert-voices timbre-voices")).choose(id);
 }
 
 function gain(gained, now) {

@@ -13,6 +13,7 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
+//   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
 // Tells what <timbre-player> and <timbre-pitch-editor> tell, `trimmed` {start_s, stop_s} (both null for the whole), `edit`
@@ -23,7 +24,7 @@
 
 import { BACKING, BackingOffset } from "./backing-offset.js";
 import { Company, VOCAL } from "./company.js";
-import { make, tell } from "./dom.js";
+import { isTyped, make, tell } from "./dom.js";
 import { menu } from "./menu.js";
 import { PartVoices } from "./part-voices.js";
 import { PhraseLanes } from "./phrase-lanes.js";
@@ -84,6 +85,7 @@ class Instrument extends Player {
   /** Take a part: {of, data}. */
   take({ of, data }) {
     const before = this.#parts;
+    if (of === "song") return data && (this.dataset.song = data);
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -188,9 +190,8 @@ class Instrument extends Player {
   // ---- keys
 
   #shortcut = (event) => {
-    const isFree = event.target === document.body || this.contains(event.target);
-    if (!isFree || !this.data || !this.checkVisibility() || event.target.matches("input, select")) return;
-    if (event.target === document.body && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
+    if (!this.data || !this.checkVisibility() || isTyped(event.key, event.target)) return;
+    if (!this.contains(event.target) && /^( |[0-9]|l|L)$/.test(event.key)) this.key(event);
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = { b: () => this.#swap(), e: () => this.#edit(), c: this.#comp.isOn && (() => this.#comp.pick(this.chosen, this.#roll.seconds)) }[event.key.toLowerCase()];
     if (!act) return;
@@ -344,6 +345,8 @@ class Instrument extends Player {
   }
 
   started(sound, offset, goesOn) {
+    const { voice } = this.data.tracks[this.chosen];
+    if (voice) document.dispatchEvent(new CustomEvent("timbre-heard", { detail: { voice } }));
     if (!goesOn && !this.#isEditing()) this.#company.start(sound, offset);
   }
 

@@ -109,7 +109,7 @@ class Recording:
     def restore(self, visit: Visit, kept: Chosen | None) -> Values:
         """Return updates that take what this browser had when it left, if it is still there."""
         if not kept or analyses.find(visit, kept["id"]) is None:
-            return {}
+            return {self.part: brought("recording", None)}
         return {self.chosen: {**kept, "settled": True}, **self.watching.begin()}
 
     def stretch_of(self, chosen: Chosen) -> tuple[float, float] | None:
@@ -139,7 +139,7 @@ class Recording:
                 self.drop: gr.Audio(value=None, visible=False),
                 self.taken: gr.Row(visible=False),
                 self.offered: gr.Row(visible=False),
-                self.part: brought("recording", None),
+                self.part: brought("away", True),
             }
         if view["state"] != "completed":
             why = view["error"] or tr("The analysis was cancelled.")
@@ -186,7 +186,7 @@ class Recording:
         return {
             self.chosen: None, self.kept: None, self.analysed: None, **self.watching.end(),
             self.drop: gr.Audio(visible=True), self.offered: gr.Row(visible=True), self.taken: gr.Row(visible=False),
-            self.part: brought("recording", None),
+            self.part: brought("away", True),
             self.analysing: gr.Row(visible=False),
         }  # fmt: skip
 

@@ -46,8 +46,20 @@ def heading(view: ResultView) -> str:
         facts.append(tr("untrained voice"))
     if view["edited"]:
         facts.append(tr("edited"))
-    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=view["voice"])
+    voices = joined(tr(", "), [name for name, _ in view["parts"]] or [str(view["voice"])])
+    title = _TITLES[view["style"] or "melodic"].format(file_name=view["file_name"], voice=voices)
     return f"<h2>{markup(title)}</h2><p>{markup(joined(tr(', '), facts))}</p>"
+
+
+def octaves_text(view: ResultView) -> str | None:
+    """Return that the voices of a song sing in different octaves, and what to do about it; None where they do not."""
+    if len({semitones for _, semitones in view["parts"]}) < 2:
+        return None
+    keys = [joined(": ", (name, shift_text(semitones))) for name, semitones in view["parts"]]
+    return tr(
+        "The voices sing in different octaves ({keys}). For the same one, switch Auto transpose off and convert again.",
+        keys=joined(tr(", "), keys),
+    )
 
 
 def scores_table(takes: Sequence[ShownTake]) -> str:

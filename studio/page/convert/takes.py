@@ -32,20 +32,8 @@ from studio.page.parts.values import Values
 
 _MOST_BESIDE = 4  # results that are heard beside this one
 _MOST_LANES = 9  # as there are keys; of the result itself all
+_UNCHOSEN = (tr("Previous results"), "")  # of these while none is shown: says what is offered
 
-
-
-class _Unchosen(TypedDict):
-    """What a list of results shows while none is chosen."""
-
-    value: None
-    visible: bool
-    show_label: bool
-    container: bool
-
-
-# of the earlier results while none is shown: says what is offered
-_UNCHOSEN: _Unchosen = {"value": None, "visible": True, "show_label": True, "container": True}
 
 
 class TrackOf(TypedDict):
@@ -176,9 +164,7 @@ class Takes:
             self.effects: None,
             self.tracks: tracks,
             self.scores: scores_table(takes),
-            self.earlier: gr.Dropdown(
-                choices=labels, value=now["task"], visible=len(labels) > 1, show_label=False, container=False
-            ),
+            self.earlier: gr.Dropdown(choices=labels, value=now["task"], visible=len(labels) > 1),
             **self.pitch.look(view, best["number"]),
         }
 
@@ -192,13 +178,14 @@ class Takes:
     def offer(self, kept: Sequence[Now]) -> Values:
         """Return updates that offer earlier results while none is shown."""
         labels = [(one["label"], one["task"]) for one in kept]
-        return {self.whole: gr.Row(visible=True), self.earlier: gr.Dropdown(choices=labels, **_UNCHOSEN)}
+        offered = gr.Dropdown(choices=[_UNCHOSEN, *labels], value="", visible=bool(labels))
+        return {self.whole: gr.Row(visible=True), self.earlier: offered}
 
-    def make_way(self) -> Values:
+    def make_way(self, kept: Sequence[Now]) -> Values:
         """Return updates that show no result, but still offer earlier ones."""
         return {
             self.title: "", self.part: brought("takes", None), self.fold: gr.Accordion(open=False, visible=False),
-            self.earlier: gr.Dropdown(**_UNCHOSEN), self.pitch.wanted: None,
+            self.pitch.wanted: None, **self.offer(kept),
         }  # fmt: skip
 
     def choose(self, visit: Visit, chosen: ChosenTrack, tracks: list[TrackOf]) -> Updates:
@@ -278,7 +265,7 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
             view,
             take,
             preferred,
-            tr("Take {number}", number=take["number"]) if len(takes) > 1 else result_name(view),
+            _named(view, take) if len(takes) > 1 else result_name(view),
             take is best,
         )
         for take in takes
@@ -286,12 +273,14 @@ def lanes_of(view: ResultView, beside: Sequence[ResultView], preferred: str) -> 
     for other in beside:
         heard = _in_order(other) if _is_source(other, view) else other["takes"][:1]
         for take in heard[: max(0, _MOST_LANES - len(lanes))]:
-            own = tr(
-                "{other}, take {number}",
-                other=result_name(other), number=take["number"],
-            ) if len(heard) > 1 else result_name(other)
+            own = _named(other, take) if len(heard) > 1 else result_name(other)
             lanes.append(_track(other, take, preferred, own))
     return _numbered(lanes)
+
+
+def _named(view: ResultView, take: ShownTake) -> str:
+    """Return what one of several takes is called."""
+    return tr("{other}, take {number}", other=result_name(view), number=take["number"])
 
 
 def _is_source(other: ResultView, view: ResultView) -> bool:

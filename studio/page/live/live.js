@@ -5,7 +5,7 @@
 // the service says is in studio/http/routes/live.py. Keys: 1 to 9 choose a voice, B switches the bypass, space and Enter
 // start and stop.
 
-import { Listener, tell } from "./dom.js";
+import { Listener, isTyped, tell } from "./dom.js";
 import { Sounding } from "./inputs.js";
 import { measureDelay } from "./live-latency.js";
 import { LivePanel } from "./live-panel.js";
@@ -87,11 +87,11 @@ class LiveElement extends Listener {
   #key(event) {
     const { target, key } = event, isFree = target === document.body || this.contains(target);
     if (!isFree || event.repeat || !this.#panel || !this.checkVisibility() || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (target.matches("input:not([type=range]), select")) return;
+    if (isTyped(key, target)) return;
     const pressesItself = target.matches("summary, button:not(.voice)");
     if (/^[1-9]$/.test(key)) this.#panel.chooseAt(Number(key) - 1);
     else if (key.toLowerCase() === "b") this.#panel.bypass.click();
-    else if ([" ", "Enter"].includes(key) && !pressesItself) this.#panel.button.click();
+    else if (key === " " || (key === "Enter" && !pressesItself)) this.#panel.button.click();
     else if (key !== "Escape" || !this.#panel.close()) return;
     event.preventDefault();
   }

@@ -22,7 +22,8 @@ const PLAY = "M7 4.5v15l13-7.5z", STOP = "M6 6h12v12H6z", PLUS = "M11 5h2v6h6v2h
 export class Voices extends Listener {
   #data = null;
   #listening = new Listening(this, () => this.#mark());
-  heard = this.#listening.heard;
+  heard = [...this.#listening.heard, [document, "timbre-heard", (event) => this.#known.add(event.detail.voice)]];
+  #known = new Set(); // ids of voices that somebody has heard: such a one is not replaced
   #search = null;
   #hasChosen = false; // whether somebody has, since the page chose
   #revealed = null; // the card that was scrolled to
@@ -31,7 +32,7 @@ export class Voices extends Listener {
   set data(given) {
     const before = this.#data;
     if (given?.chosen) this.#hasChosen = false;
-    const suited = this.#hasChosen ? null : given?.suited;
+    const suited = this.#hasChosen || this.#known.has(before?.chosen) ? null : given?.suited;
     this.#data = given && { ...given, chosen: given.chosen ?? suited ?? before?.chosen, range: given.range };
     const written = (one, as) => as([one.voices, one.range]);
     const isSame = (as) => before && given && written(before, as) === written(given, as);
@@ -117,7 +118,10 @@ export class Voices extends Listener {
   }
 
   #preview(voice) {
-    const toggle = () => this.#listening.toggle(voice.id, voice.preview_url);
+    const toggle = () => {
+      this.#known.add(voice.id);
+      this.#listening.toggle(voice.id, voice.preview_url);
+    };
     return Object.assign(iconButton("preview", PLAY, tr("Play {name}", { name: voice.name }), toggle), { title: tr("Play (P)") });
   }
 
