@@ -108,13 +108,10 @@ def better_suited(
     looked_at: AnalysedRecording,
     stretch: tuple[float, float] | None = None,
 ) -> list[SuitedVoice]:
-    """Return voices to take instead of one that does not suit a recording, the best first.
-
-    None if it suits: if `auto`, or its best key within an octave, leaves few notes outside its range.
-    """
+    """Return voices to take instead of one that does not suit a recording in any key within an octave, the best
+    first; none if it suits, or if nothing is known of it."""
     chosen = fit_view(studio, account, model_id, looked_at, stretch)
-    best = chosen["best"]
-    if best is None or (best["outside"] <= _FEW and abs(best["semitones"]) <= OCTAVE) or _outside(chosen) <= _FEW:
+    if chosen["best"] is None or _move(chosen) <= OCTAVE:
         return []
     order = [(one, fit["voice"]["name"]) for one, fit in _suited(studio, account, model_ids, looked_at, stretch)]
     place = next((place for place, (one, _) in enumerate(order) if one == model_id), len(order))
@@ -128,29 +125,31 @@ def _suited(
     looked_at: AnalysedRecording,
     stretch: tuple[float, float] | None,
 ) -> list[tuple[str, FitView]]:
-    """Return the voices of which anything is known, the best suited first: of those that `auto` leaves few notes
-    outside the range of, the one that moves them least, and of such one that sings or speaks as the recording does;
-    then the others, by how much is outside."""
+    """Return the voices of which anything is known, the best suited first: that which the recording has to be moved
+    least for, with few notes outside its range; of such one that `auto` moves it least for, and one that sings or
+    speaks as it does."""
     found = []
     summary = looked_at["summary"]
     is_sung = summary is not None and summary["style"] == "melodic"
     for model_id in model_ids:
         fit = fit_view(studio, account, model_id, looked_at, stretch)
-        if fit["voice"]["low"] is None or fit["voice"]["high"] is None or fit["auto"] is None:
+        (low, high), auto = (fit["voice"]["low"], fit["voice"]["high"]), fit["auto"]
+        if low is None or high is None or auto is None:
             continue
-        outside = round(_outside(fit), 2)
+        outside = round(share_outside(_seconds(fit["histogram"]), low, high, auto), 2)
         card = _read_card(studio, find_model(studio.database, account, model_id))
         is_alike = card is not None and (card.sung_pitch if is_sung else card.spoken_pitch) is not None
-        found.append(((max(outside, _FEW), abs(fit["auto"]), not is_alike, outside), (model_id, fit)))
+        found.append(((_move(fit), abs(auto), not is_alike, outside), (model_id, fit)))
     return [one for _, one in sorted(found, key=lambda one: one[0])]
 
 
-def _outside(fit: FitView) -> float:
-    """Return the share of the voiced time, 0..1, that `auto` leaves outside the range; 0 where that is unknown."""
-    low, high = fit["voice"]["low"], fit["voice"]["high"]
-    if low is None or high is None or fit["auto"] is None:
-        return 0.0
-    return share_outside(_seconds(fit["histogram"]), low, high, fit["auto"])
+def _move(fit: FitView) -> int:
+    """Return the fewest semitones, up or down, that leave few notes outside the range; more than an octave for none."""
+    (low, high), seconds = (fit["voice"]["low"], fit["voice"]["high"]), _seconds(fit["histogram"])
+    if low is None or high is None:
+        return OCTAVE + 1
+    fits = (by for by in range(OCTAVE + 1) if any(share_outside(seconds, low, high, one) <= _FEW for one in (by, -by)))
+    return next(fits, OCTAVE + 1)
 
 
 def _seconds(histogram: Sequence[NoteSeconds]) -> NDArray[np.float64]:

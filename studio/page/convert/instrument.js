@@ -13,6 +13,7 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
+//   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is there
 //   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -35,6 +36,7 @@ import { tr } from "./texts.js";
 import { Trim } from "./trim.js";
 
 const ID = "instrument";
+const PICTURE = "timbre-picture"; // where the browser keeps it
 const GUTTER = 168, NARROW_GUTTER = 48; // left of the lanes, for their names
 const STRIP = 44; // height of a lane
 const LAYERS = { waveform: [tr("Waveform"), tr("Show the waveform")], spectrogram: [tr("Spectrogram"), tr("Show the spectrogram")], pitch: [tr("Pitch"), tr("Show the pitch")] };
@@ -46,7 +48,7 @@ class Instrument extends Player {
   #parts = {};
   #before = 0; // the lane chosen before
   #last = 0;
-  #layers = new Set(["waveform", "pitch"]);
+  #layers = new Set(["pitch"]); // the lanes have the waveform
   #waveforms = new Map(); // by url
   #roll = make("timbre-roll", {});
   #editor = make("timbre-pitch-editor", {});
@@ -72,7 +74,13 @@ class Instrument extends Player {
 
   connectedCallback() {
     super.connectedCallback();
-    for (const part of document.querySelectorAll("timbre-part")) part.bring();
+    const parts = document.querySelectorAll("timbre-part"), kept = localStorage.getItem(PICTURE);
+    if (kept && !this.data) {
+      Object.assign(this.#parts, JSON.parse(kept));
+      this.#compose();
+      this.toggleAttribute("data-away", true);
+    }
+    for (const part of parts) part.bring();
   }
 
   /** The page has none for it, and says so whenever that is: its parts may have been here before. */
@@ -86,6 +94,8 @@ class Instrument extends Player {
   take({ of, data }) {
     const before = this.#parts;
     if (of === "song") return data && (this.dataset.song = data);
+    if (of === "away") return this.toggleAttribute("data-away", this.isConnected);
+    if (of === "recording") this.toggleAttribute("data-away", false);
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
     this.#parts = { ...before, [of]: data };
@@ -159,6 +169,18 @@ class Instrument extends Player {
     this.toggleAttribute("data-takes", Boolean(takes) && !this.#isWelcome);
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
+    this.#remember();
+  }
+
+  /** Keep what is seen in this browser, so that a reload shows it at once, and not an empty place until the page has found it. */
+  #remember() {
+    const { recording, takes } = this.#parts;
+    if (!recording && !takes) return localStorage.removeItem(PICTURE);
+    try {
+      localStorage.setItem(PICTURE, JSON.stringify({ recording, takes }));
+    } catch {
+      localStorage.removeItem(PICTURE); // there is no room for it
+    }
   }
 
   get duration() {

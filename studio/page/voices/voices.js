@@ -127,7 +127,7 @@ export class Voices extends Listener {
 
   /** Shown beside what was converted: see columns.css. */
   #again({ id, name }) {
-    const made = iconButton("again", PLUS, tr("Convert with {name}", { name }), () => tell(this, "again", { model: id }));
+    const made = iconButton("again", PLUS, tr("Convert with {name}", { name }), () => (this.choose(id), tell(this, "again", { model: id })));
     made.tabIndex = -1; // Ctrl+Enter converts with the chosen one
     return made;
   }
