@@ -105,7 +105,7 @@ def result_view(studio: Studio, account: Account, task_id: str, base_url: str, n
     lanes                of a song: links by name, with its mix; empty for others
     offset_s             of a song: how much later than the backing its vocal begins
     faders, notes        of a song: its faders in dB by lane, and sentences for the user
-    parts                of a recording in several voices: their names, and how many semitones each was moved; else empty
+    parts                of a recording in several voices: their names, and by how many semitones each was moved
     """
     task = find(studio.database, account.id, task_id, kind=CONVERSION)
     view = ConversionView(studio, task, base_url, now_s)
