@@ -67,7 +67,7 @@ def test_a_vocal_and_its_backing_dropped_anywhere_become_a_song(visitor):
     is_converted(visitor, "night vocal")
     backing = visitor.locator("timbre-instrument .channel[data-lane=backing] .label")
     expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
-    expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+    expect(visitor.locator("#song-says")).to_contain_text("converted with its backing")
     visitor.reload()  # nothing of it is forgotten
     is_converted(visitor, "night vocal")
     expect(backing).to_have_attribute("title", "night instrumental.flac", timeout=WORK_MS)
@@ -86,7 +86,7 @@ def test_a_song_dropped_over_an_earlier_recording_keeps_all_its_parts(visitor):
             expect(label).to_have_attribute("title", title, timeout=WORK_MS)
         is_converted(visitor, "night vocal")
         expect(visitor.locator("timbre-instrument .channel[data-lane]")).to_have_count(len(parts))
-        expect(visitor.locator("#song-says")).to_contain_text("the new vocal goes back into the mix")
+        expect(visitor.locator("#song-says")).to_contain_text("converted with its backing")
 
 
 def test_several_recordings_dropped_anywhere_become_a_voice_if_that_is_chosen(visitor):

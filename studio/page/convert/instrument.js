@@ -149,7 +149,7 @@ class Instrument extends Player {
   #compose(chosen = null) {
     const { recording, editor } = this.#parts, takes = this.#takes(), offset = this.#backing;
     offset.found = takes?.offset_s ?? null;
-    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Recording"), url: takes.before, waveform: takes.waveform };
+    const first = recording ? { label: recording.label, url: recording.url } : takes && { label: tr("Original"), url: takes.before, waveform: takes.waveform };
     const start = recording ? (takes?.start_s ?? 0) : 0, begins = (takes?.tracks ?? []).map((track) => start - (track.first_s ?? 0));
     const isMixed = Boolean(takes?.company?.length), beside = isMixed ? takes.company : (this.#parts.company ?? []);
     const home = isMixed ? begins[0] : 0, of = (lane) => (lane.name === BACKING ? home - (isMixed ? offset.shift : offset.now) : home);

@@ -66,7 +66,7 @@ class Recording:
                     tr("Open in Explore"), size="sm", scale=0, min_width=100, elem_id="convert-explore"
                 )
                 self.change = gr.Button(
-                    tr("Change recording"), size="sm", scale=0, min_width=100, elem_id="convert-change"
+                    tr("Replace vocal"), size="sm", scale=0, min_width=100, elem_id="convert-change"
                 )
             with gr.Row(visible=False, elem_classes="progress-line") as self.analysing:
                 self.progress = gr.HTML(elem_id="convert-listening")
@@ -208,7 +208,7 @@ def _lane(view: AnalysisView, chosen: Chosen) -> dict[str, object]:
     trimmed = chosen.get("start_s") is not None
     return {
         "id": view["id"],
-        "label": tr("Recording"),
+        "label": tr("Original"),
         "url": view["audio_url"],
         "duration_s": view["duration_s"],
         "roll": view["roll"],

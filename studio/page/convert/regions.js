@@ -52,7 +52,7 @@ export function drawRegion(context, plot, box, { start, end, voice }, colours) {
   context.beginPath();
   context.rect(left, box.y, right - left, box.height);
   context.clip();
-  outlined(context, name ?? (voice === KEEP ? tr("Original voice") : voice ?? ""), left + 6, box.y + 4, colour, colours);
+  outlined(context, name ?? (voice === KEEP ? tr("Original voice") : voice ?? ""), left + 6, box.y + 4, colours.ink, colours);
   context.restore();
 }
 

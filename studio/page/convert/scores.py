@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.conversion.settings import KEYS
 from engine.texts import Numeral, joined, ntr, numeral, tr
+from engine.voices.card import UNTRAINED
 from studio.actions.conversions.takes import ResultView, ShownTake
 from studio.page.parts.figures import signed
 from studio.page.parts.markup import markup
@@ -43,7 +44,7 @@ def heading(view: ResultView) -> str:
     """Return the title of a conversion and how it was made, as HTML."""
     facts = [shift_text(view["transpose"])]
     if view["untrained"]:
-        facts.append(tr("untrained voice"))
+        facts.append(UNTRAINED)
     if view["edited"]:
         facts.append(tr("edited"))
     voices = joined(tr(", "), [name for name, _ in view["parts"]] or [str(view["voice"])])
@@ -119,7 +120,7 @@ def brief_shift(semitones: float | None) -> str:
 def shift_text(semitones: float | None) -> str:
     """Return a shift in words."""
     if not semitones:
-        return tr("Original key")
+        return tr("Same key")
     count = numeral(abs(semitones), "g")
     return ntr("Up {count} semitone", "Up {count} semitones", count=count) if semitones > 0 else ntr(
         "Down {count} semitone",

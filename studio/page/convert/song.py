@@ -30,11 +30,11 @@ from studio.page.parts.values import Given, Values
 from studio.page.parts.watched_task import WatchedTask
 
 _POLL_S = 0.5
-NAMES = {"backing": tr("Backing"), "stem": tr("Second singer")}  # of what is heard beside a vocal
+NAMES = {"backing": tr("Backing"), "stem": tr("Second vocal")}  # of what is heard beside a vocal
 _CHOSEN = "chosen"  # instead of a voice: the chosen one, as regions.js writes it
-_WITHOUT_BACKING = tr("Add a backing track, or tick “This is a full mix”.")
+_WITHOUT_BACKING = tr("Add a backing track, or tick “Full mix? Extract the vocal”.")
 _SAID = {
-    "backing": tr("A song: the new vocal goes back into the mix at the same level and position, in one take."),
+    "backing": tr("A song: converted with its backing, in one take."),
     "separate": tr("A full mix: its vocal is extracted, converted and mixed again, in one take."),
     "parts": tr("Several voices: each sings its part, in one take."),
 }
@@ -42,7 +42,7 @@ _SAID = {
 
 def lane_label(name: str) -> str:
     """Return what a lane beside the vocal is called: those after the second singer's by their numbers."""
-    return NAMES.get(name) or tr("Singer {number}", number=name.removeprefix("stem"))
+    return NAMES.get(name) or tr("Vocal {number}", number=name.removeprefix("stem"))
 
 
 class Song:
@@ -65,7 +65,7 @@ class Song:
             self.begun = part()  # says that what is added from now on is for the recording that is there
         with layout.song:
             self.separate = gr.Checkbox(
-                label=tr("This is a full mix: extract the vocal"),
+                label=tr("Full mix? Extract the vocal"),
                 info=tr("The backing is what is left of the song."),
                 elem_id="song-separate",
             )
@@ -77,7 +77,7 @@ class Song:
                 elem_id="song-parts",
             )  # fmt: skip
             self.stem_voice = gr.Textbox(
-                label=tr("Voice of the second singer"), value=KEEP, max_length=4000,
+                label=tr("Voice of the second vocal"), value=KEEP, max_length=4000,
                 info=tr("An id of Voices; keep leaves it as it is."), elem_id="song-stem-voice",
             )  # fmt: skip
             self.offset = gr.Textbox(
@@ -137,7 +137,7 @@ class Song:
 
     def restore(self, files: Mapping[str, str] | None, typed: Sequence[str] | None) -> Values:
         """Return updates that show what was here when this browser left."""
-        before: Values = {self.now: files or {}, **self.watching.begin(bool(files))}
+        before: Values = {self.now: dict(files or {}), **self.watching.begin(bool(files))}
         if typed and len(typed) == len(self.typed):
             before |= dict(zip(self.typed, typed, strict=True)) | {self.drawn: brought("parts", typed[0])}
         return before | self._said(files, False, typed[0] if typed else "")

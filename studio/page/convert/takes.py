@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from engine.effects.settings import OFF, Effects
 from engine.errors import EngineError
 from engine.texts import joined, tr
+from engine.voices.card import UNTRAINED
 from studio.actions.account import preferences_of
 from studio.actions.conversions.downloads import OfferedFile, offered, take_download
 from studio.actions.conversions.songs import HARMONY, HeardTake, mix_again
@@ -234,7 +235,7 @@ def view_of(visit: Visit, task_id: str) -> ResultView:
 
 def result_name(view: ResultView) -> str:
     """Return what a conversion is called: by its voice."""
-    marks = {tr("untrained"): view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
+    marks = {UNTRAINED: view["untrained"], tr("edited"): view["edited"], tr("comp"): view["is_comp"]}
     return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
 
 

@@ -20,7 +20,7 @@ from studio.page.parts.values import Values
 
 GONE = tr("The chosen voice has been deleted. The first voice is now selected: convert again or choose another.")
 _MORE = '<div><a href="#create">' + tr("New voice") + '</a><a href="#voices">' + tr("Import") + "</a></div>"
-_HINT = tr("{name} is untrained. You can use it as it is; training improves the likeness.")
+_HINT = tr("{name} is not trained. You can use it as it is; training makes it more like the recordings.")
 # by the browser itself, so that the choice is there before the next button is pressed
 _CHOSEN = "() => document.querySelector('#convert-voices timbre-voices').data.chosen"
 

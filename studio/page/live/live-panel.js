@@ -10,7 +10,7 @@ import { signed, tr } from "./texts.js";
 const HURT_MS = 10_000; // that the light tells of lost sound
 const FEW = 3; // dropouts within that time: more are no music any more
 const WORDS = { melodic: tr("Singing"), spoken: tr("Speech"), listener: tr("Accurate"), student: tr("Fast") }; // as everywhere on the page
-const SLIDERS = { texture: tr("Own breath"), consonant_protection: tr("Consonants"), formant_shift_semitones: tr("Formants"), wet: tr("Dry / new") };
+const SLIDERS = { texture: tr("Keep my breath"), consonant_protection: tr("Keep my consonants"), formant_shift_semitones: tr("Formants"), wet: tr("Dry/Wet") };
 const MORE = {
   block_ms: tr("Buffer (ms)"), look_ahead_ms: tr("Look-ahead (ms)"), content: tr("Quality"), reserve_ms: tr("Safety margin (ms)"), accent: tr("Accent"),
 };
@@ -60,7 +60,7 @@ export class LivePanel {
     this.bypass = button("", () => this.#passBy(), { "aria-pressed": "false", "aria-keyshortcuts": "B" });
     this.bypass.append(tr("Bypass"), make("kbd", { "aria-hidden": "true" }, "B"));
     this.status = make("p", { class: "status", role: "status" });
-    this.measure = button(tr("Measure through the room"), () => told.measure(), { class: "pill wide" });
+    this.measure = button(tr("Measure latency"), () => told.measure(), { class: "pill wide" });
     this.measured = make("p", { class: "small", role: "status" });
     this.switch = button(tr("Switch"), () => (this.#preset("Safe"), told.again()), { class: "pill switch", hidden: true });
     this.figures = make("p", { class: "small figures" });

@@ -99,7 +99,7 @@ export class Voices extends Listener {
       "button",
       { type: "button", role: "radio", class: "choose", title: (voice.uses ?? []).map((one) => tr(one)).join(", ") || null, "aria-keyshortcuts": voice.preview_url ? "P" : null, onclick: () => this.choose(voice.id) },
       make("span", { class: "who" }, avatar(voice.avatar), title),
-      make("span", { class: "kind" }, row([...kind, ...more].map((one) => one && tr(one)), " · ")),
+      make("span", { class: "kind" }, kind.some(Boolean) ? row([...kind, ...more].map((one) => one && tr(one)), " · ") : tr("Not analysed yet")),
       voice.description ? make("span", { class: "description", translate: voice.demo ? null : "no" }, voice.demo ? tr(voice.description) : voice.description) : null,
       voice.vocal_range?.min ? this.#range(voice.vocal_range) : null,
       uses.length ? make("span", { class: "uses" }, uses) : null,
