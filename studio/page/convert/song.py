@@ -164,10 +164,11 @@ class Song:
         if owner is None or now == owner:
             return begun
         typed = ("", KEEP, "")
-        return begun | {
+        left: Values = {
             **self._beside({}), self.separate: False, self.kept: typed,
             self.drawn: brought("parts", ""), **dict(zip(self.typed, typed, strict=True)), **self._said({}, False, ""),
         }  # fmt: skip
+        return begun | left
 
     def draw(
         self, visit: Visit, told: Mapping[str, str], files: Mapping[str, str] | None, separate: bool, *typed: str | None
