@@ -227,6 +227,6 @@ def _facts(view: AnalysisView) -> str:
     else:
         facts.append(tr("silence") if loudness is None else tr("no pitch found"))
     if loudness is not None:
-        facts.append(tr("{loudness} LUFS", loudness=signed(loudness, 0)))
+        facts.append(tr("{loudness} LUFS", loudness=signed(loudness)))
     name, *rest = facts
     return f'<p><b translate="no">{markup(name)}</b><span> · </span>{markup(joined(" · ", rest))}</p>'

@@ -134,7 +134,7 @@ class Takes:
 
     def show(self, visit: Visit, view: ResultView, now: Now, kept: Sequence[Now]) -> Values:
         """Return updates that show a conversion, beside earlier ones of the same recording."""
-        beside, preferred = _beside(visit, now, kept), preferences_of(visit.studio.database, visit.account).format
+        beside, preferred = _beside(visit, view, now, kept), preferences_of(visit.studio.database, visit.account).format
         best, takes = view["takes"][0], _in_order(view)  # number, key and place of a take are one
         chosen = 1 + takes.index(best)
         lanes = lanes_of(view, beside, preferred)
@@ -239,9 +239,10 @@ def result_name(view: ResultView) -> str:
     return joined(tr(", "), [str(view["voice"]), *(mark for mark, holds in marks.items() if holds)])
 
 
-def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:
-    """Return other results of the same recording."""
+def _beside(visit: Visit, shown: ResultView, now: Now, kept: Sequence[Now]) -> list[ResultView]:
+    """Return other results of the same recording, none of which sounds like another."""
     found: list[ResultView] = []
+    heard = [_sound_of(shown)]
     if not now["recording"]:
         return found
     for one in kept:
@@ -249,8 +250,16 @@ def _beside(visit: Visit, now: Now, kept: Sequence[Now]) -> list[ResultView]:
         if is_other and len(found) < _MOST_BESIDE:
             with suppress(NotFound):
                 view = view_of(visit, one["task"])
-                found += [view] if view["takes"] else []
+                if view["takes"] and _sound_of(view) not in heard:
+                    found.append(view)
+                    heard.append(_sound_of(view))
     return found
+
+
+def _sound_of(view: ResultView) -> object:
+    """Return what is the same of two results only if they sound the same; names and stars make them different too."""
+    takes = [(take["scores"] or view["id"], take["name"], take["starred"]) for take in view["takes"]]
+    return view["model"], view["transpose"], view["settings"], view["edited"], view["is_comp"], takes
 
 
 def _source_of(now: Now) -> tuple[str | None, float | None, float | None]:
