@@ -13,7 +13,8 @@
 //              of its takes where it was
 //   comp:      the takes and phrases to choose among, as of <timbre-comp>
 //   parts:     which voices sing which parts of the recording, as regions.js writes it
-//   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is there
+//   away:      true: the recording was put away, or another one is read; its picture stays, pale, until the next one is
+//              there; null: there is none that a browser could have kept the picture of
 //   song:      the id of the recording that is there, once nothing of an earlier song is beside it; kept as data-song
 //   welcome:   takes of a sample, as above, its roll, and of each lane a waveform {step_s, high}: shown until there is a recording
 //   editor:    data of <timbre-pitch-editor>, and `heard`; while there is any, that is the mode
@@ -94,7 +95,8 @@ class Instrument extends Player {
   take({ of, data }) {
     const before = this.#parts;
     if (of === "song") return data && (this.dataset.song = data);
-    if (of === "away") return this.toggleAttribute("data-away", this.isConnected);
+    if (of === "away" && data) return this.toggleAttribute("data-away", true);
+    if (of === "away") return this.hasAttribute("data-away") && this.#forget();
     if (of === "recording") this.toggleAttribute("data-away", false);
     if (of === "parts") return (this.#voices.written = data);
     if (of === "comp") return (this.#comp.data = data);
@@ -170,6 +172,12 @@ class Instrument extends Player {
     super.data = tracks.length ? { id, tracks, chosen: chosen ?? Math.min(this.chosen, tracks.length - 1) } : null;
     if (chosen !== null) this.choose(chosen, false);
     this.#remember();
+  }
+
+  #forget() {
+    Object.assign(this.#parts, { recording: null, takes: null });
+    this.toggleAttribute("data-away", false);
+    this.#compose();
   }
 
   /** Keep what is seen in this browser, so that a reload shows it at once, and not an empty place until the page has found it. */

@@ -109,7 +109,7 @@ class Recording:
     def restore(self, visit: Visit, kept: Chosen | None) -> Values:
         """Return updates that take what this browser had when it left, if it is still there."""
         if not kept or analyses.find(visit, kept["id"]) is None:
-            return {self.part: brought("recording", None)}
+            return {self.part: brought("away", None)}
         return {self.chosen: {**kept, "settled": True}, **self.watching.begin()}
 
     def stretch_of(self, chosen: Chosen) -> tuple[float, float] | None:

@@ -292,6 +292,10 @@ export class LivePanel {
     this.#losses = this.#losses.filter((one) => now - one < HURT_MS);
     const light = meter.work > 1 || this.#losses.length > FEW ? "bad" : this.#losses.length ? "warn" : "good";
     if (light === "bad") this.#offerSafe();
+    else if (light === "good" && !this.switch.hidden) {
+      this.switch.hidden = true;
+      this.say(tr("Listening: sing!"));
+    }
     if (this.#light.dataset.light !== light) this.#light.dataset.light = light;
     write(this.#delay, String(ms ?? "–"));
     write(this.#delaySaid, lost > 1 ? tr("ms, {lost} dropouts", { lost }) : lost ? tr("ms, one dropout") : tr("ms, no dropouts"));

@@ -47,10 +47,9 @@ function convert(file) {
 /** Give the parts of a song to their places: the vocal first, and the others once it has left what was there before. */
 async function song(files) {
   const backing = files.find(({ name }) => BACKING.test(name)), [lead, second] = files.filter((file) => file !== backing);
-  const instrument = document.querySelector("timbre-instrument");
-  delete instrument.dataset.song;
+  const instrument = await inside("one", () => untilThere(() => document.querySelector("timbre-instrument"))), before = instrument.dataset.song;
   if (lead) await convert(lead);
-  await untilThere(() => instrument.dataset.song);
+  await untilThere(() => instrument.dataset.song !== before);
   if (backing) await give("#song-backing", [backing]);
   if (second) await give("#song-stem", [second]);
 }
