@@ -53,7 +53,7 @@ def test_convert_takes_one_action_for_a_result_and_one_for_a_second_voice(page, 
     expect(page.locator("#convert-comp")).to_be_visible(timeout=WORK_MS)
     page.get_by_role("button", name="Replace vocal").click()
     # its lanes are among the earlier results
-    expect(page.locator(PLAY)).to_be_hidden()
+    expect(page.locator("timbre-instrument[data-away]")).to_be_visible()
     expect(page.locator("#convert-comp")).to_be_hidden()
     expect(page.get_by_label("Previous results")).to_be_visible()
 

@@ -251,7 +251,7 @@ export class Player extends Listener {
     const on = event.target;
     if (/^(Arrow|Home|End)/.test(event.key) && on.closest("[role=toolbar], input")) return;
     if (/^[0-9]$/.test(event.key) && this.#data.tracks.length > 1) this.choose(Number(event.key));
-    else if (event.key === " ") event.repeat || this.play();
+    else if (event.key === " ") this.#toggle(event);
     else if (on.closest(".track") && ["ArrowRight", "ArrowDown"].includes(event.key)) this.#step(1);
     else if (on.closest(".track") && ["ArrowLeft", "ArrowUp"].includes(event.key)) this.#step(-1);
     else if (event.key === "ArrowRight") this.seek(this.seconds + skip);
@@ -261,8 +261,12 @@ export class Player extends Listener {
     else if (event.key === "l" || event.key === "L") this.#toggleRepeat();
     else return;
     event.preventDefault();
-    if (event.key === " ") addEventListener("keyup", (released) => released.preventDefault(), { once: true }); // Firefox presses buttons then
   };
+
+  #toggle({ repeat }) {
+    if (!repeat) this.play();
+    addEventListener("keyup", (released) => released.preventDefault(), { once: true }); // Firefox presses buttons then
+  }
 
   heard = [[document, "timbre-seek", this.#sought], [document, "timbre-play", this.#interrupted], [this, "keydown", this.key]];
 
