@@ -57,6 +57,8 @@ def test_main_job_is_done_with_the_keyboard_alone(new_visitor):
 
 
 IS_PLAYING = "document.querySelector('timbre-instrument').isPlaying"
+STATE = """(one) => [one.ariaPressed, one.ariaChecked, one.ariaSelected, one.ariaExpanded, one.parentElement.open,
+  one.matches(".open"), one.value, one.querySelector("input")?.checked]"""
 PRESSED = (  # with the mouse, before the space bar
     ".tracks .track >> nth=1", "timbre-instrument .tool:has-text('A/B')", ".view .tool >> nth=0", ".display summary",
     "#convert-voices .card .choose >> nth=1", "#convert-style label >> nth=1", "#convert-transpose input[type=range]",
