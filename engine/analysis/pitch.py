@@ -137,16 +137,14 @@ class Pitch(Brief):
         if above_s:
             said.append(
                 tr(
-                    "{above_s} s of this recording are above {highest_note}, the highest note that can be converted: "
-                    "they come out without their pitch, so use the original there.",
+                    "{above_s} s are too high to convert (above {highest_note}); keep the original there.",
                     above_s=numeral(above_s, ".1f"), highest_note=HIGHEST_NOTE,
                 )
             )
         if below_s:
             said.append(
                 tr(
-                    "{below_s} s of this recording are below {lowest_note}, the lowest note that can be converted: "
-                    "they come out without their pitch, so use the original there.",
+                    "{below_s} s are too low to convert (below {lowest_note}); keep the original there.",
                     below_s=numeral(below_s, ".1f"), lowest_note=LOWEST_NOTE,
                 )
             )

@@ -217,7 +217,7 @@ def _read_json(content: bytes) -> object:
         raise ValueError(tr("it is no JSON")) from cause
 
 
-UNTRAINED = tr("untrained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
+UNTRAINED = tr("not trained")  # the state of a voice that was made of recordings and not trained yet, as it is shown
 TRAIN_AGAIN = tr("train again")  # the state of a voice that was made on an earlier base, as it is shown
 
 

@@ -20,7 +20,7 @@ def ready(page: Page) -> Page:
 
 def put_in(page: Page) -> None:
     page.locator("#convert-drop input[type=file]").first.set_input_files(SPEECH)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
+    expect(page.locator("#convert-instrument .play:not([data-welcome] *, [data-away] *)")).to_be_visible(timeout=WORK_MS)
 
 
 def convert(page: Page) -> None:
@@ -44,7 +44,7 @@ def test_convert_tab_needs_no_scrolling_on_any_screen_size(new_visitor, size):
     expect(page.locator("#convert .opening")).to_be_in_viewport(ratio=1)
     put_in(page)
     convert(page)  # one action
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#convert-instrument .play:not([data-welcome] *, [data-away] *)")).to_be_in_viewport(ratio=1)
     for lane in page.locator("#convert-instrument .track").all():
         expect(lane).to_be_in_viewport(ratio=1)
     page.get_by_role("button", name="Convert with Kerstin").click()  # one action, wherever it is
@@ -68,8 +68,8 @@ def test_first_screen_plays_a_sample_in_two_voices_until_there_is_a_recording(ne
     page.keyboard.press("Space")
     put_in(page)
     expect(lanes).to_have_count(0)
-    page.get_by_role("button", name="Change recording").click()
-    expect(page.locator("#convert-instrument .play")).to_be_hidden()
+    page.get_by_role("button", name="Replace vocal").click()
+    expect(page.locator("timbre-instrument[data-away]")).to_be_visible()  # its picture, until another takes its place
 
 
 def test_lanes_share_the_timeline_and_switch_at_the_same_position(new_visitor):
@@ -119,14 +119,14 @@ def test_pitch_editor_opens_and_closes_inside_the_instrument(new_visitor):
     convert(page)
     edit.click()
     editor = page.locator("timbre-pitch-editor")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
+    expect(editor.get_by_role("button", name="Apply")).to_be_in_viewport(ratio=1, timeout=WORK_MS)
     expect(edit).to_have_attribute("aria-pressed", "true")
     expect(editor.locator(".roll-stage")).to_be_in_viewport(ratio=1)
     assert scrolled(page) == 0
     expect(page.locator("#convert timbre-roll")).to_have_count(1)
     page.keyboard.press("0")
     expect(page.locator("#convert-instrument .track").first).to_have_attribute("aria-checked", "true")
-    expect(editor.get_by_role("button", name="Render edits")).to_be_visible()  # it stays with its take
+    expect(editor.get_by_role("button", name="Apply")).to_be_visible()  # it stays with its take
     edit.click()
     expect(editor).to_be_hidden()
     expect(page.locator("#convert-instrument .roll-stage")).to_be_in_viewport(ratio=1)

@@ -255,12 +255,12 @@ class LiveSessions:
             raise TooMany(_BUSY, _BUSY_RETRY_S, "live_busy")
 
     def voices(self, account: Account) -> list[dict[str, str | int | None]]:
-        """Return the voices that can convert, in the order of their cards: {id, name, low, high}.
+        """Return the voices that can convert, in the order of their cards: {id, name, low, high, untrained}.
 
         low, high: the ends of the range as MIDI notes; None where it is not known.
         """
         return [
-            {"id": model.id, "name": model.name, **_range(model)}
+            {"id": model.id, "name": model.name, **_range(model), "untrained": model.is_usable_untrained}
             for model in sorted(all_models(self._studio.database, account), key=lambda model: model.is_demo)
             if (model.voice_key is not None or model.is_demo or model.is_usable_untrained)
             and not model.is_earlier

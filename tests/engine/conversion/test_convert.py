@@ -338,7 +338,7 @@ def test_convert_auto_and_best_transpose_stay_within_the_range(voice, transpose)
 def test_convert_says_what_is_beyond_the_range(voice):
     conversion = convert(Audio(vowel(3000.0)[None], SAMPLE_RATE), voice, ConversionSettings())
     assert conversion.warning is not None
-    assert "above C7, the highest note that can be converted" in conversion.warning
+    assert "too high to convert (above C7)" in conversion.warning
     assert not detect_pitch(conversion.takes[0].audio.samples[0], SAMPLE_RATE).voiced[20:-20].any()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.voices.card import DEMO_VOICES
 from studio.actions.voices.datasets import create_model
-from studio.actions.voices.ranges import fit_view, suited_voice
+from studio.actions.voices.ranges import better_suited, fit_view, suited_voice
 from studio.errors import NotFound
 
 
@@ -55,12 +55,37 @@ def test_fit_view_returns_no_transposition_without_a_pitch(studio, nothing):
     assert fit_view(studio, studio.local, "kerstin", nothing)["auto"] is None
 
 
+DEMO = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
+
+
+def melody(*notes):
+    """An analysis of a melody of these notes, each as long."""
+    pitch = {"low": min(notes), "median": sum(notes) / len(notes), "high": max(notes)}
+    seconds = [{"midi": note, "seconds": 1.0} for note in sorted(set(notes))]
+    return {"summary": {"style": "melodic", "pitch": pitch}, "pitch_histogram": seconds}
+
+
+BARITONE = melody(*range(43, 57))  # G2 to G#3
+
+
+def test_suited_voice_of_a_baritone_is_near_him_and_no_woman_an_octave_above(studio):
+    assert suited_voice(studio, studio.local, DEMO, BARITONE) in ("koguchi", "everett")
+    assert better_suited(studio, studio.local, "everett", DEMO, BARITONE) == []
+
+
+def test_better_suited_names_voices_only_where_no_key_within_an_octave_fits(studio):
+    deep, high = melody(*range(33, 44)), melody(*range(64, 80))
+    assert better_suited(studio, studio.local, "safiye", DEMO, deep)[0] == {"id": "everett", "name": "Everett"}
+    assert "safiye" in [one["id"] for one in better_suited(studio, studio.local, "everett", DEMO, high)]
+    assert better_suited(studio, studio.local, "safiye", DEMO, high) == []
+    assert better_suited(studio, studio.local, "safiye", ["safiye"], deep) == []  # there is no better one
+
+
 def test_suited_voice_is_the_one_whose_range_holds_the_recording_without_a_shift(studio):
     def suited(median, style):
         notes = [{"midi": round(median) + by, "seconds": 2.0} for by in (-4, 0, 4)]
         looked = looked_at(median, style) | {"pitch_histogram": notes}
-        demo = ["everett", "goekhan", "kathleen", "kerstin", "koguchi", "safiye"]
-        return suited_voice(studio, studio.local, demo, looked)
+        return suited_voice(studio, studio.local, DEMO, looked)
 
     assert (suited(55.0, "melodic"), suited(64.0, "melodic")) == ("goekhan", "safiye")
     assert suited(52.0, "spoken") == "kerstin"
