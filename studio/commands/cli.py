@@ -1,4 +1,4 @@
-"""The command line: `python -m studio`.
+"""The command line: `timbre-studio`, or `python -m studio` where that is not installed.
 
 Output for scripts (paths, ids, JSON) goes to stdout; everything else (progress, scores, errors) to stderr. Errors are
 one sentence with exit status 1; Ctrl-C gives 130, an invalid command line 2. The engine takes seconds to load, so each
@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,6 +36,7 @@ from studio.commands.output import writable_output
 from studio.commands.parsing import CommandGroup, leaves, translate_error
 from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
+from studio.commands.program import installed_name
 from studio.commands.projects import projects
 from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.rvc import rvc
@@ -52,7 +52,6 @@ from studio.commands.wording import (
     choose_language,
     keep_help,
     padded,
-    program_name,
     set_program_name,
     show,
     translate_help,
@@ -225,12 +224,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line on `arguments`, or on the process's own, and exit with its status."""
     prepare_torch()  # before anything brings torch
     os.umask(os.umask(0o077) & 0o077)  # whoever runs it can use what it writes, whatever the umask keeps from others
-    name = PROGRAM if Path(sys.argv[0]).stem == PROGRAM else program_name()
+    name = installed_name(sys.argv[0])
     set_program_name(name)
     with writable_output():
         app(arguments, prog_name=name)
 
 
 def start() -> None:
-    """Run `timbre-studio`: as `python -m studio`, but without a command it starts the studio."""
+    """Run `timbre-studio` as it is installed: without a command it starts the studio."""
     main(sys.argv[1:] or ["serve"])

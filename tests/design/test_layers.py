@@ -16,6 +16,7 @@ ENGINE = {
     "spelling": "names composed, and folded for searches",
     "units": "frames, semitones, decibels",
     "version": "of this program",
+    "installed": "how it was installed, and commands for that",
     "settings": "ranges and one-line meanings",
     "reprs": "values with arrays, in one line",
     "cores": "processor cores",

@@ -23,6 +23,7 @@ from engine.audio.files import read_audio
 from studio.commands.cli import app, main
 from studio.commands.demo import bundled_sample
 from studio.commands.failures import STOPPED
+from studio.commands.program import installed_name
 
 RATE = 44_100
 API_FIELDS = {
@@ -563,16 +564,40 @@ def test_version_help_and_quiet_are_options_as_everywhere(here, source):
 
 def test_help_shows_what_is_in_brackets():
     for _ in range(2):
-        assert "'timbre-studio[mcp]'" in " ".join(run("mcp", "--help").stdout.split())
+        assert '"mcp<3,>=2.3"' in " ".join(run("mcp", "--help").stdout.split())
     assert "<bool>" not in run("convert", "--help").stdout
 
 
-@pytest.mark.parametrize(("called", "shown"), [("/usr/bin/timbre-studio", "timbre-studio"), ("-c", "python -m studio")])
-def test_texts_use_the_name_that_the_program_was_called_by(tmp_path, called, shown):
-    code = f"import sys; sys.argv[0] = {called!r}; from studio.commands.cli import main; main()"
+@pytest.mark.parametrize(
+    ("called", "scripts", "shown"),
+    [
+        ("/elsewhere/timbre-studio", (), "timbre-studio"),
+        ("-c", (), "python -m studio"),  # no command is installed
+        ("-c", ("beside",), "beside/timbre-studio"),  # what is installed has priority, on the path or not
+        ("-c", ("beside", "found"), "timbre-studio"),
+        ("beside/timbre-studio", ("beside",), "beside/timbre-studio"),
+        ("beside/timbre-studio", ("beside", "found"), "timbre-studio"),
+        ("beside/timbre-studio", ("beside", "other"), "beside/timbre-studio"),  # another installation is found first
+    ],
+)
+def test_texts_use_the_name_of_the_installation_at_hand(tmp_path, monkeypatch, called, scripts, shown):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("beside", "other"):
+        (tmp_path / folder).mkdir()
+    if scripts:
+        (tmp_path / "beside" / "timbre-studio").touch(0o755)
+    (tmp_path / "other" / "timbre-studio").touch(0o755)
+    found = {"found": "beside", "other": "other"}.get(scripts[-1] if scripts else "", "nowhere")
+    monkeypatch.setenv("PATH", str(tmp_path / found))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "beside" / "python"))
+    assert installed_name(called) == shown
+
+
+def test_texts_use_the_name_that_the_program_was_called_by(tmp_path):
+    code = "import sys; sys.argv[0] = '/elsewhere/timbre-studio'; from studio.commands.cli import main; main()"
     for arguments in (["voices", "export", "nobody"], ["convert"]):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-        assert f"{shown} {arguments[0]}" in done.stderr
+        assert f"timbre-studio {arguments[0]}" in done.stderr
 
 
 def test_completion_is_for_the_installed_program():
