@@ -77,6 +77,17 @@ def install_again() -> str:
     return f"{_installs()} {'--reinstall' if _by_uv() else '--force-reinstall'} {_quoted(source)}"
 
 
+def installed_files(suffix: str) -> list[Path]:
+    """Return the files that were installed with this program and have this suffix.
+
+    >>> installed_files(".no such")
+    []
+    """
+    found = _distribution()
+    files = [one for one in (found.files or () if found else ()) if one.suffix == suffix]
+    return [path for one in files if (path := Path(str(one.locate())).resolve()).is_file()]
+
+
 def shown_path(path: Path) -> str:
     """Return a path as it is typed in this folder: relative where it lies in it, and quoted where it has spaces."""
     here = Path.cwd()

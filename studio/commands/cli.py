@@ -31,7 +31,7 @@ from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
 from studio.commands.mcp import mcp
 from studio.commands.mix import mix
-from studio.commands.notebooks import notebooks
+from studio.commands.notebooks import lab, notebooks
 from studio.commands.output import writable_output
 from studio.commands.parsing import CommandGroup, leaves, translate_error
 from studio.commands.pasted import read_pasted_paths
@@ -216,6 +216,7 @@ app.add_typer(credentials, name="credentials")
 app.add_typer(token, name="token")
 app.command()(doctor)
 app.command()(mcp)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(lab)
 app.command()(notebooks)
 app.command()(demo)
 

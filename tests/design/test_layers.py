@@ -44,7 +44,7 @@ ENGINE = {
     "training": "a voice from its data set",
     "plots": "pictures",
     "widgets": "interactive parts of notebooks",
-    "research": "what measures, prepares and explains the rest, and is not installed",
+    "research": "what measures, prepares and explains the rest; only what notebooks show is installed",
     "benchmark": "its command of measurements",
     "pretraining": "its command that makes weights and demo voices",
 }
