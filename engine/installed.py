@@ -66,7 +66,11 @@ def add_evaluation() -> str:
 
 
 def install_again() -> str:
-    """Return the command that installs this program again as it is."""
+    """Return the command that installs this program again as it is.
+
+    >>> "install" in install_again()
+    True
+    """
     if _belongs_to(_UV_TOOL):
         return f"uv tool upgrade --reinstall {NAME}"
     if _belongs_to(_PIPX):
@@ -89,7 +93,11 @@ def installed_files(suffix: str) -> list[Path]:
 
 
 def shown_path(path: Path) -> str:
-    """Return a path as it is typed in this folder: relative where it lies in it, and quoted where it has spaces."""
+    """Return a path as it is typed in this folder: relative where it lies in it, and quoted where it has spaces.
+
+    >>> shown_path(Path.cwd() / "a voice" / "mia.wav").replace(chr(92), "/")
+    '"a voice/mia.wav"'
+    """
     here = Path.cwd()
     near = path.relative_to(here) if path.is_relative_to(here) else path
     return f'"{near}"' if " " in str(near) else str(near)

@@ -133,10 +133,10 @@ def _devices() -> Iterator[Finding]:
 
 
 def _voices() -> str:
-    from engine.voices.card import list_voices
+    from engine.voices.card import DEMO_VOICES, list_voices
     from engine.voices.voice import load_voice
 
-    names = [load_voice(card.id).card.name for card in list_voices()]
+    names = [load_voice(card.id).card.name for card in list_voices(DEMO_VOICES)]
     if not names:
         raise EngineError(tr("No voices found."))
     return tr("{count} loaded: {names}", count=len(names), names=", ".join(names))
@@ -175,10 +175,10 @@ def _conversion() -> str:
 
     from engine.conversion.convert import convert
     from engine.conversion.settings import ConversionSettings
-    from engine.voices.card import list_voices
+    from engine.voices.card import DEMO_VOICES, list_voices
     from engine.voices.voice import load_voice
 
-    tone, voice = _tone(), load_voice(list_voices()[0].id)
+    tone, voice = _tone(), load_voice(list_voices(DEMO_VOICES)[0].id)
     started = perf_counter()
     result = convert(tone, voice, ConversionSettings(transpose=0)).takes[0].audio
     if result.sample_count != tone.sample_count or not np.isfinite(result.samples).all():

@@ -89,7 +89,7 @@ class Audition:
         rows = []
         for part in self.parts:
             settings = ConversionSettings(transpose=0 if part.own else "auto")
-            conversion = convert(part.audio, voice, settings, device=self.device)
+            conversion = convert(part.audio, voice, settings, device=self.device, rate=SAMPLE_RATE)
             rendered = conversion.takes[0].audio
             write_audio(folder / f"{part.name}.flac", rendered)
             rows.append(self._measure(part, analyse_clip(rendered), conversion.transpose))

@@ -20,6 +20,7 @@ ENGINE = {
     "settings": "ranges and one-line meanings",
     "reprs": "values with arrays, in one line",
     "cores": "processor cores",
+    "forks": "processes forked from one that has computed",
     "devices": "processor and GPUs",
     "files": "files that appear whole or not at all",
     "progress": "progress of long work",
