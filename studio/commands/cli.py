@@ -33,7 +33,7 @@ from studio.commands.mcp import mcp
 from studio.commands.mix import mix
 from studio.commands.notebooks import lab, notebooks
 from studio.commands.output import writable_output
-from studio.commands.parsing import CommandGroup, leaves, translate_error
+from studio.commands.parsing import CommandGroup, leaves, named, translate_error
 from studio.commands.pasted import read_pasted_paths
 from studio.commands.presets import presets
 from studio.commands.program import installed_name
@@ -42,6 +42,7 @@ from studio.commands.quiet import QuietOption, add_quiet
 from studio.commands.rvc import rvc
 from studio.commands.separation import separation
 from studio.commands.serve import serve
+from studio.commands.short_help import add_examples, choose_help
 from studio.commands.token import token
 from studio.commands.train import train
 from studio.commands.voices import voices
@@ -93,6 +94,7 @@ class Commands(CommandGroup):
 
     def _parsed(self, ctx: "Context", args: list[str]) -> list[str]:
         choose_language(args)
+        choose_help(args)
         if ctx.info_name != PROGRAM and any(one.startswith(_COMPLETIONS) for one in args):
             raise typer.BadParameter(tr(
                 "Completion is for the command {program}: call it by that name.",
@@ -108,9 +110,12 @@ class Commands(CommandGroup):
             self.commands[args[0]] = _completed(args[0])
             translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
-        for one in leaves(command) if command is not None else ():
-            add_quiet(one)
-            read_pasted_paths(one)
+        if command is not None:
+            for path, one in named(command, name or ""):
+                add_examples(one, path)
+            for one in leaves(command):
+                add_quiet(one)
+                read_pasted_paths(one)
         return name, command, rest
 
     def invoke(self, ctx: "Context") -> object:

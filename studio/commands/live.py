@@ -17,6 +17,7 @@ from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Track
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import complete_voice
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -37,7 +38,10 @@ _Devices = tuple[int | str | None, int | str | None]  # input and output, by num
 
 @in_one_sentence
 def live(
-    voice: Annotated[str, typer.Option("--voice", metavar="ID", help=tr("The voice to sing with."))] = "kathleen",
+    voice: Annotated[
+        str,
+        typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr("The voice to sing with.")),
+    ] = "kathleen",
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
