@@ -20,6 +20,7 @@ from engine.analysis.overtones import find_drones
 from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
 from engine.analysis.subharmonics import are_subharmonics
+from engine.forks import refuse_forked
 from engine.reprs import Brief
 from engine.texts import joined, numeral, tr
 from engine.units import (
@@ -216,6 +217,7 @@ def detect_pitch(
     if not listened.any():
         return Pitch(np.full(frames, DEFAULT_HERTZ, np.float32), np.zeros(frames, np.float32))
     levelled = level_passages(listened, DETECTOR_RATE) if gain_db is None else raised(listened, gain_db)
+    refuse_forked()
     track = detect(levelled, device)
     beyond = find_beyond(levelled, DETECTOR_RATE, DETECTOR_HOP, track.confidence, (LOWEST_HERTZ, HIGHEST_HERTZ))
     asked = (track.confidence > TRUSTED) | (beyond == ABOVE)

@@ -26,6 +26,8 @@ from engine.analysis.windows import Window, cut_windows
 from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_audio
 from engine.audio.headroom import Lowered, Metered
 from engine.audio.players import players
+from engine.audio.result_format import SOURCE
+from engine.audio.result_rate import at_result_rate, rate_of_results
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate
 from engine.conversion.edit_data import EditData
@@ -62,13 +64,21 @@ class Take:
     Attributes
     ----------
     audio : Audio
-        At SAMPLE_RATE, with the length and the channels of the recording.
+        At the rate that was asked for, with the length and the channels of the recording.
     seed : int
         Of its variation and its noise.
+    rendered : Audio
+        The same at SAMPLE_RATE, as it was rendered: what edits go on from.
     """
 
     audio: Audio
     seed: int
+    rendered: Audio
+
+    @classmethod
+    def at(cls, rendered: Audio, seed: int, rate: int, recording: Audio) -> "Take":
+        """Return a take of a recording at a rate in hertz."""
+        return cls(at_result_rate(rendered, rate, recording), seed, rendered)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,16 +180,17 @@ def convert(
     report: Report | None = None,
     device: str = AUTO,
     threads: Threads | None = None,
+    rate: int | str = SOURCE,
 ) -> Conversion:
     """Convert a recording in memory to another voice.
 
     Parameters
     ----------
-    recording : Audio, Path, str or pair (samples, rate)
+    recording : Audio, Path, str, open file or pair (samples, rate)
         One dry vocal, sung or spoken, of up to 8 channels.
     voice : Voice, ImportedVoice, str or Path
         Loaded, or as `load_any_voice` takes it: an id, a name, a package.
-    settings : mapping, ConversionSettings or callable, optional
+    settings : ConversionValues, ConversionSettings or callable, optional
         Single settings by their names, such as {"takes": 2}: the others come from the preset for the style of the
         recording, and the transposition is the one that fits the voice. ConversionSettings decide everything. A
         function returns them for the style.
@@ -190,11 +201,13 @@ def convert(
     threads : int or callable, optional
         How many windows of the recording are converted at once, or a function that is asked before each further one; by
         default as many as there are cores, or as torch was given. The samples are the same for any number.
+    rate : int or str
+        Of the takes, in hertz: 44100, 48000, or source, the rate of the recording, but at least 44100.
 
     Returns
     -------
     Conversion
-        Each take has the length and the channels of the recording, at SAMPLE_RATE.
+        Each take has the length and the channels of the recording.
 
     Raises
     ------
@@ -215,7 +228,7 @@ def convert(
     [3.0, 3.0]
     """
     audio, voice, chosen = audio_of(recording), voice_of(voice), chosen_by(settings)
-    takes = 1 if callable(settings) else chosen("melodic").takes
+    takes, result_rate = 1 if callable(settings) else chosen("melodic").takes, rate_of_results(rate, audio)
     progress = _Progress(report, audio.duration_s, takes)
     with Workers(threads) as workers:
         renderer, transpose = _surveyed(lambda: nullcontext(audio), voice, chosen, progress, device, workers)
@@ -224,7 +237,7 @@ def convert(
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
     place = audio.place and audio.place.at(SAMPLE_RATE)
     made = [
-        Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed)
+        Take.at(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed, result_rate, audio)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
     warning = _joined(*audio.notes, _warning(renderer, transpose))

@@ -180,11 +180,12 @@ def edit_take(
     audio, voice = audio_of(recording), voice_of(voice)
     plan = plan_patches(conversion.edit_data, number, edits)
     take = conversion.takes[number]
-    splice = _Splice(at_engine_rate(take.audio), plan, report)
+    splice = _Splice(at_engine_rate(take.rendered), plan, report)
     with Workers(threads) as workers:
         renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device, workers)
         pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
-    return Take(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement), take.seed)
+    edited = Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement)
+    return Take.at(edited, take.seed, take.audio.rate, audio)
 
 
 def edit_file(

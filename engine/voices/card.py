@@ -24,6 +24,7 @@ from safetensors import SafetensorError
 from engine.analysis.pitch_statistics import PitchStatistics
 from engine.errors import VoiceError, is_full_disk
 from engine.files import UNFINISHED, sync_to_disk
+from engine.provenance.installation import data_folder
 from engine.reprs import Brief
 from engine.spelling import folded, nearest
 from engine.texts import tr
@@ -31,6 +32,7 @@ from engine.voices import card_rules as rules
 from engine.voices.card_rules import FORMAT, LONGEST_IDENTIFIER, is_identifier, is_whole
 
 DEMO_VOICES = Path(__file__).parents[1] / "weights" / "voices"
+STUDIO_VOICES = "voices"  # in the data folder of an installation: the voices of its command line and its page
 CARD_FILE, WEIGHTS_FILE, PREVIEW_FILE = "card.json", "weights.safetensors", "preview.wav"
 PACKAGE = ".zip"  # how the name of a package ends, at least
 RETRIEVAL_FRAMES = "sounds"  # their name in a weights file
@@ -271,13 +273,19 @@ def _card_type() -> tuple[TypeAdapter[VoiceCard], dict[str, str]]:
 Folders = Path | str | Sequence[Path | str]  # a folder of voices, or several
 
 
-def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
+def known_folders() -> tuple[Path, ...]:
+    """Return where voices are looked up by id and name: the demo voices, and those of the studio's data folder."""
+    return (DEMO_VOICES, data_folder() / STUDIO_VOICES)
+
+
+def list_voices(folder: Folders | None = None) -> list[VoiceCard]:
     """Read the cards of all voices in a folder.
 
     Parameters
     ----------
-    folder : Path or str, or several
-        By default the folder of the demo voices. Of two voices with one id, the one in the earlier folder counts.
+    folder : Path or str, or several, optional
+        By default the demo voices and the studio's own, in its `data_folder`. Of two voices with one id, the one in the
+        earlier folder counts.
 
     Returns
     -------
@@ -301,7 +309,9 @@ def list_voices(folder: Folders = DEMO_VOICES) -> list[VoiceCard]:
     return sorted(cards.values(), key=lambda card: (folded(card.name), card.id))
 
 
-def _several(folder: Folders) -> Sequence[Path]:
+def _several(folder: Folders | None) -> Sequence[Path]:
+    if folder is None:
+        return known_folders()
     return [Path(folder)] if isinstance(folder, str | os.PathLike) else [Path(one) for one in folder]
 
 
@@ -316,8 +326,10 @@ def is_place(voice: Path | str) -> bool:
     return not isinstance(voice, str) or voice.lower().endswith(PACKAGE)
 
 
-def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
+def voice_home(voice: Path | str, folder: Folders | None = None) -> Path:
     """Return where a voice lies: its own place if that is given, else that of its id or name in one of the folders.
+
+    folder: as for `list_voices`.
 
     Raises VoiceError, naming the voices there are, for one that is unknown, or a name that several have.
     """
@@ -336,7 +348,7 @@ def voice_home(voice: Path | str, folder: Folders = DEMO_VOICES) -> Path:
             voice=voice, named=", ".join(named),
         ))
     there = ", ".join(card.id for card in cards) or "none"
-    if meant := nearest(str(voice), {one for card in cards for one in (card.id, card.name)}):
+    if meant := nearest(str(voice), [one for card in cards for one in (card.name, card.id)]):
         raise VoiceError(tr(
             "There is no voice '{voice}': did you mean {meant}? The voices here are: {there}.",
             voice=voice, meant=meant, there=there,

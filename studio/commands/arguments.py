@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from engine.texts import tr
+from studio.commands.known_voices import complete_voice
 
 RESULTS = tr("Where the results go")  # a panel of the help
 DEFAULT_VOICE = "kathleen"
 
 Recording = Annotated[Path, typer.Argument(metavar="IN", help=tr("A recording: wav, flac, mp3, ogg, opus, aiff, m4a."))]
-VoiceId = Annotated[str, typer.Option("--voice", metavar="ID", help=tr(
+VoiceId = Annotated[str, typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr(
     "The voice to convert with; `voices` lists them.",
 ))]
 Track = Annotated[int | None, typer.Option("--track", metavar="N", min=1, help=tr(

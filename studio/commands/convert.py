@@ -13,6 +13,7 @@ from engine.files import on_track
 from engine.texts import tr
 from studio.commands.arguments import DEFAULT_VOICE, RESULTS, AsJson, Threads, Track, VoiceId
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import refuse_unknown_voice
 from studio.commands.recordings import find_recordings
 from studio.commands.result_names import ResultNames
 from studio.commands.results_text import TakesPrinter, print_song
@@ -142,6 +143,8 @@ def convert(
     """Convert recordings to another voice; prints the path of each result."""
     recordings = [on_track(one, track) for one in find_recordings(sources)]
     names = ResultNames(output, overwrite, skip_existing)
+    names.check_suffix()
+    refuse_unknown_voice(voice)
     song = SongOptions(separate, backing, offset, part or (), stem or (), vocal_db)
     values, form = _read(given)
     if song.is_used:

@@ -13,9 +13,11 @@ import typer
 from engine.audio.containers import AUDIO_SUFFIXES
 from engine.errors import EngineError
 from engine.files import on_track
+from engine.installed import add_extra
 from engine.texts import joined, ntr, numeral, tr
 from studio.commands.arguments import Overwrite, Threads, Track, compute_on
 from studio.commands.failures import in_one_sentence
+from studio.commands.known_voices import complete_voice
 from studio.commands.result_names import free_path
 from studio.commands.wording import say, show, translated
 from studio.settings.options import read_settings
@@ -32,15 +34,14 @@ if TYPE_CHECKING:  # the engine takes seconds to load
 _RATE = 48_000  # of devices and of the measurement
 _MIX = "mix"
 _Devices = tuple[int | str | None, int | str | None]  # input and output, by number or name
-_WITHOUT_DEVICES = (
-    tr("Sound devices need the package sounddevice and the PortAudio library: pip install 'sounddevice>=0.5.6,<0.6'"
-    " (on Debian also: apt install libportaudio2). Files work without them.")
-)
 
 
 @in_one_sentence
 def live(
-    voice: Annotated[str, typer.Option("--voice", metavar="ID", help=tr("The voice to sing with."))] = "kathleen",
+    voice: Annotated[
+        str,
+        typer.Option("-v", "--voice", metavar="ID", autocompletion=complete_voice, help=tr("The voice to sing with.")),
+    ] = "kathleen",
     source: Annotated[
         str, typer.Option("--input", metavar="FILE|DEVICE", help=tr("A recording, or a device by number or name."))
     ] = "",
@@ -183,7 +184,11 @@ def _sounddevice() -> ModuleType:
     try:
         import sounddevice
     except (ImportError, OSError) as cause:  # the package, or PortAudio
-        raise EngineError(_WITHOUT_DEVICES) from cause
+        raise EngineError(tr(
+            "Sound devices need the package sounddevice and the PortAudio library: {install}"
+            " (on Debian also: apt install libportaudio2). Files work without them.",
+            install=add_extra("live"),
+        )) from cause
     return sounddevice
 
 

@@ -51,7 +51,7 @@ from engine.research.benchmark.thread_costs import (
     measure_thread_costs,
     thread_tables,
 )
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import load_voice
 
 Part = Literal["speed", "memory", "quality"]
@@ -139,7 +139,7 @@ def results_as_text(results: Results) -> str:
 
 
 def _plan(options: argparse.Namespace) -> Plan:
-    voices = tuple(options.voices or (card.id for card in list_voices()))
+    voices = tuple(options.voices or (card.id for card in list_voices(DEMO_VOICES)))
     if not voices:
         raise VoiceError("No voice is installed; give the folder of a voice with --voices.")
     sources, lengths = find_recordings(options.sources), options.minutes or LENGTHS_MINUTES

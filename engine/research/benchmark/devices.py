@@ -27,7 +27,7 @@ from engine.training.fine_tuning import FineTuning
 from engine.training.pieces import PIECE_FRAMES, epoch_pieces
 from engine.training.plan import TrainingPlan
 from engine.units import FRAME_RATE
-from engine.voices.card import list_voices
+from engine.voices.card import DEMO_VOICES, list_voices
 from engine.voices.voice import Voice, load_voice
 
 _LEAST_S = 20.0  # of audio to convert: the samples, repeated as needed
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> Iterator[str]:
 def measure_devices(samples: Path = SAMPLES) -> list[DeviceCost]:
     """Measure every working device; the CPU, which the others are compared with, is last."""
     sources = [read_audio(path) for path in sorted(samples.glob("*.flac"))]
-    voice = load_voice(list_voices()[0].id)
+    voice = load_voice(list_voices(DEMO_VOICES)[0].id)
     lesson = [analyse_clip(_lasting(sources[0], _LESSON_S))]
     log("the CPU")
     processor = choose_device("cpu")

@@ -182,7 +182,10 @@ def test_edit_take_shifts_recordings_of_other_rates_and_channel_counts(sing, voi
         (gains * tone + 0.002 * np.random.default_rng(0).standard_normal((channels, 1))).astype(np.float32), rate
     )
     done, edits = convert(audio, voice), [Shift(1.0, 1.3, 2.0)]
-    old, new = done.takes[0].audio.samples, edit_take(audio, done, 0, voice, edits).audio.samples
+    edited = edit_take(audio, done, 0, voice, edits)
+    assert edited.audio.rate == max(rate, SAMPLE_RATE)
+    assert edited.audio.samples.shape == (channels, round(2.5 * edited.audio.rate))
+    old, new = done.takes[0].rendered.samples, edited.rendered.samples
     assert new.shape == old.shape == (channels, round(2.5 * SAMPLE_RATE))
     begin, end = changed(old, new)
     assert begin > 0.5

@@ -1,4 +1,5 @@
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -8,17 +9,22 @@ from hypothesis import strategies as st
 
 from engine.analysis.pitch_statistics import PitchStatistics, pitch_statistics
 from engine.errors import VoiceError
+from engine.provenance.installation import data_folder
 from engine.voices.card import (
     CARD_FILE,
+    DEMO_VOICES,
     PREVIEW_FILE,
+    STUDIO_VOICES,
     WEIGHTS_FILE,
     VoiceCard,
     card_text,
     list_voices,
     load_card,
     new_identifier,
+    voice_home,
 )
 from engine.voices.card_rules import LONGEST_IDENTIFIER, is_identifier
+from studio.settings.environment import load_settings
 
 CARD = VoiceCard(
     id="anna", name="Anna", gender="female", age="adult", description="A clear voice.", base_language="de",
@@ -169,3 +175,17 @@ def test_is_known_to_follows_measured_pitch_and_defaults_to_both(spoken, sung, s
     there = PitchStatistics(53.0, 58.5, 70.0)
     card = replace(CARD, spoken_pitch=there if spoken else None, sung_pitch=there if sung else None)
     assert (card.is_known_to(sing=False), card.is_known_to(sing=True)) == (speaks, sings)
+
+
+def test_voices_of_the_studio_are_found_by_id_and_name(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "home"))
+    shutil.copytree(folder, tmp_path / "home" / "voices")
+    assert {"anna", "berta", "koguchi"} <= {card.id for card in list_voices()}
+    assert voice_home("anna") == tmp_path / "home" / "voices" / "anna"
+    assert voice_home("koguchi") == DEMO_VOICES / "koguchi"
+    assert load_settings().voices == data_folder() / STUDIO_VOICES
+    with pytest.raises(VoiceError, match="did you mean anna"):
+        voice_home("anaa")
+    monkeypatch.setenv("TIMBRE_STUDIO_HOME", str(tmp_path / "another"))
+    with pytest.raises(VoiceError, match="There is no voice 'anna'"):
+        voice_home("anna")
