@@ -73,13 +73,22 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool, kep
     """Return the semitones, -12..12, that bring a recording's median pitch closest to the voice's singing or speech.
 
     Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer. kept: what was
-    found for less of it, which stays likewise, in speech too.
+    found for less of it, which stays likewise, in speech too. Where the voice was only recorded speaking, singing is
+    at home from there up to where it is thought to sing.
     """
     if voice.is_imported:  # nobody knows how high it sings
         return 0
-    distance = voice.pitch_where(sung).median - source.median
+    distance = _aim(source, voice, sung) - source.median
     step = OCTAVE if sung else 1
     near = 6 + _NEARER / 2 if sung else _NEARER
     if (sung or kept is not None) and abs(distance - (kept or 0)) < near:
         return kept or 0
     return int(np.clip(step * round(distance / step), -_LARGEST_FITTING, _LARGEST_FITTING))
+
+
+def _aim(source: PitchStatistics, voice: VoiceCard, sung: bool) -> float:
+    """Return the median that is aimed at, as a MIDI note number."""
+    aim = voice.pitch_where(sung).median
+    if sung and not voice.is_known_to(sing=True):
+        aim = float(np.clip(source.median, voice.pitch_where(False).median, aim))
+    return aim
