@@ -129,7 +129,7 @@ class Fit extends Listener {
 function estimate({ name, estimated }) {
   if (!estimated) return [];
   const said = estimated === "spoken" ? tr("Only singing of {name} was recorded: where {name} speaks is estimated.", { name }) : tr("Only speech of {name} was recorded: where {name} sings is estimated.", { name });
-  return [make("p", { class: "estimated" }, said)];
+  return [make("div", { class: "estimated" }, said)];
 }
 
 function gain(gained, now) {
