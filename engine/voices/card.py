@@ -184,7 +184,7 @@ class VoiceCard(Brief):
     def estimates(self) -> dict[rules.PitchName, PitchStatistics]:
         """What `pitch_where` estimates, by the name of the field that it stands for.
 
-        >>> load_card(DEMO_VOICES / "safiye").estimates  # a woman who was only recorded singing, about B4
+        >>> load_card(DEMO_VOICES / "safiye").estimates  # a woman who was only recorded singing, about E4
         {'spoken_pitch': PitchStatistics(low=51.06, median=55.76, high=62.06)}
         """
         return {_pitch_name(sung): self.pitch_where(sung) for sung in (False, True) if self.is_estimated(sung)}
