@@ -394,7 +394,7 @@ def chosen_transpose(settings: ConversionSettings, survey: Survey, voice: AnyVoi
     if not isinstance(settings.transpose, str):
         return settings.transpose
     if settings.transpose == BEST:
-        return best_key_for(survey.seconds_of_notes, voice.card).semitones
+        return best_key_for(survey.seconds_of_notes, voice.card, survey.style == "melodic").semitones
     if not survey.voiced:
         return 0
     return fitting_key(survey.pitch, survey.seconds_of_notes, voice.card, survey.style == "melodic")

@@ -1,6 +1,8 @@
 """Ranges: how what a recording asks for fits the ranges of the voices, and the transposition that suits each best."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +28,15 @@ _MOST_OTHERS = 2  # voices that are named instead of one that does not suit
 
 
 class VoiceEnds(TypedDict):
-    """The name of a voice, and its range in MIDI note numbers."""
+    """The name of a voice, and its range in MIDI note numbers where it sings or speaks as the recording does.
+
+    estimated: which of the two, where no recording of the voice does it and the range is an estimate.
+    """
 
     name: str
     low: int | None
     high: int | None
+    estimated: Literal["spoken", "sung"] | None
 
 
 class BestShift(TypedDict):
@@ -72,9 +78,15 @@ def fit_view(
     """
     model = find_model(studio.database, account, model_id)
     card = _read_card(studio, model)
-    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
-    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     summary = looked_at["summary"] if looked_at else None
+    is_sung = summary is not None and summary["style"] == "melodic"
+    voice_range = model.card.get("vocal_range") or (card.vocal_range if card is not None else {})
+    estimated: Literal["spoken", "sung"] | None = None
+    if card is not None and summary is not None:
+        fitted = replace(card, vocal_range=voice_range).range_where(is_sung)
+        estimated = None if fitted == voice_range else "sung" if is_sung else "spoken"
+        voice_range = fitted
+    ends = [note_number(voice_range[end]) if voice_range.get(end) else None for end in ("min", "max")]
     source, histogram = summary["pitch"] if summary else None, looked_at["pitch_histogram"] if looked_at else []
     if looked_at and stretch:
         found = stretch_view(studio, account, looked_at["id"], *stretch)
@@ -83,9 +95,9 @@ def fit_view(
     auto = None
     if source is not None and card is not None:
         heard = PitchStatistics(source["low"], source["median"], source["high"])
-        auto = fitting_key(heard, seconds, card, summary is not None and summary["style"] == "melodic")
+        auto = fitting_key(heard, seconds, card, is_sung)
     return {
-        "voice": {"name": model.name, "low": ends[0], "high": ends[1]},
+        "voice": {"name": model.name, "low": ends[0], "high": ends[1], "estimated": estimated},
         "histogram": histogram,
         "auto": auto,
         "best": _best(seconds, ends),

@@ -1,9 +1,11 @@
 // <timbre-fit>: which notes of a recording are within a voice's range, live while the transpose slider moves, and the
 // key in which most are.
 //
-// data: {voice: {name, low, high}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed, others}. isAnalysed: whether there is a
-// recording; others: [{id, name}] that suit it where this voice does not; low, high: MIDI numbers or null; auto: the shift that auto would choose, or null; transpose: a number, or
-// null for auto; best: {semitones, outside} or null. The slider dispatches "timbre-transpose" {semitones} on the
+// data: {voice: {name, low, high, estimated}, histogram: [{midi, seconds}], auto, best, transpose, isAnalysed, others}. isAnalysed:
+// whether there is a recording; others: [{id, name}] that suit it where this voice does not; low, high: MIDI numbers or
+// null; estimated: "spoken" or "sung" where no recording of the voice is what the recording is, else null; auto: the shift
+// that auto would choose, or null; transpose: a number, or null for auto; best: {semitones, outside} or null. The slider
+// dispatches "timbre-transpose" {semitones} on the
 // document, null for auto. Tells `best` {semitones} when the best key is chosen.
 
 import { Listener, make, tell } from "./dom.js";
@@ -46,7 +48,7 @@ class Fit extends Listener {
     if (!this.#data) return this.replaceChildren();
     const { voice, histogram, auto } = this.#data;
     const shift = this.#semitones ?? auto ?? 0;
-    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...this.#offer(shift));
+    this.replaceChildren(this.#picture(shift), this.#sentence(shift, this.#semitones === null), ...estimate(voice), ...this.#offer(shift));
     this.dataset.outside = String(outside(histogram, voice, shift).length);
   }
 
@@ -125,6 +127,13 @@ class Fit extends Listener {
 /** Choose another voice, as if its card were pressed. */
 function take(id) {
   /** @type {import("./voices.js").Voices} */ (document.querySelector("#convert-voices timbre-voices")).choose(id);
+}
+
+/** Return a sentence on a range that no recording of the voice shows; none where one does. */
+function estimate({ name, estimated }) {
+  if (!estimated) return [];
+  const said = estimated === "spoken" ? tr("Only singing of {name} was recorded: where {name} speaks is estimated.", { name }) : tr("Only speech of {name} was recorded: where {name} sings is estimated.", { name });
+  return [make("div", { class: "estimated" }, said)];
 }
 
 function gain(gained) {
