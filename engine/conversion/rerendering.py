@@ -398,8 +398,8 @@ class _PatchRenderer:
             raise EditError(_OTHER_VOICE)
         self._take = edit_data.pitch(number)
         self._stream = _Stream(at_engine_rate(Lowered(recording, edit_data.lowered_db)))
-        original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.listener)
-        self._analysed = AnalysedWindows(self._base.listener, features_at=original.features)
+        original = _OriginalWindows(self._stream, edit_data.core_starts, self._base.quick_listener)
+        self._analysed = AnalysedWindows(self._base.quick_listener, features_at=original.features)
 
     def _apart(self, window: Window) -> frozenset[int]:
         """Return which channels were converted by themselves where the core of a window begins."""

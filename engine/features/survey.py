@@ -78,7 +78,7 @@ def survey_recording(
     analysed: keeps the analysed windows, so that rendering can use them again. Raises AudioError if there are no
     samples.
     """
-    analysed = analysed or AnalysedWindows(base.listener)
+    analysed = analysed or AnalysedWindows(base.quick_listener)
     envelopes, pitches, loudness, timbres = [], [], [], []
     meter = DrynessMeter()
     features: list[np.ndarray] = []  # of the windows at the beginning alone, which are enough
