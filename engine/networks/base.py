@@ -1,7 +1,7 @@
 """The base model: the networks every voice is built on, and their storage."""
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +11,10 @@ from torch import Tensor, nn
 
 from engine.forks import refuse_forked
 from engine.networks.content_encoder import ContentEncoder
+from engine.networks.eight_bits import multiplies_eight_bits
 from engine.networks.envelope_decoder import EnvelopeDecoder
-from engine.networks.listener import Listener, load_listener, missing_weights, other_weights
+from engine.networks.listener import Listener, load_listener, missing_weights, other_weights, read_listener
+from engine.networks.quick_listener import load_quick_listener
 from engine.networks.synthesizer import Synthesizer
 from engine.networks.timbre_encoder import TimbreEncoder
 
@@ -21,16 +23,42 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class BaseModel(nn.Module):
-    """Listener, content encoder, timbre encoder, decoder and synthesizer, in evaluation mode."""
+    """Listener, content encoder, timbre encoder, decoder and synthesizer, in evaluation mode.
 
-    def __init__(self, listener: Listener) -> None:
+    The listener is no part of the module: it is loaded when somebody listens, in the form that is needed.
+    """
+
+    def __init__(self, listener: Listener | None = None) -> None:
+        """listener: used instead of the one that ships."""
         super().__init__()
-        self.listener = listener
+        self._given = (listener,)  # in a tuple, which torch does not take for a part
         self.content = ContentEncoder()
         self.timbre = TimbreEncoder()
         self.decoder = EnvelopeDecoder()
         self.synthesizer = Synthesizer()
         self.eval().requires_grad_(False)
+
+    @cached_property
+    def listener(self) -> Listener:
+        """In float32. Raises VoiceError."""
+        (given,) = self._given
+        # the first caller may only infer, but a later training run in this process must be able to backpropagate
+        with torch.inference_mode(False):
+            return (given or load_listener()).to(self.device)
+
+    @cached_property
+    def quick_listener(self) -> Listener:
+        """For conversion: in 8 bits where they are quicker, without the other one in memory. Raises VoiceError."""
+        (given,) = self._given
+        if given or not multiplies_eight_bits(self.device):
+            return self.listener
+        with torch.inference_mode(False):
+            return load_quick_listener()
+
+    def all_weights(self) -> Iterable[Tensor]:
+        """Return all weights, the listener's in float32 first, which is loaded for it unless it is in memory."""
+        listener = self.listener if "listener" in self.__dict__ or self._given != (None,) else load_listener()
+        return [*listener.state_dict().values(), *self.state_dict().values()]
 
     @property
     def device(self) -> torch.device:
@@ -66,8 +94,7 @@ def load_base(path: Path = WEIGHTS / "base.safetensors", device: torch.device | 
 
 @lru_cache(maxsize=4)
 def _loaded(path: Path, device: torch.device) -> BaseModel:
+    read_listener()  # its file is there and whole, or nothing is loaded
     # the first caller may only infer, but a later training run in this process must be able to backpropagate through it
     with torch.inference_mode(False):
-        model = BaseModel(load_listener())
-        listener = {f"listener.{name}": value for name, value in model.listener.state_dict().items()}
-        return with_weights(model, load_weights(path) | listener, path).to(device)
+        return with_weights(BaseModel(), load_weights(path), path).to(device)

@@ -6,6 +6,7 @@ log-mel spectrum, two convolutions, positions, and six pre-norm transformer bloc
 engine.pretraining listener` prepares its weights.
 """
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -89,7 +90,8 @@ class Listener(nn.Module):
         self.window: Tensor
         self.register_buffer("positions", torch.zeros(POSITIONS, WIDTH))
         self.register_buffer("mels", torch.zeros(_MELS, _TRANSFORM // 2 + 1))
-        self.register_buffer("window", torch.hann_window(_TRANSFORM), persistent=False)
+        # no weight, so it has values wherever a listener without any is made
+        self.register_buffer("window", torch.hann_window(_TRANSFORM, device="cpu"), persistent=False)
 
     def forward(self, samples: Tensor) -> Tensor:
         return self.encode(self.spectrum(samples))
@@ -181,6 +183,16 @@ def load_listener(path: Path = LISTENER) -> Listener:
 
     Raises VoiceError if the file is missing, damaged or from another version.
     """
+    return with_stored_weights(empty_listener(), read_listener(path), path)
+
+
+def read_listener(path: Path = LISTENER) -> dict[str, Tensor]:
+    """Return the tensors of the listener's file as they are stored, by name.
+
+    Matrices are whole numbers of 8 bits, their rows' scales are beside them with the suffix SCALE.
+
+    Raises VoiceError if the file is missing, damaged or from another version.
+    """
     try:
         with safe_open(path, "pt") as file:
             version = (file.metadata() or {}).get("format")
@@ -189,15 +201,26 @@ def load_listener(path: Path = LISTENER) -> Listener:
         raise missing_weights(path) from cause
     if version != LISTENER_FORMAT:
         raise other_weights(path)
-    listener = Listener()
+    return stored
+
+
+def empty_listener() -> Listener:
+    """Make a listener whose weights have no values: random ones, soon replaced, take longer than all the rest."""
+    with torch.device("meta"):
+        return Listener()
+
+
+def with_stored_weights(listener: Listener, stored: Mapping[str, Tensor], path: Path) -> Listener:
+    """Give a listener the tensors of its file as float32, in evaluation mode. Raises VoiceError if they do not fit."""
     try:
         names = [name for name in stored if SCALE not in name]
         whole = {name: _whole(stored[name], stored.get(name + SCALE)) for name in names}
-        listener.load_state_dict(whole, strict=True)
+        listener.load_state_dict(whole, strict=True, assign=True)
     except RuntimeError as cause:
         raise other_weights(path) from cause
     return listener.eval().requires_grad_(False)
 
 
 def _whole(values: Tensor, scale: Tensor | None) -> Tensor:
-    return values.float() if scale is None else values.float() * scale.float().view(-1, *[1] * (values.ndim - 1))
+    whole = values.to(torch.float32, copy=True)  # not the file's own memory
+    return whole if scale is None else whole.mul_(scale.float().view(-1, *[1] * (values.ndim - 1)))

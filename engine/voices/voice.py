@@ -268,7 +268,7 @@ def networks_digest(base: BaseModel, voice: Voice) -> str:
 @lru_cache(maxsize=4)
 def _base_digest(base: BaseModel) -> _Digest:
     digest = sha256()  # cached: the base is by far the largest part and does not change once it is loaded
-    _add(digest, base.state_dict().values())
+    _add(digest, base.all_weights())
     return digest
 
 

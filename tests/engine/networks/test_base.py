@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 
 from engine.errors import VoiceError
 from engine.networks.base import WEIGHTS, load_base, load_weights
-from engine.networks.listener import load_listener
+from engine.networks.listener import read_listener
 
 
 def test_load_weights_reports_a_missing_file(tmp_path):
@@ -53,9 +53,21 @@ def test_load_base_takes_the_listener_from_its_own_file(listener):
     assert not any(name.startswith("listener.") for name in load_weights(WEIGHTS / "base.safetensors"))
 
 
+def test_all_weights_are_the_same_whether_the_listener_is_in_memory(tmp_path):
+    """An edit of a take asks for them; a conversion has only the quick listener."""
+    shutil.copy(WEIGHTS / "base.safetensors", tmp_path)
+    base = load_base(tmp_path / "base.safetensors")
+    before = [value.clone() for value in base.all_weights()]
+    assert "listener" not in base.__dict__
+    assert base.listener.window.shape == (400,)
+    assert all(torch.equal(one, other) for one, other in zip(before, base.all_weights(), strict=True))
+    held = [*base.listener.state_dict().values(), *base.state_dict().values()]
+    assert all(torch.equal(one, other) for one, other in zip(before, held, strict=True))
+
+
 def test_load_base_reports_a_missing_listener(tmp_path, monkeypatch):
     shutil.copy(WEIGHTS / "base.safetensors", tmp_path / "other.safetensors")
-    monkeypatch.setattr("engine.networks.base.load_listener", lambda: load_listener(tmp_path / "listener.safetensors"))
+    monkeypatch.setattr("engine.networks.base.read_listener", lambda: read_listener(tmp_path / "listener.safetensors"))
     with pytest.raises(VoiceError, match=r"listener\.safetensors are missing or damaged"):
         load_base(tmp_path / "other.safetensors")
 
@@ -77,3 +89,6 @@ def test_load_base_in_inference_mode_creates_no_inference_tensors(tmp_path):
         base = load_base(tmp_path / "base.safetensors")
     assert not any(parameter.is_inference() for parameter in base.parameters())
     assert not any(buffer.is_inference() for buffer in base.buffers())
+    with torch.inference_mode():
+        listeners = base.listener, base.quick_listener
+    assert not any(value.is_inference() for one in listeners for value in [*one.parameters(), *one.buffers()])
