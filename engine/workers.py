@@ -21,10 +21,11 @@ from typing import Any, Generic, Self, TypeVar
 
 import torch
 
-from engine.cores import usable_cores
+from engine.cores import free_memory, usable_cores
 
 Threads = int | Callable[[], int]  # a number, or what gives it before each further piece of work
 Result = TypeVar("Result")
+_BYTES, _MOST_BYTES = 120 << 20, 2 << 30  # what a window takes while it is worked on, and all of them at most
 _SETTING = threading.Lock()
 
 
@@ -46,12 +47,14 @@ class Workers:
     """The threads of one conversion; a context manager.
 
     threads: how many work at once, by default as many as torch has in this thread, on the cores that there are; a
-    function is asked before each further piece of work, so that conversions can share the cores.
+    function is asked before each further piece of work, so that conversions can share the cores. Fewer where memory is
+    short.
     """
 
     def __init__(self, threads: Threads | None = None) -> None:
         self._threads: Threads = min(torch.get_num_threads(), usable_cores()) if threads is None else threads
-        self._most = usable_cores() if callable(self._threads) else self._threads
+        most = usable_cores() if callable(self._threads) else self._threads
+        self._most = max(1, min(most, (free_memory() or _MOST_BYTES) // 2 // _BYTES, _MOST_BYTES // _BYTES))
         self._lock, self._busy, self._stopped = threading.Lock(), 0, False
         self._pool: ThreadPoolExecutor | None = None
         self._owner = threading.get_ident()
@@ -186,7 +189,7 @@ def _run_in_order(held: "deque[_Held[Any]]") -> None:
 
 
 def use_one_thread() -> None:
-    """Have torch work on one thread in this one. Other threads, also those that begin later, keep their number."""
+    """Have torch work on one thread in this one. Other threads keep their number, also those that begin after this."""
     with _SETTING:
         before = torch.get_num_threads()
         if before > 1:

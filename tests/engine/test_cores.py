@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from engine.cores import usable_cores
+from engine.cores import free_memory, usable_cores
 
 QUOTA, PERIOD = "cpu.cfs_quota_us", "cpu.cfs_period_us"
 MACHINE = 16
@@ -57,3 +57,30 @@ def test_usable_cores_are_those_of_the_machine_where_the_system_does_not_say(mon
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert usable_cores(tmp_path) == 1
+
+
+MEMINFO = "MemTotal:       8000 kB\nMemAvailable:   4000 kB\n"
+MEMORY = {
+    "a machine": ({"proc/meminfo": MEMINFO}, 4_096_000),
+    "a container with less": (
+        {"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "2000000\n",
+         "sys/fs/cgroup/memory.current": "1500000\n", "sys/fs/cgroup/memory.stat": "anon 7\ninactive_file 300000\n"},
+        800_000,
+    ),
+    "a container without a limit": (
+        {"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "max\n",
+         "sys/fs/cgroup/memory.current": "1500000\n"},
+        4_096_000,
+    ),
+    "a system that does not say": ({}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", MEMORY)
+def test_free_memory_is_what_the_machine_and_the_container_leave(machine, tmp_path):
+    files, expected = MEMORY[machine]
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert free_memory(tmp_path) == expected

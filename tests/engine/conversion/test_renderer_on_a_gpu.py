@@ -58,7 +58,8 @@ def test_renderer_leaves_a_gpu_once_for_each_take(sing, voice, there, left, monk
     survey, window = survey_recording([recording], load_base()), next(cut_windows([recording]))
     expected = Renderer(load_base(), voice, survey, settings, melody).render(window)
     renderer = Renderer(there, voice.on(THERE), survey, settings, melody)
-    renderer._windows.analyse = lambda _, found=renderer._windows.analyse(window.in_silence()): found
+    analysed = renderer._windows.analyse(window.in_silence())
+    renderer._windows.analyse = lambda window: analysed
     left.clear()
     found = renderer.render(window)
     assert left == ["cpu"] * settings.takes
