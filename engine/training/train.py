@@ -8,8 +8,8 @@ The folder of a training holds `checkpoint.pt` (and the one before it), `history
 of the audition, and `evaluations/000040/` for the evaluation after 40 epochs: a voice like any other, with its
 renderings beside it. `train` returns the best of them.
 
-On a graphics card the steps are queued ahead of it, more pieces are taken at a time, and a checkpoint is auditioned
-beside the next epochs: what was found is taken when the next one is due, so that no time decides when training ends.
+On a graphics card the steps are queued ahead of it, and a checkpoint is auditioned beside the next epochs: what was
+found is taken when the next one is due, so that no time decides when training ends.
 """
 
 import copy
@@ -76,7 +76,7 @@ _COUNTERS = (
 )  # fmt: skip
 _STEPS_APART = 60  # between two evaluations at the beginning
 _APART_BESIDE = 2  # times as many where evaluations run beside the training, which would else wait for them
-_MOST_TOGETHER = 4  # times the plan's batch, on a graphics card
+_MOST_TOGETHER = 1  # times the plan's batch, on a graphics card; 4 learned more slowly (engine/README.md, GPUs)
 _LEAST_STEPS = 2  # of an epoch there
 _STEPS_AHEAD = 32  # are queued before their losses are fetched
 _TIMED_STEPS = 3
@@ -406,7 +406,7 @@ class _Training:
         return [pieces[first:end] for first, end in itertools.pairwise(ends)]
 
     def _own_batch(self) -> int:
-        """Return how many pieces a step takes: as many as planned, or several times as many on a graphics card."""
+        """Return how many pieces a step takes: as many as planned, or _MOST_TOGETHER times as many on a card."""
         if not self.tuning.ahead:
             return self.plan.batch
         most = math.ceil(self._pieces_in_epoch() / _LEAST_STEPS)

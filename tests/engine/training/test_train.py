@@ -591,7 +591,8 @@ def test_read_history_returns_none_for_an_empty_folder(tmp_path):
 
 @pytest.fixture
 def ahead(monkeypatch) -> None:
-    """The processor trains as a graphics card does."""
+    """The processor trains as a graphics card does, with up to four steps taken as one."""
+    monkeypatch.setattr(module, "_MOST_TOGETHER", 4)
     monkeypatch.setattr(module, "FineTuning", partial(FineTuning, ahead=True))
 
 
@@ -680,6 +681,13 @@ def test_train_ahead_takes_more_pieces_at_a_time_in_equal_steps(
     scored(monkeypatch, [0.1, 0.2])
     train(clips, replace(AHEAD, epochs=1, batch=batch), tmp_path)
     assert sizes == expected
+
+
+def test_train_ahead_takes_the_batch_of_the_plan_by_default(clips, tmp_path, monkeypatch, sizes):
+    monkeypatch.setattr(module, "FineTuning", partial(FineTuning, ahead=True))
+    scored(monkeypatch, [0.1, 0.2])
+    train(clips, replace(AHEAD, epochs=1, batch=3), tmp_path)
+    assert sizes == [3, 3, 2]
 
 
 def test_train_ahead_halves_the_batch_when_out_of_memory_and_reports_it(clips, tmp_path, monkeypatch, ahead, sizes):
