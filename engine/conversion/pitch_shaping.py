@@ -17,6 +17,7 @@ LARGEST_TRANSPOSE = 24  # by hand, or for the best key
 OCTAVE = 12  # semitones
 _LARGEST_FITTING = 12  # by octaves, or of speech
 _UNSURE = 2.0  # semitones by which an estimate of speech is usually off: engine/voices/estimated_pitch.py
+_LIKED = 1 / 3  # of the way from known speech to estimated singing: further up judges prefer the octave below
 _NEARER = 2.0  # semitones by which another octave must bring singing nearer to the voice
 
 
@@ -75,7 +76,7 @@ def fitting_transpose(source: PitchStatistics, voice: VoiceCard, sung: bool, kep
 
     Whole octaves for singing, to keep the key; the original octave unless another one is clearly nearer. kept: what was
     found for less of it, which stays likewise, in speech too. A voice that was only recorded speaking sings from there
-    up to where it is thought to sing; one that was only recorded singing speaks within two semitones of the estimate.
+    a third of the way up to the estimate; one that was only recorded singing speaks within two semitones of it.
     """
     if voice.is_imported:  # nobody knows how high it sings
         return 0
@@ -92,5 +93,6 @@ def _aim(source: PitchStatistics, voice: VoiceCard, sung: bool) -> float:
     aim = voice.pitch_where(sung).median
     if voice.is_known_to(sung):
         return aim
-    lowest, highest = (voice.pitch_where(False).median, aim) if sung else (aim - _UNSURE, aim + _UNSURE)
+    spoken = voice.pitch_where(False).median
+    lowest, highest = (spoken, spoken + _LIKED * (aim - spoken)) if sung else (aim - _UNSURE, aim + _UNSURE)
     return float(np.clip(source.median, lowest, highest))

@@ -19,8 +19,8 @@ def looked_at(median, style="melodic"):
     ("median", "style", "shift"),
     [
         (51.8, "melodic", 0),  # Kerstin's own middle
-        (60.6 + 11, "melodic", -12),  # singing by whole octaves, from where she would sing
-        (51.8 + 11, "melodic", 0),
+        (51.8 + 11, "melodic", -12),  # singing by whole octaves
+        (51.8 + 8, "melodic", 0),  # a little above where she speaks
         (51.8 + 4, "melodic", 0),
         (51.8 + 4, "spoken", -4),
         (51.8 + 30, "spoken", -12),  # and no further
