@@ -28,7 +28,7 @@ class BaseModel(nn.Module):
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
-        """listener: used instead of the one that ships."""
+        """Take a listener instead of the one that ships, if one is given."""
         super().__init__()
         self._given = (listener,)  # in a tuple, which torch does not take for a part
         self.content = ContentEncoder()
