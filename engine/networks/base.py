@@ -29,7 +29,7 @@ class BaseModel(nn.Module):
     """
 
     def __init__(self, listener: Listener | None = None) -> None:
-        """Take another listener than the one that ships, if one is given."""
+        """Take a listener instead of the one that ships, if one is given."""
         super().__init__()
         self._given = (listener,)  # in a tuple, which torch does not take for a part
         self.content = ContentEncoder()

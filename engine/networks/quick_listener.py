@@ -52,7 +52,10 @@ class EightBitBlock(nn.Module):
     """A block of the listener with linear layers in 8 bits: (batch, frames, WIDTH) -> same shape."""
 
     def __init__(self, block: ListenerBlock, stored: Mapping[str, Tensor]) -> None:
-        """Take the layers from the block's stored tensors, by their names in it. Raises KeyError if one is missing."""
+        """Take the norms of a block, and its stored tensors by their names in it.
+
+        Raises KeyError if one is missing.
+        """
         super().__init__()
         self.attention_norm, self.network_norm = block.attention_norm, block.network_norm
         self._enter, self._leave, self._widen, self._narrow = (_EightBitLayer(stored, name) for name in _LINEAR)
