@@ -30,7 +30,7 @@ SINGING = RECORDINGS[0]
 BATCH, EPOCHS, TAKES = 4, 3, 3  # one more than the recordings of a voice
 NAME = "Zoe"
 TRAINED_MS = 3_600_000.0
-PLAY = "#convert-instrument .play:not([data-welcome] *, [data-away] *)"
+PLAY = "#convert-instrument .play:not([data-welcome] *)"
 _WITH_MICROPHONE = ("--no-sandbox", "--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream")
 # the middle of the longest note of the take, and how far up a semitone is, in pixels of the picture
 _NOTE = """() => {

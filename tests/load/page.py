@@ -76,7 +76,7 @@ def measured(url: str, recording: Path, conversions: int) -> Costs:
         _settle(page, traffic)
         loaded = traffic.requests, traffic.transferred / 1e6, traffic.unpacked / 1e6, page.evaluate("moved")
         page.set_input_files("#convert-drop input[type=file]", recording)
-        page.locator("#convert-instrument .play:not([data-welcome] *, [data-away] *)").first.wait_for(timeout=WORK_MS)
+        page.locator("#convert-instrument .play:not([data-welcome] *)").first.wait_for(timeout=WORK_MS)
         by_reading = page.evaluate("moved") - loaded[3]
         _convert(page)
         stops, after_one = _stops(page), _memory(session)

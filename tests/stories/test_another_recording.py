@@ -1,10 +1,12 @@
 """While another recording or voice takes the place of one, nothing is lost from sight, and nothing old is left."""
 
+from pathlib import Path
+
 import numpy as np
 import soundfile
 from playwright.sync_api import Page, expect
 
-from tests.stories.test_dropping_files import ANYWHERE, SINGING, SPEECH, WORK_MS, drop, is_converted
+from tests.stories.test_dropping_files import ANYWHERE, DROP, SINGING, SPEECH, WORK_MS, drop, is_converted
 
 WATCH = """() => {
   window.gone = [];
@@ -19,6 +21,11 @@ WATCH = """() => {
 CHOSEN = "document.querySelector('#convert-voices timbre-voices').data.chosen"
 
 
+def drop_over(page: Page, file: Path) -> None:
+    """Drop a file where there is a recording already."""
+    page.evaluate(DROP, [ANYWHERE, [[file.name, list(file.read_bytes())]]])
+
+
 def converted(page: Page) -> None:
     page.get_by_role("button", name="Convert", exact=True).click()
     expect(page.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
@@ -27,8 +34,8 @@ def converted(page: Page) -> None:
 def test_the_picture_and_the_transport_stay_while_another_recording_is_read_and_after_a_reload(visitor):
     expect(visitor.locator("timbre-instrument .transport .play")).to_be_visible()
     visitor.evaluate(WATCH)
-    for file in (SPEECH, SINGING):
-        drop(visitor, ANYWHERE, [file])
+    for place, file in enumerate((SPEECH, SINGING)):
+        drop_over(visitor, file) if place else drop(visitor, ANYWHERE, [file])
         is_converted(visitor, file.name)
         drawn = visitor.locator("timbre-instrument:not([data-away]):not([data-welcome])")
         expect(drawn).to_be_visible(timeout=WORK_MS)
@@ -48,7 +55,7 @@ def test_what_was_said_of_a_recording_goes_with_it(visitor, tmp_path):
     visitor.get_by_role("button", name="Convert", exact=True).click()
     said = visitor.locator("#convert-said [role=alert]:visible")
     expect(said).to_contain_text("silent", timeout=WORK_MS)
-    drop(visitor, ANYWHERE, [SPEECH])
+    drop_over(visitor, SPEECH)
     is_converted(visitor, "speech.flac")
     expect(said).to_have_count(0)
     expect(visitor.locator("#convert-earlier input:visible")).not_to_have_value("")  # a list that says what it is

@@ -73,12 +73,11 @@ def test_space_plays_whatever_was_clicked_last(visitor):
     expect(visitor.locator("#convert-instrument .track")).to_have_count(2, timeout=WORK_MS)
     for place in PRESSED:
         visitor.locator(place).locator("visible=true").first.click()
-        state = visitor.locator(place).first.evaluate("one => one.outerHTML.replace(/ style=.*?\">/, '')")
+        state = visitor.locator(place).first.evaluate(STATE)
         for plays in (True, False):
             visitor.keyboard.press("Space")
             visitor.wait_for_function(f"{IS_PLAYING} === {str(plays).lower()}")
-        now = visitor.locator(place).first.evaluate("one => one.outerHTML.replace(/ style=.*?\">/, '')")
-        assert now == state, f"the space bar pressed {place} too"
+        assert visitor.locator(place).first.evaluate(STATE) == state, f"the space bar pressed {place} too"
 
 
 def test_space_is_typed_where_one_types_and_presses_a_box_that_the_tab_key_reached(visitor):

@@ -80,7 +80,7 @@ CUT = """
 def used(visitor, open_tab) -> Page:
     """The page of somebody who has converted a sample, and had another looked at."""
     visitor.get_by_role("button", name="Speech", exact=True).click()
-    expect(visitor.locator("#convert-instrument .play:not([data-welcome] *, [data-away] *)")).to_be_visible(timeout=WORK_MS)
+    expect(visitor.locator("#convert-instrument .play:not([data-welcome] *)")).to_be_visible(timeout=WORK_MS)
     visitor.get_by_role("button", name="Convert", exact=True).click()
     expect(visitor.locator("#convert-title h2")).to_be_visible(timeout=WORK_MS)
     open_tab(visitor, "Explore")

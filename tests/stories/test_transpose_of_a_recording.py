@@ -28,7 +28,8 @@ def put_in(page: Page, sample: str) -> None:
         page.get_by_role("button", name="Replace vocal").click()
     page.get_by_role("button", name=sample, exact=True).click()
     expect(page.locator("#convert-facts")).to_contain_text(f"{sample.lower()}.flac", timeout=WORK_MS)
-    expect(page.locator("#convert-instrument .play:not([data-welcome] *, [data-away] *)")).to_be_visible(timeout=WORK_MS)
+    taken = "timbre-instrument:not([data-welcome], [data-away]) .play"
+    expect(page.locator(taken)).to_be_visible(timeout=WORK_MS)
     expect(page.locator("timbre-fit p")).to_contain_text(re.compile("notes (fit|are)"))
 
 
