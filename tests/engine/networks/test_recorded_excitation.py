@@ -177,8 +177,7 @@ def test_recorded_excitation_takes_the_level_of_the_wanted_envelope_up_to_a_limi
     assert np.log(power[2] / power[0]) / 2 == pytest.approx(5.0, abs=0.02)
 
 
-@pytest.mark.parametrize("frames", [2, 31, 257, 801])
-@pytest.mark.parametrize("change", [1.0, 1.19, 0.84])
+@pytest.mark.parametrize(("frames", "change"), [(2, 1.19), (31, 1.19), (257, 1.0), (257, 0.84), (801, 1.19)])
 def test_synthesize_gives_the_same_bytes_with_any_number_of_threads(synthesizer, sing, threads, frames, change):
     samples = sing(8.0, 220.0)[: (frames - 1) * HOP]
     pitch = Pitch(curve(220.0, frames), np.linspace(0.2, 1.0, frames, dtype=np.float32))
