@@ -28,12 +28,12 @@ def pulse_train(
     # at the first sample of a glide as many harmonics fit below half the rate; each sample is the end of a step
     harmonics = 0.5 * SAMPLE_RATE / hertz[:, :-1].double() * torch.exp(rise / HOP)
     curves = torch.stack([rise, scale, _fraction(begins[:, :-1]), harmonics]).float().to(device)[..., None]
-    pulses = _pulses(*curves, torch.arange(1, HOP + 1, device=curves.device) / HOP)
-    return pulses.flatten(1), _fraction(begins[:, -1])
+    return _pulses(curves, torch.arange(1, HOP + 1, device=curves.device) / HOP).flatten(1), _fraction(begins[:, -1])
 
 
-def _pulses(rise: Tensor, scale: Tensor, begins: Tensor, harmonics: Tensor, share: Tensor) -> Tensor:
-    """Return the samples of each glide (batch, frames - 1, HOP), of curves (batch, frames - 1, 1)."""
+def _pulses(curves: Tensor, share: Tensor) -> Tensor:
+    """Return the samples of each glide (batch, frames - 1, HOP), of four curves (4, batch, frames - 1, 1)."""
+    rise, scale, begins, harmonics = curves
     risen = torch.expm1(rise * share)
     cycles = torch.addcmul(begins, scale, risen)
     cycles = cycles - cycles.round()

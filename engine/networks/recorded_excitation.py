@@ -31,10 +31,10 @@ _BESIDE = 5  # frames around one, of which the one that is read fastest says wha
 class RecordedExcitation:
     """The excitation of a recording where it is voiced.
 
-    frames: samples (..., frames, WINDOW), of unit power density once their `envelope` (..., frames, BANDS), in nepers,
-    and its phase are taken away; hertz: float32 (frames,), their pitch; share: (..., frames, BANDS), 0..1, that replaces
+    frames: samples (..., frames, WINDOW), of unit power density without their `envelope` (..., frames, BANDS), in
+    nepers, and its phase; hertz: float32 (..., frames), their pitch; share: (..., frames, BANDS), 0..1, that replaces
     pulses and noise; highest: likewise, nepers, beyond which no envelope lifts it; table: that of
-    `band_filters.filter_table`; reach: (..., frames), up to which share of half the rate they have sound, if not to 1.
+    `band_filters.filter_table`; reach: (..., frames), up to which share of half the rate they have sound, if not all.
     """
 
     frames: Tensor

@@ -74,7 +74,8 @@ def join_pieces(blocks: Iterable[Tensor], frames: int, times: int = 1) -> Tensor
     for pieces in blocks:
         if joined is None:
             joined = pieces.new_zeros(len(pieces), frames + parts - 1, hop)
-        for number, part in enumerate(pieces.split(hop, 2)):
+        # frames one after the other, as far as each is concerned, so that the blocks make no difference to the sums
+        for number, part in reversed(list(enumerate(pieces.split(hop, 2)))):
             joined[:, first + number : first + number + pieces.shape[1], : part.shape[2]] += part
         first += pieces.shape[1]
     assert joined is not None

@@ -58,8 +58,8 @@ UNVOICED = 0.35  # voicing in the middle of the soft edge between breath and voi
 class Residual:
     """The excitation of a recording where it has no pitch, as in residual-excited vocoders (Un and Magill, 1975).
 
-    frames: samples (..., frames, WINDOW); envelope: (..., frames, BANDS), nepers, by which they are divided to be of unit
-    power density; share: (..., frames), 0..1, that replaces noise, in the bands that are `known` (BANDS,), 0..1.
+    frames: samples (..., frames, WINDOW), of unit power density without their `envelope` (..., frames, BANDS), in
+    nepers; share: (..., frames), 0..1, that replaces noise, in the bands that are `known` (BANDS,), 0..1.
     """
 
     frames: Tensor

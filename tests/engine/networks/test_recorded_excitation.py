@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -60,6 +62,13 @@ def synthesizer() -> Synthesizer:
     return Synthesizer().eval()
 
 
+@pytest.fixture
+def threads() -> Iterator[None]:
+    count = torch.get_num_threads()
+    yield
+    torch.set_num_threads(count)
+
+
 @pytest.mark.parametrize(("had", "wanted"), [(200.0, 201.0), (200.0, 300.0), (120.0, 190.0), (200.0, 150.0)])
 def test_moved_makes_pulses_of_one_pitch_those_of_another(had, wanted):
     result = moved(pulses(curve(had), 0.6), curve(had), curve(wanted), start=0.25)
@@ -69,6 +78,24 @@ def test_moved_makes_pulses_of_one_pitch_those_of_another(had, wanted):
     error = result - expected * (result @ expected) / (expected @ expected)
     assert 10 * np.log10((result @ result) / (error @ error)) > 20
     assert (result @ result) / (expected @ expected) == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize(("harmonic", "images_db"), [(25, -75.0), (50, -60.0), (70, -48.0)])
+@pytest.mark.parametrize("wanted", [150.0, 190.0, 230.0])
+def test_moved_takes_a_harmonic_to_its_place_at_its_level(harmonic, images_db, wanted):
+    """One of 200 Hz, beside the first 20, which show where periods begin."""
+    numbers = np.array([*range(1, 21), harmonic])
+    seconds = np.arange((FRAMES - 1) * HOP) / SAMPLE_RATE
+    sound = np.cos(2 * np.pi * 200.0 * numbers[:, None] * seconds).sum(0).astype(np.float32)
+    inner = slice(40 * HOP, -40 * HOP)
+    result = moved(sound, curve(200.0), curve(wanted))[inner]
+    angles = 2 * np.pi * wanted * numbers[:, None] * seconds[inner]
+    waves = np.concatenate([np.cos(angles), np.sin(angles)]).T
+    parts = np.linalg.lstsq(waves, result, rcond=None)[0]
+    levels_db = 20 * np.log10(np.hypot(*np.split(parts, 2)))
+    np.testing.assert_allclose(levels_db, 10 * np.log10(wanted / 200.0), atol=0.01)  # the same in a band, of fewer
+    rest = result - waves @ parts
+    assert 10 * np.log10(np.square(rest).mean() / 0.5) < images_db  # against one harmonic
 
 
 def test_moved_follows_a_glide():
@@ -125,7 +152,8 @@ def test_at_pitch_in_step_changes_a_stretch_without_a_dip_at_its_ends():
 
 def test_at_pitch_keeps_less_the_farther_it_is_moved_and_nothing_where_no_sound_reaches():
     own = excitation(pulses(curve(200.0)), curve(200.0))
-    share = {semitones: own.at_pitch(curve(200.0 * 2 ** (semitones / 12))).share_of_bins()[50] for semitones in (-7, 7, 9, 11)}
+    moves = {semitones: own.at_pitch(curve(200.0 * 2 ** (semitones / 12))) for semitones in (-7, 7, 9, 11)}
+    share = {semitones: found.share_of_bins()[50] for semitones, found in moves.items()}
     assert share[7].min() == 1.0
     assert 0.0 < share[9].max() < 1.0
     assert share[11].max() == 0.0
@@ -147,3 +175,21 @@ def test_recorded_excitation_takes_the_level_of_the_wanted_envelope_up_to_a_limi
     power = [np.square(recorded_again(synthesizer, samples, 220.0, change)).mean() for change in (0.0, 1.0, 8.0)]
     assert np.log(power[1] / power[0]) / 2 == pytest.approx(1.0, abs=0.02)
     assert np.log(power[2] / power[0]) / 2 == pytest.approx(5.0, abs=0.02)
+
+
+@pytest.mark.parametrize(("frames", "change"), [(2, 1.19), (31, 1.19), (257, 1.0), (257, 0.84), (801, 1.19)])
+def test_synthesize_gives_the_same_bytes_with_any_number_of_threads(synthesizer, sing, threads, frames, change):
+    samples = sing(8.0, 220.0)[: (frames - 1) * HOP]
+    pitch = Pitch(curve(220.0, frames), np.linspace(0.2, 1.0, frames, dtype=np.float32))
+    envelope = measure_envelope(samples, pitch)[:frames]
+    envelope, share = torch.from_numpy(envelope), torch.ones(frames, BANDS)
+
+    def rendered(count: int) -> bytes:
+        torch.set_num_threads(count)
+        with torch.inference_mode():
+            cut, voicing = cut_frames(samples, frames), torch.from_numpy(pitch.voicing)
+            residual = synthesizer.residual(cut, envelope, voicing, share[:, 0], share[0])
+            recorded = synthesizer.recorded(cut, envelope, pitch, share).at_pitch(pitch.hertz * np.float32(change), 0.2)
+        return synthesize(synthesizer, envelope, pitch, 0, 0.2, 0, residual, recorded)[0].tobytes()
+
+    assert len({rendered(count) for count in (1, 2, 3)}) == 1

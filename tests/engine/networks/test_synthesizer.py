@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,3 +164,22 @@ def test_residual_of_silence_and_of_clicks_is_finite_and_limited(source_filter):
         kept = flattened(source_filter, found)
         assert torch.isfinite(torch.view_as_real(kept)).all()
         assert float(kept.abs().max()) <= 6.01 * float(torch.hann_window(2 * HOP).square().sum().sqrt())
+
+
+# ---- as before
+
+
+@pytest.mark.parametrize("kind", ["pulses", "recording"])
+def test_synthesize_is_what_it_was_within_60_db(source_filter, sing, kind):
+    """Stored by 0.18.0, which computed spectra of whole windows, and phases in 64 bits for each sample."""
+    frames, samples = 31, sing(0.3, 220.0)
+    pitch = Pitch(np.geomspace(218, 224, frames).astype(np.float32), np.linspace(0.2, 1.0, frames, dtype=np.float32))
+    envelope, share = measure_envelope(samples, pitch)[:frames], torch.full((frames, BANDS), 0.7)
+    kept = ()
+    if kind == "recording":
+        cut, measured = cut_frames(samples, frames), torch.from_numpy(envelope)
+        residual = source_filter.residual(cut, measured, torch.from_numpy(pitch.voicing), share[:, 0], share[0])
+        kept, envelope = (residual, source_filter.recorded(cut, measured, pitch, share)), envelope + np.float32(0.4)
+    found, _ = synthesize(source_filter, envelope, pitch, 1000, 0.3, 2, *kept)
+    stored = np.load(Path(__file__).parent / "data" / "synthesized.npz")[kind].astype(np.float32)
+    assert 10 * np.log10(np.square(found - stored).mean() / np.square(stored).mean()) < -60
