@@ -33,13 +33,15 @@ _SPREAD_S, _TAIL_S, _TAIL = 0.1, 2.4, 0.03  # decays of a room's response, and h
 
 
 class Ambience:
-    """The rest (n,) of channel `number`, of which a short filter of the voice has been taken, at SAMPLE_RATE.
+    """The rest (n,) of channel `number`, of which a short filter of the voice (n,) has been taken, at SAMPLE_RATE.
 
-    cause: `voice_power` of that voice.
+    cause: `voice_power` of that voice, if it is known.
     """
 
-    def __init__(self, rest: np.ndarray, cause: np.ndarray, number: int) -> None:
+    def __init__(self, rest: np.ndarray, voice: np.ndarray, number: int, cause: np.ndarray | None = None) -> None:
         self._number = number
+        cause = voice_power(voice) if cause is None else cause
+        rest = np.asarray(rest, np.float32)
         spectrum = spectrum_of(torch.from_numpy(rest))
         power = band_power(spectrum).double().numpy()
         parts, steady, explained = _causes(power, cause)
@@ -53,7 +55,11 @@ class Ambience:
             share = torch.from_numpy(np.sqrt(steady / np.maximum(power, 1e-20))).float()
             self._kept = _sound(spectrum * _per_bin(share), len(rest))
 
-    def of(self, converted: Tensor) -> Tensor:
+    def of(self, converted: np.ndarray) -> np.ndarray:
+        """Return the rest (n,) as the converted voice (n,) would have it, float32."""
+        return self.of_there(torch.from_numpy(np.asarray(converted, np.float32))).numpy()
+
+    def of_there(self, converted: Tensor) -> Tensor:
         """Return the rest (n,) as the converted voice (n,) would have it, on its device."""
         kept = self._kept.to(converted.device)
         if not self._follows:
@@ -80,7 +86,7 @@ class Ambience:
 
 def voice_power(voice: np.ndarray) -> np.ndarray:
     """Return the power of a voice (n,) in each band, float64 (bands, frames)."""
-    return band_power(spectrum_of(torch.from_numpy(voice))).double().numpy()
+    return band_power(spectrum_of(torch.from_numpy(np.asarray(voice, np.float32)))).double().numpy()
 
 
 def filtered(samples: Tensor, taps: np.ndarray, before: int = 0) -> Tensor:

@@ -103,7 +103,7 @@ class _Channel:
         if len(self.taps):  # the filter is not known where the recording's voice has no energy, and this one may have
             powers = (_power_there(one).clamp_min(1e-20) for one in (voice, held))
             held = held * (self.level * torch.div(*powers).sqrt()).clamp(*_LEVELLED)
-        return held + (self.ambience.of(voice) if self.ambience else torch.from_numpy(self.rest).to(voice.device))
+        return held + (self.ambience.of_there(voice) if self.ambience else torch.from_numpy(self.rest).to(voice.device))
 
     def held(self, voice: Tensor) -> Tensor:
         """Return what the channel holds of a voice (n,), but for the rest."""
@@ -119,7 +119,7 @@ class _Voice:
 
     @property
     def tensor(self) -> Tensor:
-        return torch.from_numpy(self.samples)
+        return torch.from_numpy(np.asarray(self.samples, np.float32))
 
     @cached_property
     def power(self) -> np.ndarray:
@@ -170,7 +170,7 @@ def _taken_apart(channel: np.ndarray, voice: _Voice, number: int) -> _Channel:
         if _power(explained.rest) < (1.0 - _EXPLAINED) * _power(found.rest):
             found = explained
     if _power(found.rest) > _NOTHING * _power(channel):
-        found = replace(found, ambience=Ambience(found.rest, voice.power, number))
+        found = replace(found, ambience=Ambience(found.rest, voice.samples, number, voice.power))
     return found
 
 

@@ -13,14 +13,13 @@ from engine.analysis.loudness import without_rumble
 from engine.analysis.pitch import detect_pitch
 from engine.analysis.windows import Window
 from engine.audio.channels import Share, shares_of
-from engine.units import FRAME_RATE, HOP, SAMPLE_RATE
+from engine.units import FRAME_RATE, SAMPLE_RATE
 
 Apart = Callable[[Window], frozenset[int]]  # which channels of a window are converted by themselves
 
 _UNLIKE = 0.8  # correlation; above, it is one performance
 _STRETCH_FRAMES, _VOICED_FRAMES, _STEP_FRAMES = 30, 14, 10
 _FEWEST_STRETCHES = 5  # else it cannot be told
-_COMPARED_S = 8.0  # of a window, where both sound most: enough to tell
 _SURE = 0.7  # voicing of the frames that count
 _OFF_CENTS = 7.5  # median of the stretches; two microphones and rooms have less, but for some large rooms
 _SAME_NOTE_CENTS, _SAME_NOTES = 100.0, 0.7  # of the frames of a double are so near to the other's note, in any octave
@@ -54,8 +53,7 @@ class DetectedDoubles:
 
 def _is_double(lead: np.ndarray, other: np.ndarray, share: Share) -> bool | None:
     """Return whether a channel (n,) holds the line of another one with another intonation; None if both hardly sing."""
-    compared = _sounding(lead, other)
-    one, two = (detect_pitch(without_rumble(channel[compared]), SAMPLE_RATE) for channel in (lead, other))
+    one, two = (detect_pitch(without_rumble(channel), SAMPLE_RATE) for channel in (lead, other))
     frames = np.arange(len(one))
     there = frames + share.delay * FRAME_RATE / SAMPLE_RATE
     both = (one.voicing > _SURE) & (np.interp(there, frames, two.voicing) > _SURE)
@@ -70,15 +68,3 @@ def _is_double(lead: np.ndarray, other: np.ndarray, share: Share) -> bool | None
         return None
     is_same_line = np.mean(np.abs(cents[both]) < _SAME_NOTE_CENTS) > _SAME_NOTES
     return bool(is_same_line and np.median(np.abs(stretches)) > _OFF_CENTS)
-
-
-def _sounding(lead: np.ndarray, other: np.ndarray) -> slice:
-    """Return _COMPARED_S of two channels (n,) in which both sound most, or all of shorter ones."""
-    longest = round(_COMPARED_S * FRAME_RATE)
-    frames = len(lead) // HOP
-    if frames <= longest:
-        return slice(0, len(lead))
-    powers = (np.square(one[: frames * HOP]).reshape(frames, HOP).mean(1) for one in (lead, other))
-    both = np.cumsum(np.concatenate([[0.0], np.sqrt(np.multiply(*powers))]))
-    first = int(np.argmax(both[longest:] - both[:-longest]))
-    return slice(first * HOP, (first + longest) * HOP)
