@@ -215,4 +215,5 @@ def band_power(spectrum: Tensor) -> Tensor:
 
 
 def _per_bin(bands: Tensor) -> Tensor:
-    return torch.cat([bands[number].expand(stop - first, -1) for number, (first, stop) in enumerate(pairwise(_edges()))])
+    ranges = pairwise(_edges())
+    return torch.cat([band.expand(stop - first, -1) for band, (first, stop) in zip(bands, ranges, strict=True)])
