@@ -110,7 +110,8 @@ def _scale(window_length: int, transform: int, device: torch.device) -> _Scale:
     spacing = SAMPLE_RATE / transform
     centres, widths = (torch.from_numpy(hertz[None] / spacing).float() for hertz in (band_centres(), band_widths()))
     edges, weights = (torch.tensor(list(one))[None, :, None] for one in (_EDGES, _EDGES.values()))
-    return _Scale(*(one.to(device) for one in (window, centres, widths, edges, weights)), spacing)
+    window, centres, widths, edges, weights = (one.to(device) for one in (window, centres, widths, edges, weights))
+    return _Scale(window, centres, widths, edges, weights, spacing)
 
 
 def _log_density(piece: Tensor, hertz: Tensor, root_voicing: Tensor, window_length: int, transform: int) -> Tensor:

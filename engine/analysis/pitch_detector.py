@@ -245,6 +245,7 @@ def _initializers(model: bytes) -> Iterator[tuple[str, np.ndarray]]:
 def _fields(message: bytes | memoryview) -> Iterator[tuple[int, Any]]:
     """Yield the numbers and values of the fields of a message: integers, and bytes of whatever has a length."""
     view, place = memoryview(message), 0
+    value: Any
     while place < len(view):
         key, place = _varint(view, place)
         kind = key & 7
