@@ -22,7 +22,8 @@ from engine.training.plan import TrainingPlan
 from engine.training.snapshot import portray, snapshot
 from engine.training.train import refuse_too_little, sound_clips, usable_clips
 from engine.units import FRAME_RATE
-from engine.voices.card import UNTRAINED, WEIGHTS_FILE, load_card, new_identifier
+from engine.voices.card import WEIGHTS_FILE, load_card, new_identifier
+from engine.voices.card_rules import UNTRAINED
 from engine.voices.profile import VoiceProfile
 from engine.voices.voice import Voice, save_voice
 

@@ -133,7 +133,7 @@ class VoiceCard(Brief):
     @property
     def is_untrained(self) -> bool:
         """Whether it was made of recordings alone, and is still to be trained."""
-        return self.training.get(UNTRAINED) is True
+        return self.training.get(rules.UNTRAINED) is True
 
     def is_known_to(self, sing: bool) -> bool:
         """Return whether some of its recordings are sung, or spoken; so it is taken to be where nobody has measured it.

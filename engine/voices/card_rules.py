@@ -17,6 +17,7 @@ FORMAT = 4
 LONGEST_NAME = 100  # characters
 LONGEST_IDENTIFIER = 64  # characters
 STUDIO, RVC = "studio", "rvc"  # kinds of voices
+UNTRAINED = "untrained"  # in the training of a card: made of recordings alone
 PitchName = Literal["spoken_pitch", "sung_pitch"]
 DEEPEST = 32  # objects within objects
 HIGHEST_NOTE = 150.0  # MIDI number; far above any voice
