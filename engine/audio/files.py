@@ -374,9 +374,10 @@ def audio_of(recording: Recording) -> Audio:
     if isinstance(recording, io.BufferedIOBase):
         return _read_open(recording)
     if isinstance(recording, tuple) and len(recording) == 2:
-        recording = Audio(*recording)  # type: ignore[arg-type]  # it checks them
-    if isinstance(recording, Audio):
-        refuse_unscaled(recording.samples)
+        audio = Audio(*recording)  # type: ignore[arg-type]  # it checks them
+        refuse_unscaled(audio.samples)
+        return audio
+    if isinstance(recording, Audio):  # which may be far above full scale on purpose
         return recording
     raise AudioError(
         tr(

@@ -75,11 +75,6 @@ class Take:
     seed: int
     rendered: Audio
 
-    @classmethod
-    def at(cls, rendered: Audio, seed: int, rate: int, recording: Audio) -> "Take":
-        """Return a take of a recording at a rate in hertz."""
-        return cls(at_result_rate(rendered, rate, recording), seed, rendered)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Conversion:
@@ -237,7 +232,7 @@ def convert(
     statement = statement_for(voice, replace(renderer.settings, transpose=transpose), source)
     place = audio.place and audio.place.at(SAMPLE_RATE)
     made = [
-        Take.at(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed, result_rate, audio)
+        take_at(Audio(np.concatenate(pieces, 1), SAMPLE_RATE, statement, place), seed, result_rate, audio)
         for pieces, seed in zip(kept, renderer.seeds, strict=True)
     ]
     warning = _joined(*audio.notes, _warning(renderer, transpose))
@@ -321,6 +316,11 @@ def convert_file(
         _joined(*opened.notes, _warning(renderer, transpose)), _notes_warning(renderer, transpose),
         renderer.survey.headroom.lowered_db,
     )  # fmt: skip
+
+
+def take_at(rendered: Audio, seed: int, rate: int, recording: Audio) -> Take:
+    """Return a take of a recording at a rate in hertz."""
+    return Take(at_result_rate(rendered, rate, recording), seed, rendered)
 
 
 def statement_for(voice: AnyVoice, settings: ConversionSettings, source_sha256: str | None) -> Statement:

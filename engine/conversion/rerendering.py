@@ -26,7 +26,7 @@ from engine.audio.files import Audio, AudioWriter, Recording, audio_of, open_aud
 from engine.audio.headroom import Lowered
 from engine.audio.session_place import place_of
 from engine.audio.streams import Source, at_engine_rate, stretch_of
-from engine.conversion.convert import Conversion, Take, base_on, statement_for
+from engine.conversion.convert import Conversion, Take, base_on, statement_for, take_at
 from engine.conversion.doubles import Decided
 from engine.conversion.edit_data import EditData
 from engine.conversion.patches import FADE_FRAMES, Patch, Plan, plan_patches
@@ -185,7 +185,7 @@ def edit_take(
         renderer = _PatchRenderer(audio, conversion.edit_data, number, voice, device, workers)
         pieces = list(splice.pieces([(renderer.render, True)] * len(plan.patches)))
     edited = Audio(np.concatenate(pieces, 1), SAMPLE_RATE, take.audio.statement)
-    return Take.at(edited, take.seed, take.audio.rate, audio)
+    return take_at(edited, take.seed, take.audio.rate, audio)
 
 
 def edit_file(

@@ -26,6 +26,7 @@ from studio.commands.comp import comp
 from studio.commands.convert import convert
 from studio.commands.credentials import credentials, verify
 from studio.commands.datasets import create, report
+from studio.commands.defaults import own_defaults
 from studio.commands.demo import demo
 from studio.commands.failures import in_one_sentence
 from studio.commands.live import live
@@ -111,6 +112,7 @@ class Commands(CommandGroup):
             translate_help(self.commands[args[0]], ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None:
+            ctx.default_map = own_defaults(self.commands, name or "")
             for path, one in named(command, name or ""):
                 add_examples(one, path)
             for one in leaves(command):

@@ -71,6 +71,10 @@ def convert(
     no_project: Annotated[
         bool, typer.Option("--no-project", rich_help_panel=RESULTS, help=tr("Keep nothing of it in the studio."))
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", rich_help_panel=RESULTS, help=tr("Only print what the results would be called.")),
+    ] = False,
     preset: Annotated[
         str,
         typer.Option(
@@ -153,7 +157,10 @@ def convert(
         raise SettingsError(tr("--project names the project of one recording: give one, or leave it out."))
     if project is not None and no_project:
         raise SettingsError(tr("Choose one of --project and --no-project."))
-    names.check(recordings)
+    names.check(recordings, dry_run)
+    if dry_run:
+        _print_names(recordings, voice, song, {**_preset(preset).settings, **values}, names)
+        return
     wanted = replace(
         _wanted(voice, _preset(preset), values, effects, form, names, device),
         project=project, is_kept=not no_project, threads=threads,
@@ -164,6 +171,18 @@ def convert(
         print_song(convert_song(recordings[0], song, wanted), as_json)
     else:
         _convert_each(recordings, wanted, TakesPrinter(scores, as_json, preset, several=len(recordings) > 1))
+
+
+def _print_names(
+    recordings: Sequence[Path], voice: str, song: SongOptions, values: Mapping[str, Any], names: ResultNames
+) -> None:
+    """Print the paths of the results that there would be. Raises SettingsError for those of a song."""
+    if song.is_used:
+        raise SettingsError(tr("--dry-run names the takes of recordings: leave it out for a song."))
+    for recording in recordings:
+        files = names.takes(recording, voice, int(values.get("takes", 1)))
+        for path in () if names.skips(files) else names.free(files, recordings, is_tried=True):
+            typer.echo(path)
 
 
 def _convert_each(recordings: Sequence[Path], wanted: "TakesWanted", printer: TakesPrinter) -> None:

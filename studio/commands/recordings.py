@@ -19,22 +19,22 @@ def find_recordings(given: Sequence[Path]) -> list[Path]:
     that is said. Where nothing else is named, they are meant. A pattern, which Windows leaves to
     the program, is what it matches. Raises AudioError for what is not there, and for a folder without recordings.
     """
-    found = dict.fromkeys(path for one in given for path in _meant(one))
-    each = list({path.resolve(): path for path in reversed(found)}.values())[::-1]
-    return _without_results(each) if len(each) > 1 else each
+    found = dict.fromkeys(path for one in _without_results(given) for path in _meant(one))
+    return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
 
 
-def _without_results(files: list[Path]) -> list[Path]:
-    sung = [path for path in files if not _is_result(path)]
-    left_out = len(files) - len(sung)
-    if not sung or not left_out:
-        return files
+def _without_results(given: Sequence[Path]) -> Sequence[Path]:
+    files = [path for path in given if path.is_file()]
+    results = [path for path in files if _is_result(path)] if len(files) > 1 else []
+    left_out = len(results)
+    if left_out in (0, len(files)):
+        return given
     say(ntr(
         "{count} result of earlier conversions is left out; name it alone to convert it.",
         "{count} results of earlier conversions are left out; name them alone to convert them.",
         count=left_out,
     ))
-    return sung
+    return [path for path in given if path not in results]
 
 
 def find_recording(given: Path) -> None:

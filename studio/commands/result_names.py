@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path, PurePath
 
-from engine.audio.encoders import refuse_unknown_suffix
 from engine.errors import SettingsError
 from engine.files import beside, fitting_name, numbered, refuse_overwriting, writing_errors
 from engine.texts import tr
@@ -45,26 +44,30 @@ class ResultNames:
 
     def check_suffix(self) -> None:
         """Raise AudioError if no format has the suffix of the results."""
+        from engine.audio.encoders import refuse_unknown_suffix  # brings what reads and writes files
+
         refuse_unknown_suffix(self.suffix.lower())
 
-    def check(self, recordings: Sequence[Path]) -> None:
+    def check(self, recordings: Sequence[Path], is_tried: bool = False) -> None:
         """Make the folder, and refuse what cannot become the results of these recordings, before any work is done.
 
-        Raises SettingsError for a name that does not fit them, AudioError for a place that cannot be written to.
+        is_tried: nothing is made or written. Raises SettingsError for a name that does not fit them, AudioError for a
+        place that cannot be written to.
         """
         if self.overwrite and self.skip_existing:
             raise SettingsError(tr("Choose one of --overwrite and --skip-existing."))
         if self._is_template:
             self._filled("name", "voice", 1)
             return
-        if self._file is None:
+        if self._file is None and not is_tried:
             with writing_errors(self._folder / "results"):
                 self._folder.mkdir(parents=True, exist_ok=True)
-        elif len(recordings) > 1:
+        elif self._file is not None and len(recordings) > 1:
             raise SettingsError(tr("-o names one file for several recordings: name a folder, or use {name} in it."))
-        else:
+        elif self._file is not None:
             refuse_overwriting(recordings[0], [self._file])
-        self._check_folder(self._file or self._folder / "results")
+        if not is_tried:
+            self._check_folder(self._file or self._folder / "results")
 
     def takes(self, recording: Path, voice: str, takes: int) -> list[Named]:
         """Return the names of takes: vocal.kathleen.wav, vocal.kathleen.take2.wav, ..., or as the template has them."""
@@ -89,10 +92,11 @@ class ResultNames:
             self._taken.update(_paths(files, number))
         return there
 
-    def free(self, files: Sequence[Named], sources: Sequence[Path]) -> list[Path]:
+    def free(self, files: Sequence[Named], sources: Sequence[Path], is_tried: bool = False) -> list[Path]:
         """Return paths to write to: with a number where something has one of the names, unless it may be overwritten.
 
-        sources: recordings of the call, which are never overwritten. Raises SettingsError for one of them.
+        sources: recordings of the call, which are never overwritten. is_tried: no folder is made. Raises SettingsError
+        for one of the sources.
         """
         for number in count(1):
             paths = _paths(files, number)
@@ -101,7 +105,7 @@ class ResultNames:
             for source in sources:
                 refuse_overwriting(source, paths)
             self._taken.update(paths)
-            if self._file is None:
+            if self._file is None and not is_tried:
                 with writing_errors(paths[0]):
                     paths[0].parent.mkdir(parents=True, exist_ok=True)
             return paths

@@ -26,6 +26,7 @@ CALLED_BY_USERS = {
     "analysis.pitch": ("detect_pitch",),
     "analysis.recording": ("analyse", "analyse_file"),
     "analysis.timeline": ("pitch_table",),
+    "audio.encoders": ("refuse_unknown_suffix",),
     "audio.files": ("notes_of", "open_audio", "read_audio", "write_audio"),
     "audio.result_files": ("write_result",),
     "audio.stems": ("cut_recording",),
@@ -45,6 +46,7 @@ CALLED_BY_USERS = {
     "research.demonstrations.viewers": ("similar_moments", "source_filter_viewer"),
     "cores": ("usable_cores",),
     "devices": ("choose_device",),
+    "installed": ("add_extra", "add_packages", "install_again", "installed_files", "shown_path"),
     "effects.chain": ("apply_effects", "apply_effects_to_file"),
     "effects.settings": ("EffectSettings", "effects_named", "effects_of"),
     "files": (
