@@ -16,6 +16,7 @@ import numpy as np
 import soxr
 
 from engine.analysis.beyond_range import ABOVE, BELOW, find_beyond, sustained_s
+from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_LIMITS, DETECTOR_RATE
 from engine.analysis.overtones import find_drones
 from engine.analysis.passages import level_passages, raised
 from engine.analysis.pitch_refinement import refine_pitch
@@ -35,8 +36,6 @@ from engine.units import (
 if TYPE_CHECKING:
     import torch
 
-DETECTOR_RATE, DETECTOR_HOP = 16_000, 256  # hertz, and samples
-DETECTOR_LIMITS = 46.875, 2093.75  # hertz
 # What the confidence means, 0..1, everywhere. It has two heaps: of 7,189 audible frames of eight singers and speakers
 # 33 % lie below 0.35 and 61 % above 0.7. In the few between, the sound is about as often periodic (correlation with the
 # next period above 0.8: in 35 to 56 %) as not; above 0.9 it is in 96 %. Where nothing has to be decided, the confidence

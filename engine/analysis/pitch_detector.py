@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from engine.analysis.pitch import DETECTOR_HOP, DETECTOR_RATE
+from engine.analysis.detector_grid import DETECTOR_HOP, DETECTOR_RATE
 from engine.errors import EngineError
 from engine.texts import tr
 
